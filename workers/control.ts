@@ -17,8 +17,8 @@ export function openControl(cells: ControlCells): TaskControl {
   return {
     report(fraction, message) {
       if (Atomics.load(cells.cancelled, 0) !== 0) throw new CancelledError('The task was cancelled.');
-      const done = Math.min(fraction, 1);
-      if (done > cells.fraction[0]!) cells.fraction[0] = done;
+      const currentFraction = Math.min(fraction, 1);
+      if (currentFraction > cells.fraction[0]!) cells.fraction[0] = currentFraction;
       if (message === undefined || message === last) return;
       last = message;
       writeMessage(cells, encoder.encode(message.slice(0, MESSAGE_CHARACTERS_MAX)));
@@ -28,9 +28,9 @@ export function openControl(cells: ControlCells): TaskControl {
 
 /** Writes a message. The version is odd during the write, so that a reader never combines two messages. */
 function writeMessage(cells: ControlCells, bytes: Uint8Array): void {
-  const fitting = bytes.subarray(0, cells.message.length);
+  const fittingBytes = bytes.subarray(0, cells.message.length);
   Atomics.add(cells.messageState, 0, 1);
-  cells.message.set(fitting);
-  Atomics.store(cells.messageState, 1, fitting.length);
+  cells.message.set(fittingBytes);
+  Atomics.store(cells.messageState, 1, fittingBytes.length);
   Atomics.add(cells.messageState, 0, 1);
 }

@@ -103,15 +103,21 @@ interface RitzPair {
 }
 
 function findSmallestEigenvalue(problem: EigenProblem, scale: number): number | undefined {
-  if (!factor(problem, 1, 0)) return undefined;
+  if (!factorShifted(problem, 1, 0)) return undefined;
   const { value, residual, vector } = runLanczos(problem, {
     start: drawVector(problem.n),
     steps: ESTIMATE_STEPS.smallest,
     multiply: createInverseProduct(problem),
     isDone: ({ error, value: inverted }) => error <= Number.EPSILON * inverted,
   });
-  const off = Math.min(0.5, residual / value) / value;
-  return refine(problem, { sign: 1, estimate: 1 / value, off: Math.max(off, SHIFT_MIN * scale), scale, vector });
+  const distance = Math.min(0.5, residual / value) / value;
+  return refineEigenvalue(problem, {
+    sign: 1,
+    estimate: 1 / value,
+    off: Math.max(distance, SHIFT_MIN * scale),
+    scale,
+    vector,
+  });
 }
 
 function findLargestEigenvalue(problem: EigenProblem): number | undefined {
@@ -129,7 +135,7 @@ function findLargestEigenvalue(problem: EigenProblem): number | undefined {
   // The sum of the squares of all eigenvalues is `squares`: an eigenvalue with more than half of it is the largest.
   if (isDone(ritzPair) && (value - residual) ** 2 > (0.5 + ROUNDING_ERROR) * squares) return value;
   const off = Math.max(residual, SHIFT_MIN * value);
-  return refine(problem, { sign: -1, estimate: value, off, scale: value, vector });
+  return refineEigenvalue(problem, { sign: -1, estimate: value, off, scale: value, vector });
 }
 
 /** Computes the sum of the squares of all entries from the upper triangle. */
@@ -155,10 +161,13 @@ interface ExtremeEigenvalue {
 }
 
 /** Converges to an extreme eigenvalue from a shift beyond it; undefined if no shift succeeds. */
-function refine(problem: EigenProblem, { sign, estimate, off, scale, vector }: ExtremeEigenvalue): number | undefined {
+function refineEigenvalue(
+  problem: EigenProblem,
+  { sign, estimate, off, scale, vector }: ExtremeEigenvalue,
+): number | undefined {
   for (let shifts = 0, distance = off; shifts < SHIFTS_MAX; shifts++, distance *= 4) {
     const shift = estimate - sign * distance;
-    if (!factor(problem, sign, shift)) continue;
+    if (!factorShifted(problem, sign, shift)) continue;
     const isDone = ({ value, error }: Omit<RitzPair, 'vector'>): boolean =>
       error <= 0.25 * Number.EPSILON * scale * value * value;
     const ritzPair = runLanczos(problem, {
@@ -173,7 +182,7 @@ function refine(problem: EigenProblem, { sign, estimate, off, scale, vector }: E
 }
 
 /** Factors sign (A - shift I) in the lower triangle; returns false if it is not positive definite. */
-function factor({ engine, a, n, diagonal }: EigenProblem, sign: 1 | -1, shift: number): boolean {
+function factorShifted({ engine, a, n, diagonal }: EigenProblem, sign: 1 | -1, shift: number): boolean {
   fillLower(a, diagonal, sign, shift);
   return engine.cholesky(a, n) === n;
 }
@@ -201,9 +210,9 @@ interface LanczosTerms {
  */
 function runLanczos({ engine, n }: EigenProblem, { start, steps, multiply, isDone }: LanczosTerms): RitzPair {
   return engine.scope(() => {
-    const most = Math.min(steps, n);
-    const basis = engine.room(most * n);
-    const [next, along, products] = [engine.room(n), engine.room(n), engine.room(most)];
+    const stepsMax = Math.min(steps, n);
+    const basis = engine.room(stepsMax * n);
+    const [next, along, products] = [engine.room(n), engine.room(n), engine.room(stepsMax)];
     const [alphas, betas]: [number[], number[]] = [[], []];
     next.set(start);
     let length = computeNorm(next);
@@ -211,30 +220,30 @@ function runLanczos({ engine, n }: EigenProblem, { start, steps, multiply, isDon
       const vector = basis.subarray(k * n, (k + 1) * n);
       for (let i = 0; i < n; i++) vector[i] = next[i]! / length;
       multiply(vector, next);
-      const before = basis.subarray(0, (k + 1) * n);
+      const earlierVectors = basis.subarray(0, (k + 1) * n);
       let alpha = 0;
       for (let pass = 0; pass < 2; pass++) {
         const coefficients = products.subarray(0, k + 1);
-        engine.gemv(before, next, coefficients);
-        engine.gemvTransposed(before, coefficients, along);
+        engine.gemv(earlierVectors, next, coefficients);
+        engine.gemvTransposed(earlierVectors, coefficients, along);
         for (let i = 0; i < n; i++) next[i]! -= along[i]!;
         alpha += coefficients[k]!;
       }
       length = computeNorm(next);
       alphas.push(alpha);
       betas.push(length);
-      const isLast = k + 1 === most || !(length > Number.EPSILON * Math.abs(alpha));
-      if (!isLast && !isConvergenceCheck(k + 1)) continue;
+      const isLast = k + 1 === stepsMax || !(length > Number.EPSILON * Math.abs(alpha));
+      if (!isLast && !isCheckStep(k + 1)) continue;
       const { weights, ...found } = findTopPair(engine, alphas, betas);
       if (!isLast && !isDone(found)) continue;
-      engine.gemvTransposed(before, weights, along);
+      engine.gemvTransposed(earlierVectors, weights, along);
       return { ...found, vector: along.slice() };
     }
   });
 }
 
 /** Returns true for the numbers of steps after which convergence is checked. */
-function isConvergenceCheck(steps: number): boolean {
+function isCheckStep(steps: number): boolean {
   return steps === 2 || steps % 4 === 0;
 }
 

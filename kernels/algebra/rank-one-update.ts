@@ -24,8 +24,8 @@ export function rankOneUpdate(out: Float64Array, x: Float64Array, { decay, facto
   const n = x.length;
   assert(out.length === n * n, `out: ${out.length} values for ${n} x ${n}`);
   for (let i = 0; i < n; i++) {
-    const scaled = factor * x[i]!;
+    const scaledEntry = factor * x[i]!;
     for (let j = i, position = i * n + i; j < n; j++, position++)
-      out[position] = decay * out[position]! + scaled * x[j]!;
+      out[position] = decay * out[position]! + scaledEntry * x[j]!;
   }
 }

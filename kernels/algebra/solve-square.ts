@@ -15,16 +15,16 @@ const PIVOT_MIN = 1e-13;
 export function solveSquare(a: Float64Array, n: number, b: Float64Array, sides = 1): boolean {
   const largest = a.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   for (let c = 0; c < n; c++) {
-    let best = c;
-    for (let r = c + 1; r < n; r++) if (Math.abs(a[r * n + c]!) > Math.abs(a[best * n + c]!)) best = r;
-    if (!(Math.abs(a[best * n + c]!) > PIVOT_MIN * largest)) return false;
-    swap(a, n, c, best);
-    swap(b, sides, c, best);
+    let pivotRow = c;
+    for (let r = c + 1; r < n; r++) if (Math.abs(a[r * n + c]!) > Math.abs(a[pivotRow * n + c]!)) pivotRow = r;
+    if (!(Math.abs(a[pivotRow * n + c]!) > PIVOT_MIN * largest)) return false;
+    swapRows(a, n, c, pivotRow);
+    swapRows(b, sides, c, pivotRow);
     for (let r = c + 1; r < n; r++) {
-      const times = a[r * n + c]! / a[c * n + c]!;
-      if (times === 0) continue;
-      for (let k = c; k < n; k++) a[r * n + k]! -= times * a[c * n + k]!;
-      for (let k = 0; k < sides; k++) b[r * sides + k]! -= times * b[c * sides + k]!;
+      const multiple = a[r * n + c]! / a[c * n + c]!;
+      if (multiple === 0) continue;
+      for (let k = c; k < n; k++) a[r * n + k]! -= multiple * a[c * n + k]!;
+      for (let k = 0; k < sides; k++) b[r * sides + k]! -= multiple * b[c * sides + k]!;
     }
   }
   for (let r = n - 1; r >= 0; r--)
@@ -36,11 +36,11 @@ export function solveSquare(a: Float64Array, n: number, b: Float64Array, sides =
   return true;
 }
 
-function swap(values: Float64Array, width: number, one: number, other: number): void {
+function swapRows(values: Float64Array, width: number, one: number, other: number): void {
   if (one === other) return;
   for (let k = 0; k < width; k++) {
-    const saved = values[one * width + k]!;
+    const leftValue = values[one * width + k]!;
     values[one * width + k] = values[other * width + k]!;
-    values[other * width + k] = saved;
+    values[other * width + k] = leftValue;
   }
 }

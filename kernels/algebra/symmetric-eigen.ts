@@ -32,13 +32,13 @@ export function decomposeSymmetric(a: Float64Array, n: number, values: Float64Ar
   for (let k = 0; k < a.length; k++) vectors[k] = a[k]! * scale;
   const off = new Float64Array(n);
   tridiagonalise(vectors, n, values, off, true);
-  const converged = runQl(values, off, n, vectors);
+  const hasConverged = runQl(values, off, n, vectors);
   sortPairs(values, vectors, n);
   for (let k = 0; k < n; k++) {
     values[k]! /= scale;
     orientRow(vectors, k * n, n);
   }
-  return converged;
+  return hasConverged;
 }
 
 /**
@@ -70,10 +70,10 @@ export function copyLargest(
   const count = assertLargest(a, n, values, vectors);
   const allValues = new Float64Array(n);
   const allVectors = new Float64Array(n * n);
-  const converged = solve(a, n, allValues, allVectors);
+  const hasConverged = solve(a, n, allValues, allVectors);
   values.set(allValues.subarray(n - count));
   vectors.set(allVectors.subarray((n - count) * n));
-  return converged;
+  return hasConverged;
 }
 
 /** Checks the arguments and returns the number of requested eigenvalues. @throws KernelFault */
@@ -109,10 +109,10 @@ export function computeSymmetricEigenvalues(a: Float64Array, n: number, values: 
     off,
     false,
   );
-  const converged = runQl(values, off, n, undefined);
+  const hasConverged = runQl(values, off, n, undefined);
   for (let k = 0; k < n; k++) values[k]! /= scale;
   values.sort();
-  return converged;
+  return hasConverged;
 }
 
 /** Checks the arguments of every symmetric eigenvalue computation. */

@@ -40,30 +40,30 @@ export function createArena(): Arena {
   const memory = new WebAssembly.Memory({ initial: 2, maximum: ARENA_PAGES_MAX, shared: true });
   // Growing a shared memory creates a new, longer buffer over the same bytes; existing arrays keep the old one.
   const buffers = new WeakSet<ArrayBufferLike>([memory.buffer]);
-  let top = FIRST_ADDRESS;
+  let nextAddress = FIRST_ADDRESS;
 
   return {
     memory,
     reserve(bytes) {
-      const address = top;
+      const address = nextAddress;
       const end = Math.ceil((address + bytes) / LINE_BYTES) * LINE_BYTES;
-      const missing = Math.ceil((end - memory.buffer.byteLength) / PAGE_BYTES);
-      if (missing > 0) {
+      const missingPages = Math.ceil((end - memory.buffer.byteLength) / PAGE_BYTES);
+      if (missingPages > 0) {
         if (end > ARENA_PAGES_MAX * PAGE_BYTES) {
           throw new RangeError(
             `out of memory: the arena needs ${end} bytes and may have ${ARENA_PAGES_MAX * PAGE_BYTES}`,
           );
         }
-        memory.grow(missing);
+        memory.grow(missingPages);
         buffers.add(memory.buffer);
       }
-      top = end;
+      nextAddress = end;
       return address;
     },
-    mark: () => top,
+    mark: () => nextAddress,
     release(mark) {
-      assert(mark >= FIRST_ADDRESS && mark <= top, `mark: ${mark} of an arena filled to ${top}`);
-      top = mark;
+      assert(mark >= FIRST_ADDRESS && mark <= nextAddress, `mark: ${mark} of an arena filled to ${nextAddress}`);
+      nextAddress = mark;
     },
     view: (address, length) => new Float64Array(memory.buffer, address, length),
     addressOf: (array) => (buffers.has(array.buffer) ? array.byteOffset : undefined),

@@ -34,8 +34,8 @@ export interface NativeKernels {
  * library
  */
 export function listNativeSets(): readonly NativeSet[] {
-  const here = openLibrary().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C match the types.
-  const bits = here();
+  const readSetBits = openLibrary().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C match the types.
+  const bits = readSetBits();
   return INSTRUCTION_SETS.filter(({ bit }) => (bits & bit) !== 0).map(({ set }) => set);
 }
 
@@ -51,8 +51,8 @@ export function openNativeKernels(set: NativeSet | undefined = listNativeSets()[
     name: INSTRUCTION_SETS.find((entry) => entry.set === set)!.name,
     instantiate(module, memory, worth = NATIVE_WORK_MIN) {
       const base = functions.addressOf(new Uint8Array(memory.buffer)); // Shared memory grows in place, so its base address remains valid.
-      const native = createImports(functions, base);
-      const { exports } = new WebAssembly.Instance(module, createKernelImports(memory, native));
+      const nativeImports = createImports(functions, base);
+      const { exports } = new WebAssembly.Instance(module, createKernelImports(memory, nativeImports));
       const kernels = exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, and `KernelExports` lists its exports.
       kernels.useNative(worth, functions.productScratch());
       return kernels;
@@ -77,9 +77,9 @@ function openLibrary(): Library {
 /** Loads the library. @throws Error with the reason if there is no library */
 function loadLibrary(): Library {
   const folder = new URL('../native/', import.meta.url);
-  const note = new URL('built.json', folder);
-  if (!existsSync(note)) throw new Error('the native kernels have not been built');
-  const { library: file, why } = JSON.parse(readFileSync(note, 'utf8')) as {
+  const manifestUrl = new URL('built.json', folder);
+  if (!existsSync(manifestUrl)) throw new Error('the native kernels have not been built');
+  const { library: file, why } = JSON.parse(readFileSync(manifestUrl, 'utf8')) as {
     library: string | null;
     why: string | null;
   }; // written by kernels/native/build.mjs
@@ -117,9 +117,9 @@ const PRODUCT = [
 ];
 
 function declareFunctions(set: NativeSet): LibraryFunctions {
-  const from = openLibrary();
+  const library = openLibrary();
   const declareKernel = <F>(name: string, result: string, parameters: readonly string[]): F =>
-    from.func(name, result, [...parameters]) as unknown as F; // The prototypes in C match the types.
+    library.func(name, result, [...parameters]) as unknown as F; // The prototypes in C match the types.
   const bindKernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
     declareKernel(`${name}_${set}`, result, parameters);
   return {

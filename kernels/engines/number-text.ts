@@ -75,29 +75,32 @@ export function createNumberText(): NumberText {
   const { exports } = new WebAssembly.Instance(compileKernelModule(), createKernelImports(memory));
   const { writeNumber, writeNumbers, writeTable } = exports as unknown as Exports; // Built from kernels/wasm/number-text.ts.
   new BigUint64Array(memory.buffer, POWERS_OFFSET).set(computePowersOfTen());
-  const all = new Uint8Array(memory.buffer);
+  const memoryBytes = new Uint8Array(memory.buffer);
   const input = new Float64Array(memory.buffer, VALUES_OFFSET, BATCH);
   const end = WINDOW_OFFSET + WINDOW_BYTES;
   let position = WINDOW_OFFSET;
   let drain: Drain = () => {};
 
   function flush(): void {
-    if (position > WINDOW_OFFSET) drain(all.subarray(WINDOW_OFFSET, position));
+    if (position > WINDOW_OFFSET) drain(memoryBytes.subarray(WINDOW_OFFSET, position));
     position = WINDOW_OFFSET;
   }
 
   /** Drains whole words, so that later writes to shared memory are copied by words instead of bytes. */
   function drainWords(): void {
     const border = position - (position % WORD_BYTES);
-    if (border > WINDOW_OFFSET) drain(all.subarray(WINDOW_OFFSET, border));
-    all.copyWithin(WINDOW_OFFSET, border, position);
+    if (border > WINDOW_OFFSET) drain(memoryBytes.subarray(WINDOW_OFFSET, border));
+    memoryBytes.copyWithin(WINDOW_OFFSET, border, position);
     position -= border - WINDOW_OFFSET;
   }
 
-  const place = { tableAt: TABLE_OFFSET, powersAt: POWERS_OFFSET, end, windowBytes: WINDOW_BYTES };
+  const textWindow = { tableAt: TABLE_OFFSET, powersAt: POWERS_OFFSET, end, windowBytes: WINDOW_BYTES };
   const moveTo = (next: number): void => void (position = next);
   return {
-    table: createTableText({ memory: memory.buffer, ...place, at: () => position, moveTo, drainWords }, writeTable),
+    table: createTableText(
+      { memory: memory.buffer, ...textWindow, at: () => position, moveTo, drainWords },
+      writeTable,
+    ),
     pending: () => position - WINDOW_OFFSET,
     flush,
     begin(next) {
@@ -112,8 +115,8 @@ export function createNumberText(): NumberText {
         return;
       }
       if (position + length > end) drainWords();
-      if (length > SHORT_BYTES) all.set(text, position);
-      else for (let i = 0; i < length; i++) all[position + i] = text[i]!;
+      if (length > SHORT_BYTES) memoryBytes.set(text, position);
+      else for (let i = 0; i < length; i++) memoryBytes[position + i] = text[i]!;
       position += length;
     },
     ascii(text) {
@@ -123,7 +126,7 @@ export function createNumberText(): NumberText {
       for (let i = 0; i < length; i++) {
         const code = text.charCodeAt(i);
         if (code > 127) return false;
-        all[position + i] = code;
+        memoryBytes[position + i] = code;
       }
       position += length;
       return true;
@@ -137,13 +140,13 @@ export function createNumberText(): NumberText {
     },
     numbers(values, from, to) {
       for (let start = from; start < to; start += BATCH) {
-        const stop = Math.min(to, start + BATCH);
+        const batchEnd = Math.min(to, start + BATCH);
         if (position + BATCH * TEXT_BYTES_MAX > end) drainWords();
         // Slices of partial tables would create garbage for each row.
-        if (stop - start > SHORT_NUMBERS) input.set(values.subarray(start, stop));
-        else for (let i = start; i < stop; i++) input[i - start] = values[i]!;
-        if (start > from) all[position++] = 44;
-        const next = writeNumbers(VALUES_OFFSET, stop - start, position, POWERS_OFFSET);
+        if (batchEnd - start > SHORT_NUMBERS) input.set(values.subarray(start, batchEnd));
+        else for (let i = start; i < batchEnd; i++) input[i - start] = values[i]!;
+        if (start > from) memoryBytes[position++] = 44;
+        const next = writeNumbers(VALUES_OFFSET, batchEnd - start, position, POWERS_OFFSET);
         if (next === 0) return false;
         position = next;
       }

@@ -58,8 +58,8 @@ export async function openEngine(
  * page.
  */
 export function describeChoice({ engine, refused }: EngineChoice): string {
-  const running = `${engine.name}: ${engine.description}.`;
-  return [running, ...refused.map(({ name, why }) => `Not ${name}: ${why}.`)].join(' ');
+  const engineText = `${engine.name}: ${engine.description}.`;
+  return [engineText, ...refused.map(({ name, why }) => `Not ${name}: ${why}.`)].join(' ');
 }
 
 /** Opened engine, and an exact engine if the opened one is float32. */

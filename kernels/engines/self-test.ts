@@ -63,8 +63,8 @@ function check(
   work(referenceEngine, expected);
   work(engine, actual);
   const size = Math.max(...expected.map(Math.abs));
-  const worst = Math.max(...actual.map((value, k) => Math.abs(value - expected[k]!)));
-  if (!(worst <= tolerance * size))
-    throw new Error(`self-test of ${what} is off by ${worst / size}, ${tolerance} allowed`);
+  const largestError = Math.max(...actual.map((value, k) => Math.abs(value - expected[k]!)));
+  if (!(largestError <= tolerance * size))
+    throw new Error(`self-test of ${what} is off by ${largestError / size}, ${tolerance} allowed`);
   return expected;
 }

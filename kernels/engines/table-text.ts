@@ -88,32 +88,32 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
   const { memory, tableAt, powersAt, end, windowBytes } = window;
   const kindBytes = new Uint8Array(memory, tableAt, TABLE_COLUMNS_MAX);
   const marksAt = tableAt + MARKS_OFFSET;
-  const places = new Int32Array(memory, marksAt, 5);
+  const marks = new Int32Array(memory, marksAt, 5);
   const slotsAt = tableAt + SLOTS_OFFSET;
   const slots = Array.from({ length: TABLE_COLUMNS_MAX }, (_, c) => slotsAt + c * SLOT_BYTES);
   const doubles = slots.map((position) => new Float64Array(memory, position, CHUNK_ROWS));
   const integers = slots.map((position) => new Int32Array(memory, position, CHUNK_ROWS));
   const tokens = new Uint8Array(memory, tableAt + TOKENS_OFFSET, TOKENS_BYTES);
-  let filled = 0;
-  let longest = 0;
+  let tokenBytes = 0;
+  let longestToken = 0;
   let drops = 0;
 
   /** Appends a text. @returns its number of bytes; -1 if there is no space */
   function put(text: string): number {
     const { length } = text;
-    if (length > TOKEN_BYTES_MAX || filled + length > TOKENS_BYTES) return -1;
+    if (length > TOKEN_BYTES_MAX || tokenBytes + length > TOKENS_BYTES) return -1;
     // Calling an encoder takes longer than writing a short text such as a date.
     for (let i = 0; i < length; i++) {
       const code = text.charCodeAt(i);
       if (code > 127) return putBytes(ENCODER.encode(text));
-      tokens[filled + i] = code;
+      tokens[tokenBytes + i] = code;
     }
     return length;
   }
 
   function putBytes(bytes: Uint8Array): number {
-    if (bytes.length > TOKEN_BYTES_MAX || filled + bytes.length > TOKENS_BYTES) return -1;
-    tokens.set(bytes, filled);
+    if (bytes.length > TOKEN_BYTES_MAX || tokenBytes + bytes.length > TOKENS_BYTES) return -1;
+    tokens.set(bytes, tokenBytes);
     return bytes.length;
   }
 
@@ -126,21 +126,21 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
     token(text) {
       const length = put(text);
       if (length < 0) return -1;
-      const place = (filled << LENGTH_BITS) | length;
-      filled += length;
-      longest = Math.max(longest, length);
-      return place;
+      const token = (tokenBytes << LENGTH_BITS) | length;
+      tokenBytes += length;
+      longestToken = Math.max(longestToken, length);
+      return token;
     },
     dropTokens() {
-      filled = 0;
-      longest = 0;
+      tokenBytes = 0;
+      longestToken = 0;
       drops += 1;
     },
     write(kinds, { start, separator, end: rowEnd, none }, count) {
       kinds.forEach((kind, c) => (kindBytes[c] = KINDS[kind]));
-      places.set([start, separator, rowEnd, none]);
+      marks.set([start, separator, rowEnd, none]);
       // Maximum size of a row: each cell with its separator, both ends of the row, and the excess of a copy.
-      const rowBytes = (2 * kinds.length + 2) * (Math.max(longest, NUMBER_BYTES_MAX) + SLACK_BYTES);
+      const rowBytes = (2 * kinds.length + 2) * (Math.max(longestToken, NUMBER_BYTES_MAX) + SLACK_BYTES);
       if (rowBytes + WORD_BYTES > windowBytes) return false; // A partial word may stay in the window.
       for (let row = 0; row < count;) {
         if (window.at() + rowBytes > end) window.drainWords();
@@ -159,7 +159,7 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
           powersAt,
         );
         if (writtenRows < 0) return false;
-        window.moveTo(places[4]!);
+        window.moveTo(marks[4]!);
         row += writtenRows;
       }
       return true;

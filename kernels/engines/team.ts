@@ -115,9 +115,11 @@ export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
       const nowMs = performance.now();
       if (nowMs - request < IDLE_MS) startMissing(count - 1);
       request = nowMs;
-      const ready = followers.slice(0, count - 1).filter((cells) => Atomics.load(cells, CELL.state) !== STATE.starting);
-      const chosen = ready.filter((cells) => isChosen(cells, nowMs + RETURN_MS));
-      return run(chosen, work);
+      const readyFollowers = followers
+        .slice(0, count - 1)
+        .filter((cells) => Atomics.load(cells, CELL.state) !== STATE.starting);
+      const activeFollowers = readyFollowers.filter((cells) => isChosen(cells, nowMs + RETURN_MS));
+      return run(activeFollowers, work);
     },
   };
 }
@@ -137,9 +139,9 @@ function isChosen(cells: Int32Array, deadline: number): boolean {
   for (;;) {
     const state = Atomics.compareExchange(cells, CELL.state, STATE.ready, STATE.chosen);
     if (state === STATE.ready) return true;
-    const left = deadline - performance.now();
-    if (state === STATE.gone || left <= 0) return false;
-    Atomics.wait(cells, CELL.state, state, left);
+    const remainingMs = deadline - performance.now();
+    if (state === STATE.gone || remainingMs <= 0) return false;
+    Atomics.wait(cells, CELL.state, state, remainingMs);
   }
 }
 

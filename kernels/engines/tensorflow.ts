@@ -69,9 +69,9 @@ function createEngine(tf: TensorFlow, from: string, base: Engine): Engine {
     },
     simulatePaths(request, tallies) {
       assertPaths(request, tallies);
-      const draw = createPathDrawer(request);
+      const drawPath = createPathDrawer(request);
       for (let from = 0; from < tallies.finals.length; from += PATHS_PER_CALL)
-        compoundPaths(tf, draw, request, tallies, from);
+        compoundPaths(tf, drawPath, request, tallies, from);
     },
   };
 }
@@ -82,10 +82,10 @@ function createEngine(tf: TensorFlow, from: string, base: Engine): Engine {
  */
 function computeProduct(tf: TensorFlow, x: Float32Array, rows: number, columns: number): Float32Array {
   const panel = tf.tensor2d(x, [rows, columns]);
-  const transposed = tf.transpose(panel);
-  const product = tf.matMul(transposed, panel);
+  const transposedPanel = tf.transpose(panel);
+  const product = tf.matMul(transposedPanel, panel);
   const values = product.dataSync();
-  tf.dispose([panel, transposed, product]);
+  tf.dispose([panel, transposedPanel, product]);
   return values;
 }
 
@@ -97,18 +97,19 @@ function compoundPaths(
   tallies: PathTallies,
   from: number,
 ): void {
-  const paths = Math.min(PATHS_PER_CALL, tallies.finals.length - from);
-  const factors = new Float32Array(paths * horizon);
+  const pathCount = Math.min(PATHS_PER_CALL, tallies.finals.length - from);
+  const factors = new Float32Array(pathCount * horizon);
   const steps = new Float64Array(horizon);
-  for (let p = 0; p < paths; p++) {
+  for (let p = 0; p < pathCount; p++) {
     draw(from + p, steps);
     factors.set(steps, p * horizon);
   }
-  const tensor = tf.tensor2d(factors, [paths, horizon]);
-  const compounded = tf.cumprod(tensor, 1);
-  const levels = compounded.dataSync();
-  tf.dispose([tensor, compounded]);
-  for (let p = 0; p < paths; p++) tallyPath(levels.subarray(p * horizon, (p + 1) * horizon), bins, tallies, from + p);
+  const tensor = tf.tensor2d(factors, [pathCount, horizon]);
+  const compoundedFactors = tf.cumprod(tensor, 1);
+  const levels = compoundedFactors.dataSync();
+  tf.dispose([tensor, compoundedFactors]);
+  for (let p = 0; p < pathCount; p++)
+    tallyPath(levels.subarray(p * horizon, (p + 1) * horizon), bins, tallies, from + p);
 }
 
 async function loadTensorFlow(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {

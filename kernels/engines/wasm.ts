@@ -73,7 +73,7 @@ export function createEngine(
   const kernels = createKernels(exports, arena);
   const team = createTeam({ arena, module, kernels: exports, set: native?.set });
   const countThreads = (isWorthIt: boolean): number => (isWorthIt ? Math.min(TEAM_MAX, threads()) : 1);
-  const inTeam = {
+  const runInTeam = {
     eigen(n: number, work: () => number): number {
       const count = countThreads(n >= teamOrder);
       return count > 1 ? team.gather(count, work) : work();
@@ -86,10 +86,10 @@ export function createEngine(
   };
 
   const reserve = (length: number): Float64Array => arena.view(arena.reserve(length * BYTES), length);
-  const parts = {
+  const engineParts = {
     room: reserve,
     scope: kernels.run,
-    ...createProductOperations(kernels, inTeam.product),
+    ...createProductOperations(kernels, runInTeam.product),
     ...createFactorOperations(kernels),
   };
   return {
@@ -97,8 +97,8 @@ export function createEngine(
     precision: 'float64',
     allocate: (length) => reserve(length).fill(0),
     bytes: () => arena.bytes(),
-    ...parts,
-    ...createEigenOperations(kernels, inTeam.eigen, parts),
+    ...engineParts,
+    ...createEigenOperations(kernels, runInTeam.eigen, engineParts),
     ...createColumnOperations(kernels),
     ...createPathOperations(kernels),
   };

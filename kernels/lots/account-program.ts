@@ -96,14 +96,14 @@ export function assertProgram(program: AccountProgram): void {
  * @source 26 U.S.C. 1(h), 1222: net gains of each term offset net losses of the other
  */
 export function computeTax(sides: readonly TaxSide[], short: number, long: number): number {
-  let least = Infinity;
+  let leastTax = Infinity;
   for (const { pieces, longSign } of sides) {
     if (longSign * long < 0) continue;
     let tax = -Infinity;
     for (const piece of pieces) tax = Math.max(tax, piece.short * short + piece.long * long + piece.constant);
-    least = Math.min(least, tax);
+    leastTax = Math.min(leastTax, tax);
   }
-  return least;
+  return leastTax;
 }
 
 /** Writes the factor exposures B'x to `out` and returns it. */

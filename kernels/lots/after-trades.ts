@@ -28,12 +28,12 @@ export function applyTrades(
     lotStart[i + 1] = remainingLots.length;
   }
   const pick = (values: Float64Array): Float64Array => {
-    const selected = new Float64Array(remainingLots.length);
+    const selectedValues = new Float64Array(remainingLots.length);
     for (let position = 0; position < remainingLots.length; position++)
-      selected[position] = values[remainingLots[position]!]!;
-    return selected;
+      selectedValues[position] = values[remainingLots[position]!]!;
+    return selectedValues;
   };
-  const reduced: AccountProgram = {
+  const reducedProgram: AccountProgram = {
     ...program,
     heldWeights: program.heldWeights.map((weight, i) => weight + net[i]!),
     buyLimit,
@@ -45,5 +45,5 @@ export function applyTrades(
     lotShort: pick(lotShort),
     lotLong: pick(lotLong),
   };
-  return { reduced, spent: cost };
+  return { reduced: reducedProgram, spent: cost };
 }

@@ -30,25 +30,25 @@ export function searchBranches(
    * Lowest bound among branches in which each security has a single net trade, but too many combinations of lots to
    * try.
    */
-  let unproved = Infinity;
+  let unprovedBound = Infinity;
   const root = solveBound(program, side, createRootRanges(program));
-  const open: Node[] = root === undefined ? [] : [root];
-  while (open.length > 0 && nodes < limit) {
-    const node = open.shift()!;
+  const openNodes: Node[] = root === undefined ? [] : [root];
+  while (openNodes.length > 0 && nodes < limit) {
+    const node = openNodes.shift()!;
     nodes++;
     if (node.bound > candidate.merit - GAP_TOLERANCE)
-      return { candidate, bound: Math.min(node.bound, unproved), nodes };
+      return { candidate, bound: Math.min(node.bound, unprovedBound), nodes };
     for (const net of [node.net, node.suggested]) {
-      const rounded = net.slice();
-      roundTrades(program, rounded, node);
-      const ownCandidate = createCandidate(program, createTrades(program, rounded, node.prices));
+      const roundedTrades = net.slice();
+      roundTrades(program, roundedTrades, node);
+      const ownCandidate = createCandidate(program, createTrades(program, roundedTrades, node.prices));
       if (ownCandidate.merit < candidate.merit) candidate = ownCandidate;
     }
     const split = splitRange(program, node);
     if (split === undefined) {
       const lots = chooseLots(program, node.suggested);
       const ownCandidate = lots && createCandidate(program, lots);
-      if (ownCandidate === undefined) unproved = Math.min(unproved, node.bound);
+      if (ownCandidate === undefined) unprovedBound = Math.min(unprovedBound, node.bound);
       else if (ownCandidate.merit < candidate.merit) candidate = ownCandidate;
       continue;
     }
@@ -56,11 +56,11 @@ export function searchBranches(
       const child = solveBound(program, side, ranges);
       if (child === undefined || child.bound > candidate.merit - GAP_TOLERANCE) continue;
       const branch = { ...child, bound: Math.max(child.bound, node.bound) };
-      const position = open.findIndex(({ bound }) => bound > branch.bound);
-      open.splice(position < 0 ? open.length : position, 0, branch);
+      const position = openNodes.findIndex(({ bound }) => bound > branch.bound);
+      openNodes.splice(position < 0 ? openNodes.length : position, 0, branch);
     }
   }
-  return { candidate, bound: Math.min(open[0]?.bound ?? candidate.merit, unproved), nodes };
+  return { candidate, bound: Math.min(openNodes[0]?.bound ?? candidate.merit, unprovedBound), nodes };
 }
 
 interface Node {
@@ -137,24 +137,29 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
     if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
   const top = findTopPrices(side, program.taxWeight);
   const { reduced, spent } = fixTrades(program, ranges, top);
-  const decided = Int8Array.from({ length: n }, (_, i) =>
+  const directions = Int8Array.from({ length: n }, (_, i) =>
     ranges.least[i]! >= 0 ? BUYS_ONLY : ranges.most[i]! <= 0 ? SELLS_ONLY : BOTH_DIRECTIONS,
   );
-  const restricted: AccountProgram = {
+  const restrictedProgram: AccountProgram = {
     ...reduced,
     lower: Float64Array.from(reduced.lower, (lower, i) => Math.max(lower, reduced.heldWeights[i]! + ranges.least[i]!)),
     upper: Float64Array.from(reduced.upper, (upper, i) => Math.min(upper, reduced.heldWeights[i]! + ranges.most[i]!)),
   };
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i)) {
-      restricted.lower[i] = -Infinity;
-      restricted.upper[i] = Infinity;
+      restrictedProgram.lower[i] = -Infinity;
+      restrictedProgram.upper[i] = Infinity;
     }
-  const trades = relaxTrades(restricted, top, decided);
-  const answer = solveRelaxation({ program: restricted, side, trades, rows: listRelaxedRows(restricted, side) });
-  const unfixed = { least: ranges.least.slice(), most: ranges.most.slice() };
-  for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) unfixed.least[i] = unfixed.most[i] = 0;
-  const { bound, trades: suggested } = computeDualBound(restricted, side, answer.multipliers, unfixed);
+  const trades = relaxTrades(restrictedProgram, top, directions);
+  const answer = solveRelaxation({
+    program: restrictedProgram,
+    side,
+    trades,
+    rows: listRelaxedRows(restrictedProgram, side),
+  });
+  const freeRanges = { least: ranges.least.slice(), most: ranges.most.slice() };
+  for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) freeRanges.least[i] = freeRanges.most[i] = 0;
+  const { bound, trades: suggested } = computeDualBound(restrictedProgram, side, answer.multipliers, freeRanges);
   if (bound === Infinity) return undefined;
   const net = Float64Array.from(answer.weights, (weight, i) => weight - heldWeights[i]!);
   for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) suggested[i] = ranges.least[i]!;
@@ -165,7 +170,7 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
     net,
     suggested,
     multipliers,
-    prices: computePricesAt(restricted, side, multipliers),
+    prices: computePricesAt(restrictedProgram, side, multipliers),
   };
 }
 
@@ -195,13 +200,13 @@ function fixTrades(program: AccountProgram, ranges: TradeRanges, prices: { short
     net[i] = ranges.least[i]!;
     end[i] = first[i]!;
     buyLimit[i] = 0;
-    let left = -net[i]!;
+    let unsoldWeight = -net[i]!;
     for (const l of sortSales(program, i, prices)) {
-      if (!(left > 0)) break;
-      const sold = Math.min(left, lotSize[l]!);
-      short += sold * lotShort[l]!;
-      long += sold * lotLong[l]!;
-      left -= sold;
+      if (!(unsoldWeight > 0)) break;
+      const lotSale = Math.min(unsoldWeight, lotSize[l]!);
+      short += lotSale * lotShort[l]!;
+      long += lotSale * lotLong[l]!;
+      unsoldWeight -= lotSale;
     }
   }
   return applyTrades(program, { net, short, long, first, end, buyLimit });

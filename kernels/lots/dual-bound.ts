@@ -51,7 +51,7 @@ export function computeDualBound(
     tangent *= 2 * averseness;
     let slope = tangent;
     rows.forEach(({ weights }, j) => void (weights !== null && (slope += prices.rows[j]! * weights[i]!)));
-    const least = minimiseSecurity(program, i, {
+    const leastValue = minimiseSecurity(program, i, {
       curvature: averseness * specific[i]!,
       slope,
       short: prices.short,
@@ -60,8 +60,8 @@ export function computeDualBound(
       from: ranges?.least[i] ?? -Infinity,
       to: ranges?.most[i] ?? Infinity,
     });
-    bound += least.value - tangent * target[i]!;
-    trades[i] = least.trade;
+    bound += leastValue.value - tangent * target[i]!;
+    trades[i] = leastValue.trade;
   }
   return { bound, trades };
 }
@@ -75,12 +75,12 @@ export function computePrices(rows: readonly RelaxedRow[], multipliers: Multipli
   const prices = Float64Array.from(rows, ({ penalty }, j) =>
     Math.min(penalty, Math.max(0, toFinite(multipliers.rows[j]!))),
   );
-  let ofTax = 0;
-  rows.forEach(({ tax }, j) => void (tax === 1 && (ofTax += prices[j]!)));
+  let taxPriceSum = 0;
+  rows.forEach(({ tax }, j) => void (tax === 1 && (taxPriceSum += prices[j]!)));
   const pieces = rows.filter(({ tax }) => tax === 1).length;
   const sums = { short: 0, long: 0, cost: 1 };
   rows.forEach((row, j) => {
-    if (row.tax === 1) prices[j] = ofTax > 0 ? (prices[j]! / ofTax) * taxWeight : taxWeight / pieces;
+    if (row.tax === 1) prices[j] = taxPriceSum > 0 ? (prices[j]! / taxPriceSum) * taxWeight : taxWeight / pieces;
     sums.short += prices[j]! * row.short;
     sums.long += prices[j]! * row.long;
     sums.cost += prices[j]! * row.cost;
@@ -137,8 +137,8 @@ function consider(s: Search, trade: number, amount: number): void {
     trade > s.to + ROUNDING_ERROR
   )
     return;
-  const active = w - s.target;
-  const value = s.curvature * active * active + s.slope * w + amount;
+  const activeWeight = w - s.target;
+  const value = s.curvature * activeWeight * activeWeight + s.slope * w + amount;
   if (value < s.value) {
     s.value = value;
     s.trade = trade;
@@ -153,19 +153,19 @@ function considerRange(s: Search, way: number, least: number, most: number, offs
   const a = Math.max(least, low);
   const z = Math.min(most, high);
   if (a > z + ROUNDING_ERROR) return;
-  const free = way * (s.target - s.heldWeight) - (way * s.slope + price) / (2 * s.curvature);
+  const optimum = way * (s.target - s.heldWeight) - (way * s.slope + price) / (2 * s.curvature);
   if (s.step === 0) {
-    const x = Math.min(z, Math.max(a, free));
+    const x = Math.min(z, Math.max(a, optimum));
     consider(s, way * x, offset + price * (x - least));
     return;
   }
   const first = Math.ceil((a - ROUNDING_ERROR) / s.step);
   const last = Math.floor((z + ROUNDING_ERROR) / s.step);
   if (first > last) return;
-  const below = Math.min(last, Math.max(first, Math.floor(free / s.step))) * s.step;
-  consider(s, way * below, offset + price * (below - least));
-  const above = Math.min(last, Math.max(first, Math.ceil(free / s.step))) * s.step;
-  if (above !== below) consider(s, way * above, offset + price * (above - least));
+  const tradeBelow = Math.min(last, Math.max(first, Math.floor(optimum / s.step))) * s.step;
+  consider(s, way * tradeBelow, offset + price * (tradeBelow - least));
+  const tradeAbove = Math.min(last, Math.max(first, Math.ceil(optimum / s.step))) * s.step;
+  if (tradeAbove !== tradeBelow) consider(s, way * tradeAbove, offset + price * (tradeAbove - least));
 }
 
 /** Minimises the terms of one security over its permitted trades. */
@@ -179,9 +179,10 @@ export function minimiseSecurity(
   const search = new Search(program, i, terms);
   consider(search, 0, 0);
   const charge = cost * costRate[i]!;
-  const least = Math.max(minimumTrade[i]!, 0);
-  if (buyLimit[i]! >= least) considerRange(search, BUYS_ONLY, least, buyLimit[i]!, least * charge, charge);
-  let sold = 0;
+  const leastTrade = Math.max(minimumTrade[i]!, 0);
+  if (buyLimit[i]! >= leastTrade)
+    considerRange(search, BUYS_ONLY, leastTrade, buyLimit[i]!, leastTrade * charge, charge);
+  let soldWeight = 0;
   let amount = 0;
   const firstLot = lotStart[i]!;
   const endLot = lotStart[i + 1]!;
@@ -189,12 +190,12 @@ export function minimiseSecurity(
   for (let place = firstLot; place < endLot; place++) {
     const l = order === null ? place : order[place - firstLot]!;
     const price = short * lotShort[l]! + long * lotLong[l]! + charge;
-    const end = sold + lotSize[l]!;
-    const start = Math.max(sold, least);
-    if (start <= end) considerRange(search, SELLS_ONLY, start, end, amount + price * (start - sold), price);
-    amount += price * (end - sold);
-    sold = end;
+    const end = soldWeight + lotSize[l]!;
+    const start = Math.max(soldWeight, leastTrade);
+    if (start <= end) considerRange(search, SELLS_ONLY, start, end, amount + price * (start - soldWeight), price);
+    amount += price * (end - soldWeight);
+    soldWeight = end;
   }
-  if (sold > 0) consider(search, -sold, amount); // The whole position may be sold, whatever its size.
+  if (soldWeight > 0) consider(search, -soldWeight, amount); // The whole position may be sold, whatever its size.
   return search;
 }

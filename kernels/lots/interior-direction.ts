@@ -40,16 +40,16 @@ export function createDirections(state: InteriorState): Directions {
     setGoals(goals, goal, predictor);
     extra.fill(0);
     bounds.forEach(({ security, sign: way, limit }, b) => {
-      const left = way * (w[security]! - limit) + boundSlack[b]!;
-      extra[security]! += way * ((goals.bound[b]! + boundPrice[b]! * left) / boundSlack[b]! - boundPrice[b]!);
+      const boundResidual = way * (w[security]! - limit) + boundSlack[b]!;
+      extra[security]! += way * ((goals.bound[b]! + boundPrice[b]! * boundResidual) / boundSlack[b]! - boundPrice[b]!);
     });
     for (let i = 0; i < n; i++)
       for (let j = start[i]!; j < start[i + 1]!; j++)
         rhs[j] = gradient[j]! + sign[j]! * extra[i]! - goals.lower[j]! / z[j]! + goals.upper[j]! / (size[j]! - z[j]!);
     for (let j = 0; j < m; j++) {
-      const room = penalties[j]! - y[j]!;
+      const multiplierSlack = penalties[j]! - y[j]!;
       residual[j] = values[j]! - excess[j]! + goals.slack[j]! / y[j]!;
-      if (room < Infinity) residual[j]! -= goals.excess[j]! / room - excess[j]!;
+      if (multiplierSlack < Infinity) residual[j]! -= goals.excess[j]! / multiplierSlack - excess[j]!;
     }
     let sum = taxWeight;
     for (let j = 0; j < rows.length; j++) sum -= rows[j]!.tax * y[j]!;
@@ -70,9 +70,9 @@ export function createDirections(state: InteriorState): Directions {
       dw[i] = change;
     }
     for (let j = 0; j < m; j++) {
-      const room = penalties[j]! - y[j]!;
+      const multiplierSlack = penalties[j]! - y[j]!;
       ds[j] = (goals.slack[j]! - slack[j]! * dy[j]!) / y[j]! - slack[j]!;
-      de[j] = room < Infinity ? (goals.excess[j]! + excess[j]! * dy[j]!) / room - excess[j]! : 0;
+      de[j] = multiplierSlack < Infinity ? (goals.excess[j]! + excess[j]! * dy[j]!) / multiplierSlack - excess[j]! : 0;
     }
     bounds.forEach(({ security, sign: way, limit }, b) => {
       db[b] = -way * dw[security]! - way * (w[security]! - limit) - boundSlack[b]!;

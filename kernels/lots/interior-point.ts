@@ -45,11 +45,11 @@ export function solveRelaxation(
   const state = createInteriorState(relaxation, near);
   const advance = createAdvance(state);
   let [status, step]: [RelaxationSolution['status'], number] = ['stalled', 0];
-  let isAsked = false;
+  let hasAsked = false;
   for (; step < STEPS_MAX; step++) {
     const { gap, worst } = measureState(state);
-    if (!isAsked && gap < LOOSE_TOLERANCE && worst < LOOSE_TOLERANCE) {
-      isAsked = true;
+    if (!hasAsked && gap < LOOSE_TOLERANCE && worst < LOOSE_TOLERANCE) {
+      hasAsked = true;
       if (isEnough({ traded: state.z, weights: state.w, multipliers: collectMultipliers(state) })) {
         status = 'solved';
         break;
@@ -79,8 +79,8 @@ function createAdvance(state: InteriorState): () => boolean {
     if (!directions.factor()) return false;
     directions.compute(predictor, 0, null);
     const reach = findLongestStep(state, predictor, 1);
-    const ahead = Math.max(0, computeComplementarity(state, predictor, reach));
-    const ratio = ahead / state.mu;
+    const predictedComplementarity = Math.max(0, computeComplementarity(state, predictor, reach));
+    const ratio = predictedComplementarity / state.mu;
     const centring = Math.max(1e-8, ratio * ratio * ratio);
     directions.compute(corrector, centring * state.mu, predictor);
     const { primal, dual } = findLongestStep(state, corrector, STEP_SHARE);
@@ -88,13 +88,13 @@ function createAdvance(state: InteriorState): () => boolean {
     // Without permitted trades, the prices of an account exceed the range of doubles.
     const next = computeComplementarity(state, corrector, { primal: length, dual: length });
     if (!(length > STEP_MIN) || !Number.isFinite(next)) return false;
-    move(state, corrector, length);
+    moveState(state, corrector, length);
     return true;
   };
 }
 
 /** Moves the iterate along a step. */
-function move(state: InteriorState, step: InteriorStep, length: number): void {
+function moveState(state: InteriorState, step: InteriorStep, length: number): void {
   const { z, zl, zu, y, slack, excess, boundSlack, boundPrice } = state;
   for (let j = 0; j < z.length; j++) {
     z[j]! += length * step.dz[j]!;

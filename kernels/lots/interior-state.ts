@@ -64,7 +64,7 @@ export function createInteriorState(relaxation: Relaxation, near: StartingSoluti
     t: 0,
     mu: 0,
   };
-  begin(state, near);
+  initialiseState(state, near);
   return state;
 }
 
@@ -72,7 +72,7 @@ export function createInteriorState(relaxation: Relaxation, near: StartingSoluti
 const computePenalty = ({ rows }: Relaxation, j: number): number =>
   j < rows.length && rows[j]!.tax === 1 ? Infinity : Math.min(rows[j]?.penalty ?? Infinity, HARD_PENALTY);
 
-function begin(state: InteriorState, near: StartingSolution | null): void {
+function initialiseState(state: InteriorState, near: StartingSolution | null): void {
   const { relaxation, bounds, size, z, zl, zu, w, y, slack, excess, values, penalties, boundSlack, boundPrice } = state;
   const { rows } = relaxation;
   const first = near === null ? createFarPoint(relaxation, penalties) : createNearPoint(relaxation, penalties, near);
@@ -113,11 +113,11 @@ export function evaluateState(state: InteriorState): void {
   for (let i = 0; i < n; i++) {
     let weight = heldWeights[i]!;
     for (let j = start[i]!; j < start[i + 1]!; j++) {
-      const traded = z[j]!;
-      weight += sign[j]! * traded;
-      s += short[j]! * traded;
-      l += long[j]! * traded;
-      c += cost[j]! * traded;
+      const tradeSize = z[j]!;
+      weight += sign[j]! * tradeSize;
+      s += short[j]! * tradeSize;
+      l += long[j]! * tradeSize;
+      c += cost[j]! * tradeSize;
     }
     w[i] = weight;
     active[i] = weight - target[i]!;

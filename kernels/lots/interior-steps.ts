@@ -87,8 +87,8 @@ export function computeComplementarity(iterate: Iterate, step: InteriorStep, { p
   let total = 0;
   let pairs = 2 * z.length + iterate.y.length + iterate.boundSlack.length;
   for (let j = 0; j < z.length; j++) {
-    const traded = z[j]! + primal * step.dz[j]!;
-    total += traded * (zl[j]! + dual * step.dzl[j]!) + (size[j]! - traded) * (zu[j]! + dual * step.dzu[j]!);
+    const tradeSize = z[j]! + primal * step.dz[j]!;
+    total += tradeSize * (zl[j]! + dual * step.dzl[j]!) + (size[j]! - tradeSize) * (zu[j]! + dual * step.dzu[j]!);
   }
   for (let j = 0; j < iterate.y.length; j++) {
     const price = iterate.y[j]! + dual * step.dy[j]!;

@@ -25,9 +25,9 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
     if (combinations > COMBINATIONS_MAX) return undefined;
     choices.push(lotChoices);
   }
-  let best: { merit: number; trades: AccountTrades } | undefined;
+  let bestChoice: { merit: number; trades: AccountTrades } | undefined;
   const bought = net.map((trade) => Math.max(0, trade));
-  const isPlain = program.rows.every(({ short, long }) => short === 0 && long === 0);
+  const isUntaxed = program.rows.every(({ short, long }) => short === 0 && long === 0);
   let leastTax = Infinity;
   const choicesTaken: LotChoice[] = [];
   const visit = (depth: number, short: number, long: number): void => {
@@ -39,23 +39,23 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
       return;
     }
     const tax = computeTax(program.sides, short, long);
-    if (isPlain && tax >= leastTax) return;
+    if (isUntaxed && tax >= leastTax) return;
     leastTax = tax;
     const sold = new Float64Array(program.lotSize.length);
     for (const { lots } of choicesTaken) for (const [l, amount] of lots) sold[l] = amount;
     const trades = { bought, sold };
     const merit = computeMerit(computeFigures(program, trades));
-    if (best === undefined || merit < best.merit) best = { merit, trades };
+    if (bestChoice === undefined || merit < bestChoice.merit) bestChoice = { merit, trades };
   };
   visit(0, program.fixedShort, program.fixedLong);
-  return best?.trades;
+  return bestChoice?.trades;
 }
 
 function listChoices(program: AccountProgram, i: number, amount: number): LotChoice[] {
   const { lotStart, lotSize, lotShort, lotLong, unit, isOrdered } = program;
   const step = unit[i]!;
   const lotChoices: LotChoice[] = [];
-  const take = (l: number, left: number, lots: readonly (readonly [number, number])[]): void => {
+  const addChoices = (l: number, left: number, lots: readonly (readonly [number, number])[]): void => {
     if (lotChoices.length > COMBINATIONS_MAX) return;
     if (!(left > 1e-12)) {
       let [short, long] = [0, 0];
@@ -67,12 +67,12 @@ function listChoices(program: AccountProgram, i: number, amount: number): LotCho
       return;
     }
     if (l === lotStart[i + 1]) return;
-    const most = Math.min(left, lotSize[l]!);
-    if (isOrdered[i] === 1 || !(step > 0)) return take(l + 1, left - most, [...lots, [l, most]]);
-    for (let count = 0; count * step < most - 1e-12; count++)
-      take(l + 1, left - count * step, count === 0 ? lots : [...lots, [l, count * step]]);
-    take(l + 1, left - most, [...lots, [l, most]]);
+    const saleMax = Math.min(left, lotSize[l]!);
+    if (isOrdered[i] === 1 || !(step > 0)) return addChoices(l + 1, left - saleMax, [...lots, [l, saleMax]]);
+    for (let count = 0; count * step < saleMax - 1e-12; count++)
+      addChoices(l + 1, left - count * step, count === 0 ? lots : [...lots, [l, count * step]]);
+    addChoices(l + 1, left - saleMax, [...lots, [l, saleMax]]);
   };
-  take(lotStart[i]!, amount, []);
+  addChoices(lotStart[i]!, amount, []);
   return lotChoices;
 }

@@ -132,12 +132,12 @@ function reduce(
   },
 ): void {
   const { n, k, loadings } = relaxation.program;
-  const scaled = x.subarray(0, k);
-  scaled.fill(0);
+  const scaledFactors = x.subarray(0, k);
+  scaledFactors.fill(0);
   for (let i = 0; i < n; i++) {
     const value = common[i]!;
     if (value === 0) continue;
-    for (let f = 0; f < k; f++) scaled[f]! += loadings[i * k + f]! * value;
+    for (let f = 0; f < k; f++) scaledFactors[f]! += loadings[i * k + f]! * value;
   }
   for (let f = 0; f < k; f++) x[f] = -x[f]!;
   for (let j = 0; j < m; j++) {

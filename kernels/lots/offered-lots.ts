@@ -11,20 +11,20 @@ const TARGET_MARGIN = 0.25;
  */
 export function listOfferedLots(program: AccountProgram, prices: GainPrices): Uint8Array {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, heldWeights, target, upper } = program;
-  const offered = new Uint8Array(lotSize.length);
+  const isOffered = new Uint8Array(lotSize.length);
   for (let i = 0; i < n; i++) {
     const isWhole = isOrdered[i] === 1 || upper[i]! < heldWeights[i]!;
-    const enough = heldWeights[i]! - target[i]! + TARGET_MARGIN / n;
-    let sold = 0;
+    const sufficientSale = heldWeights[i]! - target[i]! + TARGET_MARGIN / n;
+    let soldWeight = 0;
     for (const l of sortSales(program, i, prices)) {
       const price = prices.short * lotShort[l]! + prices.long * lotLong[l]!;
-      if (!isWhole && price > 0 && sold >= enough) break;
-      offered[l] = 1;
-      sold += lotSize[l]!;
+      if (!isWhole && price > 0 && soldWeight >= sufficientSale) break;
+      isOffered[l] = 1;
+      soldWeight += lotSize[l]!;
     }
-    if (isWhole) offered.fill(1, lotStart[i], lotStart[i + 1]);
+    if (isWhole) isOffered.fill(1, lotStart[i], lotStart[i + 1]);
   }
-  return offered;
+  return isOffered;
 }
 
 /**
@@ -55,7 +55,7 @@ export function addOfferedLots(
     prices.cost += multipliers.rows[j]! * row.cost;
   });
   let saving = 0;
-  const lacking: number[] = [];
+  const lackingLots: number[] = [];
   for (let i = 0; i < n; i++) {
     let slope = specific[i]! * (weights[i]! - target[i]!);
     for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * multipliers.exposures[f]!;
@@ -67,10 +67,10 @@ export function addOfferedLots(
       if (offered[l] === 0)
         securitySaving -=
           lotSize[l]! * Math.min(0, prices.short * lotShort[l]! + prices.long * lotLong[l]! + keepingCost);
-    if (securitySaving > 0) lacking.push(i);
+    if (securitySaving > 0) lackingLots.push(i);
     saving += securitySaving;
   }
   if (saving <= (program.unit.some((step) => step > 0) ? SAVING_MIN_ROUNDED : SAVING_MIN)) return false;
-  for (const i of lacking) offered.fill(1, lotStart[i], lotStart[i + 1]);
+  for (const i of lackingLots) offered.fill(1, lotStart[i], lotStart[i + 1]);
   return true;
 }

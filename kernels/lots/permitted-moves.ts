@@ -26,13 +26,13 @@ export function createMoves(program: AccountProgram, suggested: Float64Array): P
   function permit(i: number, trade: number): number {
     const [step, least, position] = [unit[i]!, minimumTrade[i]!, sizes[i]!];
     if (trade === 0) return 0;
-    const most = trade > 0 ? buyLimit[i]! : position;
-    let amount = Math.min(Math.abs(trade), most);
+    const tradeMax = trade > 0 ? buyLimit[i]! : position;
+    let amount = Math.min(Math.abs(trade), tradeMax);
     if (trade < 0 && position - amount < Math.max(step * 1e-6, heldWeights[i]! * 1e-9)) return -position;
-    if (step > 0) amount = Math.min(Math.round(amount / step), Math.floor(most / step + 1e-9)) * step;
+    if (step > 0) amount = Math.min(Math.round(amount / step), Math.floor(tradeMax / step + 1e-9)) * step;
     if (amount < least) {
-      const enough = step > 0 ? Math.ceil(least / step - 1e-9) * step : least;
-      amount = amount * 2 < least || enough > most ? 0 : enough;
+      const leastMove = step > 0 ? Math.ceil(least / step - 1e-9) * step : least;
+      amount = amount * 2 < least || leastMove > tradeMax ? 0 : leastMove;
     }
     return trade > 0 ? amount : -amount;
   }
@@ -50,16 +50,16 @@ export function createMoves(program: AccountProgram, suggested: Float64Array): P
     list(i, trade) {
       count = 0;
       const step = unit[i]!;
-      const least = minimumTrade[i]!;
+      const leastTrade = minimumTrade[i]!;
       if (step > 0) {
         add(i, trade, trade - step);
         add(i, trade, trade + step);
       }
       add(i, trade, 0);
-      const enough = step > 0 ? Math.ceil(least / step - 1e-9) * step : least;
-      if (enough > 0) {
-        add(i, trade, enough);
-        add(i, trade, -enough);
+      const leastMove = step > 0 ? Math.ceil(leastTrade / step - 1e-9) * step : leastTrade;
+      if (leastMove > 0) {
+        add(i, trade, leastMove);
+        add(i, trade, -leastMove);
       }
       add(i, trade, suggested[i]!);
       add(i, trade, -sizes[i]!);

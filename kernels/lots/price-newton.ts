@@ -59,17 +59,17 @@ export function solveByPrices(
   let mu = near === null ? BARRIER_FAR : BARRIER_NEAR;
   const factor = near === null ? CENTRING_FAR : CENTRING_NEAR;
   let isAsked = false;
-  let shorts = 0;
+  let shortStepCount = 0;
   let step = 0;
-  for (; step < STEPS_MAX && shorts < SHORT_STEPS_MAX; step++) {
-    const worst = state.worst();
-    if (worst < RESIDUAL_MAX && mu <= BARRIER_MIN) return state.answer('solved', step);
-    if (!isAsked && worst < LOOSE_RESIDUAL && mu <= BARRIER_NEAR) {
+  for (; step < STEPS_MAX && shortStepCount < SHORT_STEPS_MAX; step++) {
+    const largestResidual = state.worst();
+    if (largestResidual < RESIDUAL_MAX && mu <= BARRIER_MIN) return state.answer('solved', step);
+    if (!isAsked && largestResidual < LOOSE_RESIDUAL && mu <= BARRIER_NEAR) {
       isAsked = true;
       if (isEnough(state.partial())) return state.answer('solved', step);
     }
     const length = state.advance(mu);
-    shorts = length < SHORT_STEP && mu <= BARRIER_NEAR ? shorts + 1 : 0;
+    shortStepCount = length < SHORT_STEP && mu <= BARRIER_NEAR ? shortStepCount + 1 : 0;
     if (length > 0.5) mu = Math.max(BARRIER_MIN, mu * factor);
   }
   return state.answer('stalled', step);
@@ -89,13 +89,13 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
   /** Prices: 2 aversion times the exposures, then the multipliers of the rows. */
   const prices = createStartingPrices(relaxation, penalties, near);
   const y = prices.subarray(k);
-  const before = new Float64Array(order);
+  const previousPrices = new Float64Array(order);
   const [gradient, step, border] = [new Float64Array(order), new Float64Array(order), new Float64Array(order)];
   const [slope, active] = [new Float64Array(n), new Float64Array(n)];
   const exposures = new Float64Array(k);
   const [values, slack] = [new Float64Array(m), new Float64Array(m)];
   /** Value of the tax: the mean of its pieces, weighted by their multipliers. */
-  let t = 0;
+  let taxValue = 0;
 
   /** Computes trades, exposures and rows at the prices. */
   function evaluate(): void {
@@ -116,13 +116,13 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
     responses.respond(slope, sumPrices);
     for (let i = 0; i < n; i++) active[i] = weights[i]! - target[i]!;
     computeFactorExposures(program, active, exposures);
-    t = 0;
+    taxValue = 0;
     for (let j = 0; j < m; j++) {
       const row = rows[j]!;
       let value = row.constant + row.short * sums.short + row.long * sums.long + row.cost * sums.cost;
       if (row.weights !== null) for (let i = 0; i < n; i++) value += row.weights[i]! * weights[i]!;
       values[j] = value;
-      t += (row.tax * y[j]! * value) / taxWeight;
+      taxValue += (row.tax * y[j]! * value) / taxWeight;
     }
   }
 
@@ -138,9 +138,11 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
   /** Computes the Newton direction; the sum of the multipliers of the tax pieces stays constant. */
   function computeDirection(mu: number): boolean {
     for (let j = 0; j < m; j++) {
-      const left = rows[j]!.tax * t - values[j]!;
-      const room = penalties[j]! - y[j]!;
-      slack[j] = Math.max(left, mu / y[j]!) / y[j]! + (room < Infinity ? Math.max(-left, mu / room) / room : 0);
+      const rowResidual = rows[j]!.tax * taxValue - values[j]!;
+      const multiplierSlack = penalties[j]! - y[j]!;
+      slack[j] =
+        Math.max(rowResidual, mu / y[j]!) / y[j]! +
+        (multiplierSlack < Infinity ? Math.max(-rowResidual, mu / multiplierSlack) / multiplierSlack : 0);
     }
     if (!system.factor(slack)) return false;
     climb(mu);
@@ -160,7 +162,7 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
 
   evaluate();
   return {
-    worst: () => findLargestResidual(relaxation, { exposures, prices, values, penalties, t }),
+    worst: () => findLargestResidual(relaxation, { exposures, prices, values, penalties, t: taxValue }),
     /**
      * Performs one step. The dual is concave, so a length is accepted if the slope at its end has at most a small
      * opposite sign. @returns the length
@@ -168,10 +170,10 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
     advance(mu: number): number {
       if (!computeDirection(mu)) return 0;
       let length = findLongestStep(step.subarray(k), y, penalties);
-      before.set(prices);
+      previousPrices.set(prices);
       const first = climb(mu);
       for (let tries = 0; ; tries++) {
-        for (let f = 0; f < order; f++) prices[f] = before[f]! + length * step[f]!;
+        for (let f = 0; f < order; f++) prices[f] = previousPrices[f]! + length * step[f]!;
         evaluate();
         const last = climb(mu);
         if (last >= -OVERSHOOT_MAX * first || tries === TRIES_MAX) return length;
@@ -180,7 +182,7 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
     },
     partial: () => ({ traded: responses.traded, weights, multipliers: getMultipliers() }),
     answer(status: RelaxationSolution['status'], steps: number): RelaxationSolution {
-      const violations = values.map((value, j) => Math.max(0, value - rows[j]!.tax * t));
+      const violations = values.map((value, j) => Math.max(0, value - rows[j]!.tax * taxValue));
       return { status, traded: responses.traded, weights, multipliers: getMultipliers(), violations, steps };
     },
   };
@@ -226,9 +228,9 @@ function findLargestResidual(
 function findLongestStep(step: Float64Array, y: Float64Array, penalties: Float64Array): number {
   let length = 1;
   for (let j = 0; j < y.length; j++) {
-    const change = step[j]!;
-    const room = STEP_SHARE * (change < 0 ? y[j]! : penalties[j]! - y[j]!);
-    if (Math.abs(change) * length > room) length = room / Math.abs(change);
+    const priceStep = step[j]!;
+    const reachMax = STEP_SHARE * (priceStep < 0 ? y[j]! : penalties[j]! - y[j]!);
+    if (Math.abs(priceStep) * length > reachMax) length = reachMax / Math.abs(priceStep);
   }
   return length;
 }
@@ -256,6 +258,6 @@ function createStartingPrices(
   );
   let ofTax = 0;
   rows.forEach(({ tax }, j) => void (ofTax += tax * y[j]!));
-  const scaled = y.map((price, j) => (rows[j]!.tax === 1 ? (price * taxWeight) / ofTax : price));
-  return Float64Array.from([...Array.from(exposures, (x) => 2 * aversion * x), ...scaled]);
+  const scaledPrices = y.map((price, j) => (rows[j]!.tax === 1 ? (price * taxWeight) / ofTax : price));
+  return Float64Array.from([...Array.from(exposures, (x) => 2 * aversion * x), ...scaledPrices]);
 }

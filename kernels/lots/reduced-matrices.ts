@@ -94,14 +94,14 @@ export function invertBlocks(
       gram[7]! += q * c * l;
       gram[8]! += q * c * c;
     }
-    const left = 1 / (1 + curvature[i]! * total);
-    const shrinkage = curvature[i]! * left;
+    const damping = 1 / (1 + curvature[i]! * total);
+    const shrinkage = curvature[i]! * damping;
     sums[i] = total;
     shrink[i] = shrinkage;
-    response[i] = total * left;
-    reach[3 * i] = r0 * left;
-    reach[3 * i + 1] = r1 * left;
-    reach[3 * i + 2] = r2 * left;
+    response[i] = total * damping;
+    reach[3 * i] = r0 * damping;
+    reach[3 * i + 1] = r1 * damping;
+    reach[3 * i + 2] = r2 * damping;
     gram[0]! -= shrinkage * r0 * r0;
     gram[3]! -= shrinkage * r1 * r0;
     gram[4]! -= shrinkage * r1 * r1;

@@ -41,18 +41,18 @@ export function relaxTrades(
   offered: Uint8Array | null = null,
 ): RelaxedTrades {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, buyLimit, costRate } = program;
-  const most = n + lotSize.length;
+  const tradesMax = n + lotSize.length;
   const start = new Int32Array(n + 1);
-  const [sign, size, short, long, cost] = [0, 1, 2, 3, 4].map(() => new Float64Array(most)) as [
+  const [sign, size, short, long, cost] = [0, 1, 2, 3, 4].map(() => new Float64Array(tradesMax)) as [
     Float64Array,
     Float64Array,
     Float64Array,
     Float64Array,
     Float64Array,
   ];
-  const [firstLot, endLot] = [new Int32Array(most).fill(-1), new Int32Array(most).fill(-1)];
+  const [firstLot, endLot] = [new Int32Array(tradesMax).fill(-1), new Int32Array(tradesMax).fill(-1)];
   let position = 0;
-  const put = (l: number): void => {
+  const addLot = (l: number): void => {
     firstLot[position] = l;
     endLot[position] = l + 1;
     size[position] = lotSize[l]!;
@@ -79,7 +79,7 @@ export function relaxTrades(
     if (decided[i] !== BUYS_ONLY)
       for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
         if (isOrdered[i] === 0 && offered?.[l] === 0) continue;
-        put(l);
+        addLot(l);
         if (isOrdered[i] === 1) mergeTrades(start[i]!);
       }
     for (let j = start[i]!; j < position; j++) {

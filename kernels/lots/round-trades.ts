@@ -104,23 +104,23 @@ function movePairs(net: Float64Array, { n, moves, merit }: PairTerms): boolean {
     const count = moves.list(i, net[i]!);
     for (let position = 0; position < count; position++) tradeMoves.push(merit.moveOf(i, moves.found[position]!));
   }
-  const least = tradeMoves.sort((a, b) => a.loss - b.loss).slice(0, PAIRED_MAX);
-  const used = new Set<number>();
-  for (let a = 0; a < least.length; a++)
-    for (let b = a + 1; b < least.length; b++) {
-      const [tradeMove, otherTradeMove] = [least[a]!, least[b]!];
+  const cheapestMoves = tradeMoves.sort((a, b) => a.loss - b.loss).slice(0, PAIRED_MAX);
+  const usedSecurities = new Set<number>();
+  for (let a = 0; a < cheapestMoves.length; a++)
+    for (let b = a + 1; b < cheapestMoves.length; b++) {
+      const [tradeMove, otherTradeMove] = [cheapestMoves[a]!, cheapestMoves[b]!];
       if (
         tradeMove.security === otherTradeMove.security ||
-        used.has(tradeMove.security) ||
-        used.has(otherTradeMove.security)
+        usedSecurities.has(tradeMove.security) ||
+        usedSecurities.has(otherTradeMove.security)
       )
         continue;
       if (!(merit.gainOfPair(tradeMove, otherTradeMove) > MOVE_GAIN_MIN)) continue;
       for (const { security, trade } of [tradeMove, otherTradeMove]) {
         merit.move(security, trade);
-        used.add(security);
+        usedSecurities.add(security);
       }
-      for (const move of least) merit.refresh(move);
+      for (const move of cheapestMoves) merit.refresh(move);
     }
-  return used.size > 0;
+  return usedSecurities.size > 0;
 }

@@ -58,15 +58,16 @@ export function createResponses(
     for (let position = from + 1; position < end; position++) {
       const j = order[position]!;
       const price = marginal[j]!;
-      let place = position;
-      for (; place > from && marginal[order[place - 1]!]! > price; place--) order[place] = order[place - 1]!;
-      order[place] = j;
+      let insertAt = position;
+      for (; insertAt > from && marginal[order[insertAt - 1]!]! > price; insertAt--)
+        order[insertAt] = order[insertAt - 1]!;
+      order[insertAt] = j;
     }
   }
 
   /** Computes the optimal trades of one security. @param scale  change of its weight per unit of slope */
   function computeResponse(i: number, slope: number, scale: number): void {
-    const free = target[i]! - slope * scale;
+    const optimum = target[i]! - slope * scale;
     let weight = lowest[i]!;
     let [dearest, inPart, isOver] = [-Infinity, -1, false];
     for (let position = start[i]!; position < start[i + 1]!; position++) {
@@ -74,7 +75,7 @@ export function createResponses(
       let amount = 0;
       if (!isOver) {
         dearest = Math.max(dearest, marginal[j]!);
-        const wish = free - dearest * scale;
+        const wish = optimum - dearest * scale;
         const to = Math.min(upper[i]!, Math.max(lower[i]!, wish));
         amount = Math.min(size[j]!, Math.max(0, to - weight));
         isOver = amount < size[j]!;

@@ -69,7 +69,7 @@ export function settleOrder(
 ): SettledSide {
   const rows = listRelaxedRows(program, side);
   const top = findTopPrices(side, program.taxWeight);
-  const either = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
+  const directions = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
   const computeGainPrices = (multipliers: Multipliers): GainPrices =>
     interpolateTowards(top, computePricesAt(program, side, multipliers));
   let steps = 0;
@@ -80,14 +80,14 @@ export function settleOrder(
   function solveHulls(near: StartingSolution | null): Solution {
     const trades =
       near === null
-        ? relaxTrades(program, top, either)
+        ? relaxTrades(program, top, directions)
         : relaxTrades(program, computePricesAt(program, side, near.multipliers), Int8Array.from(suggested, Math.sign));
     let isPartial = near !== null;
     const isEnough = (partial: IntermediateSolution): boolean =>
       (isPartial = hasParts(program, trades, partial, computePricesAt(program, side, partial.multipliers)));
-    const form = { program, side, trades, rows };
+    const relaxation = { program, side, trades, rows };
     const options = near === null ? { isEnough } : { near };
-    const answer = solveByPrices(form, options) ?? solveRelaxation(form, options);
+    const answer = solveByPrices(relaxation, options) ?? solveRelaxation(relaxation, options);
     if (answer.status === 'stalled') isPartial = true;
     steps += answer.steps;
     const net = answer.weights.map((weight, i) => weight - program.heldWeights[i]!);
@@ -104,7 +104,7 @@ export function settleOrder(
     const ownSettledTrades = findMarginAt(startingSolution);
     const { reduced } = applyTrades(program, ownSettledTrades);
     const prices = computeGainPrices(startingSolution.multipliers);
-    const trades = relaxTrades(reduced, prices, either);
+    const trades = relaxTrades(reduced, prices, directions);
     const createPoint = ({ weights, multipliers }: IntermediateSolution): StartingSolution => ({
       multipliers,
       net: weights.map((weight, i) => weight - reduced.heldWeights[i]! + ownSettledTrades.net[i]!),
@@ -120,15 +120,15 @@ export function settleOrder(
       net: startingSolution.net.map((trade, i) => trade - ownSettledTrades.net[i]!),
       multipliers: startingSolution.multipliers,
     };
-    const form = { program: reduced, side, trades, rows: listRelaxedRows(reduced, side) };
-    const byPrices = solveByPrices(form, { near, isEnough });
-    if (byPrices?.status === 'stalled') steps += byPrices.steps;
-    const answer = byPrices?.status === 'solved' ? byPrices : solveRelaxation(form, { near, isEnough });
+    const relaxation = { program: reduced, side, trades, rows: listRelaxedRows(reduced, side) };
+    const priceSolution = solveByPrices(relaxation, { near, isEnough });
+    if (priceSolution?.status === 'stalled') steps += priceSolution.steps;
+    const answer = priceSolution?.status === 'solved' ? priceSolution : solveRelaxation(relaxation, { near, isEnough });
     steps += answer.steps;
     return { ...createPoint(answer), isPartial };
   }
 
-  let best: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
+  let bestDual: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
   let bestCandidate: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
   let suggested: Float64Array = new Float64Array(program.n);
   let solution: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
@@ -136,8 +136,8 @@ export function settleOrder(
   let hulls = 1;
   for (let sinceHulls = 0; ; sinceHulls++) {
     const { bound, trades } = computeDualBound(program, side, solution.multipliers);
-    if (best === undefined || bound > best.bound)
-      [best, suggested] = [{ bound, multipliers: solution.multipliers }, trades];
+    if (bestDual === undefined || bound > bestDual.bound)
+      [bestDual, suggested] = [{ bound, multipliers: solution.multipliers }, trades];
     if (!solution.isPartial) {
       const ownCandidate = createCandidate(
         program,
@@ -147,13 +147,13 @@ export function settleOrder(
         bestCandidate = { ...ownCandidate, net: solution.net, at: solution.multipliers };
     }
     if (bestCandidate !== undefined) {
-      const gap = bestCandidate.merit - best.bound;
+      const gap = bestCandidate.merit - bestDual.bound;
       const isEnough = sinceHulls > 1 && (gap < ACCEPTED_GAP || gap > GAP_RATIO_MAX * before);
-      if (gap < GAP_TOLERANCE || best.bound > incumbent) break;
+      if (gap < GAP_TOLERANCE || bestDual.bound > incumbent) break;
       before = gap;
       if (isEnough || sinceHulls === ROUNDS_MAX) {
         if (gap < GAP_HULLS || hulls === HULLS_MAX) break;
-        solution = solveHulls({ net: bestCandidate.net, multipliers: best.multipliers });
+        solution = solveHulls({ net: bestCandidate.net, multipliers: bestDual.multipliers });
         [hulls, sinceHulls, before] = [hulls + 1, -1, Infinity];
         continue;
       }
@@ -162,7 +162,7 @@ export function settleOrder(
     const isWanted = hulls > 1 || (bestCandidate !== undefined && bestCandidate.figures.worst > VIOLATION_MAX);
     solution = solveMargin(solution, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
-  const [candidate, { bound }] = [bestCandidate, best];
+  const [candidate, { bound }] = [bestCandidate, bestDual];
 
   function permit(): Candidate {
     const { unit, minimumTrade } = program;
@@ -173,7 +173,7 @@ export function settleOrder(
     return createCandidate(program, createTrades(program, net, prices));
   }
 
-  return { candidate, permit, ...best, steps };
+  return { candidate, permit, ...bestDual, steps };
 }
 
 interface Solution extends StartingSolution {
@@ -196,12 +196,12 @@ function hasParts(
   let excess = 0;
   for (let j = 0; j < count; j++) {
     if (endLot[j]! - firstLot[j]! < 2) continue;
-    let left = traded[j]!;
-    excess -= left * (prices.short * short[j]! + prices.long * long[j]!);
-    for (let l = firstLot[j]!; l < endLot[j]! && left > 0; l++) {
-      const sold = Math.min(left, lotSize[l]!);
-      excess += sold * (prices.short * lotShort[l]! + prices.long * lotLong[l]!);
-      left -= sold;
+    let unsoldWeight = traded[j]!;
+    excess -= unsoldWeight * (prices.short * short[j]! + prices.long * long[j]!);
+    for (let l = firstLot[j]!; l < endLot[j]! && unsoldWeight > 0; l++) {
+      const lotSale = Math.min(unsoldWeight, lotSize[l]!);
+      excess += lotSale * (prices.short * lotShort[l]! + prices.long * lotLong[l]!);
+      unsoldWeight -= lotSale;
     }
   }
   return excess > GAP_TOLERANCE;
@@ -230,14 +230,15 @@ function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
   const computePrice = (l: number): number => terms.prices.short * lotShort[l]! + terms.prices.long * lotLong[l]!;
   let [short, long] = [0, 0];
   for (let i = 0; i < n; i++) {
-    const sold = -net[i]!;
+    const saleWeight = -net[i]!;
     const [from, to] = [lotStart[i]!, lotStart[i + 1]!];
-    if (sold < -TRADE_MIN) end[i] = from;
-    if (sold > TRADE_MIN) buyLimit[i] = 0;
-    if (sold < -TRADE_MIN || isOrdered[i] === 0 || from === to) continue;
-    let [position, left] = [from, sold - lotSize[from]!];
+    if (saleWeight < -TRADE_MIN) end[i] = from;
+    if (saleWeight > TRADE_MIN) buyLimit[i] = 0;
+    if (saleWeight < -TRADE_MIN || isOrdered[i] === 0 || from === to) continue;
+    let [position, left] = [from, saleWeight - lotSize[from]!];
     for (; position < to - 1 && left > TRADE_MIN; left -= lotSize[position]!) position++;
-    if (sold > TRADE_MIN) while (position > from && computePrice(position - 1) <= computePrice(position)) position--;
+    if (saleWeight > TRADE_MIN)
+      while (position > from && computePrice(position - 1) <= computePrice(position)) position--;
     first[i] = position;
     end[i] = position + 1;
     while (end[i]! < to && computePrice(end[i]!) >= computePrice(end[i]! - 1)) end[i]!++;
@@ -263,8 +264,8 @@ function settleTrades(program: AccountProgram, { net: from, multipliers, rows }:
     if (weights !== null) for (let i = 0; i < n; i++) slopes[i]! += prices[j]! * weights[i]!;
   });
   const net = from.slice();
-  const active = Float64Array.from(net, (trade, i) => heldWeights[i]! + trade - target[i]!);
-  const exposures = computeFactorExposures(program, active, new Float64Array(k));
+  const activeWeights = Float64Array.from(net, (trade, i) => heldWeights[i]! + trade - target[i]!);
+  const exposures = computeFactorExposures(program, activeWeights, new Float64Array(k));
   for (let pass = 0, most = Infinity; pass < PASSES_MAX && most > TRADE_CHANGE_MAX; pass++) {
     most = 0;
     for (let i = 0; i < n; i++) {
@@ -276,7 +277,7 @@ function settleTrades(program: AccountProgram, { net: from, multipliers, rows }:
       }
       const { trade } = minimiseSecurity(program, i, {
         curvature: averseness * (specific[i]! + norm),
-        slope: 2 * averseness * (dot - norm * active[i]!) + slopes[i]!,
+        slope: 2 * averseness * (dot - norm * activeWeights[i]!) + slopes[i]!,
         short,
         long,
         cost,
@@ -287,7 +288,7 @@ function settleTrades(program: AccountProgram, { net: from, multipliers, rows }:
       if (change === 0) continue;
       most = Math.max(most, Math.abs(change));
       net[i] = trade;
-      active[i]! += change;
+      activeWeights[i]! += change;
       for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * change;
     }
   }

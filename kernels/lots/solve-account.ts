@@ -72,7 +72,7 @@ const TRADE_MIN = 1e-12;
 export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountSolution {
   assertProgram(program);
   let best: Candidate | undefined;
-  const settled: OpenSide[] = [];
+  const openSides: OpenSide[] = [];
   const hasOrder = program.isOrdered.some((order) => order === 1);
   const certificates: SideCertificate[] = [];
   let steps = 0;
@@ -81,9 +81,9 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     const carried = sideCertificate === undefined ? undefined : transferCertificate(program, sideCertificate, side);
     // The other side is not better, or better only by a rounding error that is also within the gap of the first side.
     const merit = best?.merit ?? Infinity;
-    const open = sideCertificate === undefined ? 0 : GAP_SHARE * Math.max(0, merit - sideCertificate.bound);
-    const enough = Math.min(merit, Math.max((sideCertificate?.bound ?? Infinity) - open, merit - GAP_ROUNDED));
-    if (carried !== undefined && carried.bound > enough - GAP_PROVED) {
+    const margin = sideCertificate === undefined ? 0 : GAP_SHARE * Math.max(0, merit - sideCertificate.bound);
+    const goal = Math.min(merit, Math.max((sideCertificate?.bound ?? Infinity) - margin, merit - GAP_ROUNDED));
+    if (carried !== undefined && carried.bound > goal - GAP_PROVED) {
       certificates.push(carried);
       continue;
     }
@@ -96,19 +96,19 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
       : solveRefined(program, program.sides[side]!, merit);
     steps += settledSide.steps;
     certificates.push({ side, multipliers: settledSide.multipliers, bound: settledSide.bound });
-    settled.push({ candidate: settledSide.candidate, permit: settledSide.permit, at: certificates.length - 1 });
+    openSides.push({ candidate: settledSide.candidate, permit: settledSide.permit, at: certificates.length - 1 });
     if (best === undefined || settledSide.candidate.merit < best.merit) best = settledSide.candidate;
   }
-  let { answer, at: certificateIndex } = selectBest(settled);
+  let { answer, at: certificateIndex } = selectBest(openSides);
   shareCertificates(program, certificates, answer.merit);
-  let visited = 0;
+  let visitedNodes = 0;
   const bounds = certificates.map(({ bound }) => bound);
   if (nodes > 0 && answer.merit - Math.min(...bounds) > GAP_PROVED)
     certificates.forEach(({ side }, position) => {
-      const searched = searchBranches(program, side, answer, nodes);
-      visited += searched.nodes;
-      bounds[position] = Math.max(bounds[position]!, searched.bound);
-      if (searched.candidate.merit < answer.merit) answer = searched.candidate;
+      const searchResult = searchBranches(program, side, answer, nodes);
+      visitedNodes += searchResult.nodes;
+      bounds[position] = Math.max(bounds[position]!, searchResult.bound);
+      if (searchResult.candidate.merit < answer.merit) answer = searchResult.candidate;
     });
   const { trades, figures } = answer;
   return {
@@ -119,7 +119,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     bound: Math.min(...bounds),
     certificateIndex,
     steps,
-    nodes: visited,
+    nodes: visitedNodes,
   };
 }
 
@@ -136,14 +136,14 @@ interface OpenSide {
  * rounding rarely improves it.
  */
 function selectBest(sides: readonly OpenSide[]): { readonly answer: Candidate; readonly at: number } {
-  let best: { readonly answer: Candidate; readonly at: number } | undefined;
+  let bestSide: { readonly answer: Candidate; readonly at: number } | undefined;
   for (const { candidate, permit, at } of sides.toSorted((a, b) => a.candidate.merit - b.candidate.merit)) {
-    if (best !== undefined && candidate.merit >= best.answer.merit) continue;
+    if (bestSide !== undefined && candidate.merit >= bestSide.answer.merit) continue;
     const answer = permit();
-    if (best === undefined || answer.merit < best.answer.merit) best = { answer, at };
+    if (bestSide === undefined || answer.merit < bestSide.answer.merit) bestSide = { answer, at };
   }
-  if (best === undefined) throw new Error('No side of the tax has trades.');
-  return best;
+  if (bestSide === undefined) throw new Error('No side of the tax has trades.');
+  return bestSide;
 }
 
 /**
@@ -193,9 +193,9 @@ function listPossibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgra
     if (gain < 0) least += gain;
     else most += gain;
   });
-  const possible = sides.map(({ longSign }) => (longSign > 0 ? most >= 0 : longSign < 0 ? least <= 0 : true));
+  const isPossible = sides.map(({ longSign }) => (longSign > 0 ? most >= 0 : longSign < 0 ? least <= 0 : true));
   // If long-term gains can have only one sign, the other side reduces to L = 0, which this side includes.
-  const possibleSides = sides.map((_, position) => position).filter((position) => possible[position]);
+  const possibleSides = sides.map((_, position) => position).filter((position) => isPossible[position]);
   if (possibleSides.length === 2 && least >= 0) return [0];
   if (possibleSides.length === 2 && most <= 0) return [1];
   return possibleSides;
@@ -214,10 +214,10 @@ function solveRefined(program: AccountProgram, side: TaxSide, incumbent: number)
   const resolvedSide = settleOrder(program, side, { start, incumbent });
   const isTighter = resolvedSide.bound > sideSolution.bound;
   const otherCandidate = resolvedSide.candidate.merit < candidate.merit ? resolvedSide.permit() : candidate;
-  const better = otherCandidate.merit < candidate.merit ? otherCandidate : candidate;
+  const betterCandidate = otherCandidate.merit < candidate.merit ? otherCandidate : candidate;
   return {
-    candidate: better,
-    permit: () => better,
+    candidate: betterCandidate,
+    permit: () => betterCandidate,
     bound: isTighter ? resolvedSide.bound : sideSolution.bound,
     multipliers: isTighter ? resolvedSide.multipliers : sideSolution.multipliers,
     steps: sideSolution.steps + resolvedSide.steps,
@@ -230,29 +230,29 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   const top = findTopPrices(side, program.taxWeight);
   let prices = top;
   let candidate: Candidate | undefined;
-  let best = { bound: -Infinity, multipliers: undefined as Multipliers | undefined };
+  let dual = { bound: -Infinity, multipliers: undefined as Multipliers | undefined };
   const offered = listOfferedLots(program, prices);
   let steps = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const { trades, answer, steps: solveSteps } = solveOffered(program, { side, rows, prices, decided, offered });
     steps += solveSteps;
     const { bound, trades: suggested } = computeDualBound(program, side, answer.multipliers);
-    if (bound > best.bound || best.multipliers === undefined) best = { bound, multipliers: answer.multipliers };
+    if (bound > dual.bound || dual.multipliers === undefined) dual = { bound, multipliers: answer.multipliers };
     prices = computePricesAt(program, side, answer.multipliers);
     const ownCandidate = roundToCandidate(program, {
       trades,
       answer,
       suggested,
-      bound: best.bound,
+      bound: dual.bound,
       prices: interpolateTowards(top, prices),
     });
     if (candidate === undefined || ownCandidate.merit < candidate.merit) candidate = ownCandidate;
-    const least = Math.min(incumbent, candidate.merit);
-    if (best.bound > least || candidate.merit - best.bound < GAP_PROVED) break;
+    const leastMerit = Math.min(incumbent, candidate.merit);
+    if (dual.bound > leastMerit || candidate.merit - dual.bound < GAP_PROVED) break;
     const isChanged = decide(program, { trades, answer, suggested }, decided);
-    if (!isChanged && (round > 0 || candidate.merit - best.bound < GAP_ROUNDED)) break;
+    if (!isChanged && (round > 0 || candidate.merit - dual.bound < GAP_ROUNDED)) break;
   }
-  return { candidate: candidate!, bound: best.bound, multipliers: best.multipliers!, steps };
+  return { candidate: candidate!, bound: dual.bound, multipliers: dual.multipliers!, steps };
 }
 
 interface OfferedForm {

@@ -38,10 +38,10 @@ export function createNearPoint(
   const { start, sign, size } = trades;
   const traded = new Float64Array(trades.count);
   for (let i = 0; i < program.n; i++) {
-    let left = net[i]!;
+    let remainingTrade = net[i]!;
     for (let j = start[i]!; j < start[i + 1]!; j++) {
-      const amount = Math.min(Math.max(0, sign[j]! * left), size[j]!);
-      left -= sign[j]! * amount;
+      const amount = Math.min(Math.max(0, sign[j]! * remainingTrade), size[j]!);
+      remainingTrade -= sign[j]! * amount;
       traded[j] = Math.min(size[j]! * (1 - DISTANCE_NEAR), Math.max(size[j]! * DISTANCE_NEAR, amount));
     }
   }

@@ -34,7 +34,7 @@ export const VIOLATION_MAX = 1e-7;
 export function computeFigures(program: AccountProgram, { bought, sold }: AccountTrades): TradeFigures {
   const { n, k, heldWeights, target, specific, lotStart, lotShort, lotLong, costRate, rows, sides } = program;
   const weights = new Float64Array(n);
-  const active = new Float64Array(n);
+  const activeWeights = new Float64Array(n);
   let short = program.fixedShort;
   let long = program.fixedLong;
   let cost = 0;
@@ -49,10 +49,10 @@ export function computeFigures(program: AccountProgram, { bought, sold }: Accoun
     }
     cost += traded * costRate[i]!;
     weights[i] = weight;
-    active[i] = weight - target[i]!;
-    variance += specific[i]! * active[i]! * active[i]!;
+    activeWeights[i] = weight - target[i]!;
+    variance += specific[i]! * activeWeights[i]! * activeWeights[i]!;
   }
-  const exposures = computeFactorExposures(program, active, new Float64Array(k));
+  const exposures = computeFactorExposures(program, activeWeights, new Float64Array(k));
   for (let f = 0; f < k; f++) variance += exposures[f]! * exposures[f]!;
   const tax = computeTax(sides, short, long);
   let objective = program.aversion * variance + cost + program.taxWeight * tax;
@@ -83,11 +83,11 @@ export function createTrades(program: AccountProgram, net: Float64Array, prices:
   for (let i = 0; i < n; i++) {
     if (net[i]! >= 0) bought[i] = net[i]!;
     else {
-      let left = -net[i]!;
+      let unsoldWeight = -net[i]!;
       for (const l of sortSales(program, i, prices)) {
-        sold[l] = Math.min(left, lotSize[l]!);
-        left -= sold[l]!;
-        if (!(left > 0)) break;
+        sold[l] = Math.min(unsoldWeight, lotSize[l]!);
+        unsoldWeight -= sold[l]!;
+        if (!(unsoldWeight > 0)) break;
       }
     }
   }

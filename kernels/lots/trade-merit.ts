@@ -69,23 +69,23 @@ export function createMerit(
   const state = createTradeState(program, net, prices);
   const { active, exposures, norms, values, rowPrices, realised, sums } = state;
   /** Objective and variance slope of the security that was evaluated last, at its present trade. */
-  const present = { security: -1, slope: 0, short: 0, long: 0, objective: 0 };
+  const evaluatedTrade = { security: -1, slope: 0, short: 0, long: 0, objective: 0 };
 
   function evaluatePresent(i: number): void {
-    if (present.security === i) return;
+    if (evaluatedTrade.security === i) return;
     realise(state, i, net[i]!);
     const { short, long } = realised;
     Object.assign(sums, { variance: 0, short: 0, long: 0, spent: 0, violated: measureExcess(state, i, 0) });
     const objective = computeObjective(state, i, 0, i, 0);
-    Object.assign(present, { security: i, slope: computeVarianceSlope(state, i), short, long, objective });
+    Object.assign(evaluatedTrade, { security: i, slope: computeVarianceSlope(state, i), short, long, objective });
   }
 
   function computeObjectiveAt(i: number, trade: number): number {
     const change = trade - net[i]!;
     realise(state, i, trade);
-    sums.variance = change * (2 * present.slope + change * norms[i]!);
-    sums.short = realised.short - present.short;
-    sums.long = realised.long - present.long;
+    sums.variance = change * (2 * evaluatedTrade.slope + change * norms[i]!);
+    sums.short = realised.short - evaluatedTrade.short;
+    sums.long = realised.long - evaluatedTrade.long;
     sums.spent = (Math.abs(trade) - Math.abs(net[i]!)) * costRate[i]!;
     sums.violated = measureExcess(state, i, change);
     return computeObjective(state, i, change, i, 0);
@@ -93,30 +93,33 @@ export function createMerit(
 
   return {
     allow(strength) {
-      present.security = -1;
+      evaluatedTrade.security = -1;
       state.isStrict = strength === 0;
       // If the variance limit does not bind, the risk aversion of the objective sets the smallest price.
       state.variancePrice = strength * Math.max(multipliers.variance, aversion);
       for (let r = 0; r < values.length; r++) rowPrices[r] = strength * Math.max(multipliers.rows[r]!, PRICE_MIN);
     },
     objective() {
-      present.security = -1;
+      evaluatedTrade.security = -1;
       evaluatePresent(0);
-      return present.objective;
+      return evaluatedTrade.objective;
     },
     isFeasible() {
       const { variance, short, long, cost } = state;
-      let worst = variance > varianceLimit ? Math.sqrt(variance) - Math.sqrt(varianceLimit) : 0;
+      let largestViolation = variance > varianceLimit ? Math.sqrt(variance) - Math.sqrt(varianceLimit) : 0;
       rows.forEach((row, r) => {
         if (row.penalty === Infinity)
-          worst = Math.max(worst, values[r]! + row.short * short + row.long * long + row.cost * cost);
+          largestViolation = Math.max(
+            largestViolation,
+            values[r]! + row.short * short + row.long * long + row.cost * cost,
+          );
       });
-      for (let i = 0; i < n; i++) worst = Math.max(worst, measureExcess(state, i, 0));
-      return worst <= VIOLATION_MAX;
+      for (let i = 0; i < n; i++) largestViolation = Math.max(largestViolation, measureExcess(state, i, 0));
+      return largestViolation <= VIOLATION_MAX;
     },
     gain(i, trade) {
       evaluatePresent(i);
-      return present.objective - computeObjectiveAt(i, trade);
+      return evaluatedTrade.objective - computeObjectiveAt(i, trade);
     },
     moveOf(i, trade) {
       evaluatePresent(i);
@@ -167,7 +170,7 @@ export function createMerit(
       for (let r = 0; r < values.length; r++)
         if (rows[r]!.weights !== null) values[r]! += rows[r]!.weights![i]! * change;
       net[i] = trade;
-      present.security = -1;
+      evaluatedTrade.security = -1;
     },
   };
 }

@@ -75,16 +75,16 @@ export function createTradeState(program: AccountProgram, net: Float64Array, pri
 /** Computes the gains of a trade. */
 export function realise({ program, orders, realised }: TradeState, i: number, trade: number): void {
   const { lotSize, lotShort, lotLong } = program;
-  let left = -trade;
+  let unsoldWeight = -trade;
   let short = 0;
   let long = 0;
-  if (left > 0)
+  if (unsoldWeight > 0)
     for (const l of orders[i]!) {
-      const sold = Math.min(left, lotSize[l]!);
-      short += sold * lotShort[l]!;
-      long += sold * lotLong[l]!;
-      left -= sold;
-      if (!(left > 0)) break;
+      const lotSale = Math.min(unsoldWeight, lotSize[l]!);
+      short += lotSale * lotShort[l]!;
+      long += lotSale * lotLong[l]!;
+      unsoldWeight -= lotSale;
+      if (!(unsoldWeight > 0)) break;
     }
   realised.short = short;
   realised.long = long;

@@ -141,7 +141,7 @@ function allocatePagedMemory(
   try {
     if (!keepsName) unlinkSync(path);
     mapFile(file, pages);
-    paged.add(memory);
+    pagedMemories.add(memory);
   } catch (fault) {
     closeSync(file);
     if (keepsName) unlinkSync(path);
@@ -179,7 +179,7 @@ export function findWritableFile(memory: ArrayBufferLike): WritableFile | undefi
 }
 
 /** Registers the file that another thread of the process opened, so that `writeInto` of this thread writes to it. */
-export function writeTo(memory: ArrayBufferLike, place: WritableFile): void {
+export function setWritableFile(memory: ArrayBufferLike, place: WritableFile): void {
   writableFiles.set(memory, place);
 }
 
@@ -211,11 +211,11 @@ const writeInThreadPool = promisify(write);
  */
 function copyEdges(memory: ArrayBufferLike, offset: number, bytes: Uint8Array) {
   const { file, pages } = writableFiles.get(memory) ?? { file: -1, pages: { before: offset + bytes.length, bytes: 0 } };
-  const before = Math.max(0, pages.before - offset);
-  const inFile = Math.max(0, Math.min(bytes.length, pages.before + pages.bytes - offset) - before);
-  new Uint8Array(memory, offset).set(bytes.subarray(0, before));
-  new Uint8Array(memory, offset).set(bytes.subarray(before + inFile), before + inFile);
-  return { file, part: bytes.subarray(before, before + inFile), at: offset + before - pages.before };
+  const bytesBefore = Math.max(0, pages.before - offset);
+  const inFile = Math.max(0, Math.min(bytes.length, pages.before + pages.bytes - offset) - bytesBefore);
+  new Uint8Array(memory, offset).set(bytes.subarray(0, bytesBefore));
+  new Uint8Array(memory, offset).set(bytes.subarray(bytesBefore + inFile), bytesBefore + inFile);
+  return { file, part: bytes.subarray(bytesBefore, bytesBefore + inFile), at: offset + bytesBefore - pages.before };
 }
 
 /** Returns the file of paged memory that kept its name; undefined for other memory. */
@@ -238,7 +238,7 @@ export function openPagedFile({ path, before }: PagedFile, bytes: number): Share
   const file = openSync(path, 'r+');
   try {
     mapFile(file, pages);
-    paged.add(memory);
+    pagedMemories.add(memory);
     unlinkSync(path);
     return memory;
   } catch (fault) {
@@ -256,7 +256,7 @@ export function openPagedFile({ path, before }: PagedFile, bytes: number): Share
  * @cost 0.1 s/GiB
  */
 export function clearMemory(memory: ArrayBufferLike): boolean {
-  if (memory.byteLength < SEPARATE_BYTES || paged.has(memory) || loadSystemCalls() === null) return false;
+  if (memory.byteLength < SEPARATE_BYTES || pagedMemories.has(memory) || loadSystemCalls() === null) return false;
   const { from, before, bytes } = findWholePages(memory);
   if (loadSystemCalls()!.advise(from, bytes, PAGES_NOT_NEEDED) !== 0) return false;
   new Uint8Array(memory, 0, before).fill(0);
@@ -300,7 +300,7 @@ export function trimMemory(): void {
 }
 
 /** Memory of this thread that is backed by files with unchanged pages. */
-const paged = new WeakSet<ArrayBufferLike>();
+const pagedMemories = new WeakSet<ArrayBufferLike>();
 
 export interface Pages {
   /** Address of the first page. */

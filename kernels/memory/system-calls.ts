@@ -41,8 +41,8 @@ function openCalls(): SystemCalls | null {
     const koffi = require('koffi') as Koffi;
     const system = koffi.load(null);
     const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as MemoryCopy; // The prototypes in C match the types.
-    const copyFrom = system.func('void *memcpy(void *, uintptr_t, size_t)') as unknown as SystemCalls['copyFrom']; // as above
-    const isOfGnu = isGnu(koffi);
+    const copyMemory = system.func('void *memcpy(void *, uintptr_t, size_t)') as unknown as SystemCalls['copyFrom']; // as above
+    const isGnuLibrary = isGnu(koffi);
     const findAddress = (memory: ArrayBufferLike): number => {
       const bytes = new Uint8Array(memory, 0, 1);
       return Number(copy(bytes, bytes, 0));
@@ -50,14 +50,16 @@ function openCalls(): SystemCalls | null {
     return {
       pageBytes: Number(system.func('int getpagesize()')()),
       addressOf: findAddress,
-      isMapped: isOfGnu ? isMappedByGnu(koffi.sizeof('size_t'), { addressOf: findAddress, copyFrom }) : () => true,
+      isMapped: isGnuLibrary
+        ? isMappedByGnu(koffi.sizeof('size_t'), { addressOf: findAddress, copyFrom: copyMemory })
+        : () => true,
       reserve: system.func('int posix_fallocate(int, int64_t, int64_t)') as unknown as SystemCalls['reserve'],
       advise: system.func('int madvise(uintptr_t, size_t, int)') as unknown as SystemCalls['advise'],
       map: system.func('intptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)') as unknown as SystemCalls['map'],
       mapAgain: system.func('intptr_t mremap(uintptr_t, size_t, size_t, int)') as unknown as SystemCalls['mapAgain'],
       unmap: system.func('int munmap(uintptr_t, size_t)') as unknown as SystemCalls['unmap'],
-      copyFrom,
-      ...(isOfGnu ? { trim: system.func('int malloc_trim(size_t)') as unknown as SystemCalls['trim'] & {} } : {}),
+      copyFrom: copyMemory,
+      ...(isGnuLibrary ? { trim: system.func('int malloc_trim(size_t)') as unknown as SystemCalls['trim'] & {} } : {}),
     };
   } catch {
     return null; // koffi is an optional package.

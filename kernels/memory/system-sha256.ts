@@ -40,19 +40,19 @@ let library: Library | null | undefined;
 /** Creates a hash computed by OpenSSL. @returns undefined if the process has no OpenSSL or no koffi */
 export function loadSystemSha256(): SystemSha256 | undefined {
   if (library === undefined) library = findOpenSsl(); // The library is searched for only once.
-  return library === null ? undefined : hashBy(library);
+  return library === null ? undefined : createSha256(library);
 }
 
 /** Returns the functions of OpenSSL, which Node exports; null if they are missing or give a wrong hash. */
 function findOpenSsl(): Library | null {
   try {
     const system = (require('koffi') as typeof import('koffi')).load(null);
-    const opened: Library = {
+    const openSsl: Library = {
       begin: system.func('int SHA256_Init(void *)') as unknown as Library['begin'], // The prototypes in C match the types.
       add: system.func('int SHA256_Update(void *, const void *, size_t)') as unknown as HashUpdate,
       end: system.func('int SHA256_Final(void *, void *)') as unknown as Library['end'],
     };
-    return hasValidHash(opened) ? opened : null;
+    return hasValidHash(openSsl) ? openSsl : null;
   } catch {
     return null; // koffi is an optional package, and a Node build may export other functions.
   }
@@ -67,11 +67,11 @@ function hasValidHash({ begin, add, end }: Library): boolean {
   return createHash('sha256').update(bytes).digest().equals(digest);
 }
 
-function hashBy({ begin, add, end }: Library): SystemSha256 {
+function createSha256({ begin, add, end }: Library): SystemSha256 {
   const state = new Uint8Array(STATE_BYTES);
   begin(state);
-  let room = new Uint8Array(0);
-  let hashing = Promise.resolve();
+  let buffer = new Uint8Array(0);
+  let lastHash = Promise.resolve();
 
   const hash = (bytes: Uint8Array): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -83,14 +83,14 @@ function hashBy({ begin, add, end }: Library): SystemSha256 {
 
   return {
     async add(bytes) {
-      await hashing;
-      if (room.length < bytes.length) room = new Uint8Array(bytes.length);
-      room.set(bytes);
-      hashing = hash(room.subarray(0, bytes.length));
-      hashing.catch(() => {}); // The next call throws this error.
+      await lastHash;
+      if (buffer.length < bytes.length) buffer = new Uint8Array(bytes.length);
+      buffer.set(bytes);
+      lastHash = hash(buffer.subarray(0, bytes.length));
+      lastHash.catch(() => {}); // The next call throws this error.
     },
     async hex() {
-      await hashing;
+      await lastHash;
       const digest = Buffer.alloc(DIGEST_BYTES);
       end(digest, state);
       return digest.toString('hex');

@@ -44,9 +44,9 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
   };
   try {
     for (const memory of memories) {
-      const place = findWritableFile(memory);
-      if (place?.isOnDisk !== true) throw new Error('not on a disk');
-      files.set(memory, openSync(`/proc/self/fd/${place.file}`, constants.O_WRONLY | constants.O_DIRECT));
+      const writableFile = findWritableFile(memory);
+      if (writableFile?.isOnDisk !== true) throw new Error('not on a disk');
+      files.set(memory, openSync(`/proc/self/fd/${writableFile.file}`, constants.O_WRONLY | constants.O_DIRECT));
     }
   } catch {
     close();
@@ -58,7 +58,7 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
    * Writes whole sectors. @returns the number of bytes written: all, unless the disk refuses direct writes or is slow
    */
   function writeSectors(file: number, bytes: Uint8Array, position: number): number {
-    const began = performance.now();
+    const startedMs = performance.now();
     let writtenBytes = 0;
     try {
       while (writtenBytes < bytes.length && writtenBytes % SECTOR_BYTES === 0)
@@ -68,7 +68,7 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
       close();
     }
     speed.bytes += writtenBytes;
-    speed.seconds += (performance.now() - began) / 1000;
+    speed.seconds += (performance.now() - startedMs) / 1000;
     if (speed.bytes > SPEED_SAMPLE_BYTES && speed.bytes < DISK_BYTES_A_SECOND_MIN * speed.seconds) close();
     return writtenBytes;
   }

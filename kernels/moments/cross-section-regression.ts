@@ -73,9 +73,9 @@ function computeNormalMatrix(design: Float64Array, weights: Float64Array, p: num
   const matrix = new Float64Array(p * p);
   for (let i = 0; i < weights.length; i++)
     for (let k = 0; k < p; k++) {
-      const weighted = weights[i]! * design[i * p + k]!;
-      if (weighted === 0) continue;
-      for (let l = 0; l <= k; l++) matrix[k * p + l]! += weighted * design[i * p + l]!;
+      const weightedEntry = weights[i]! * design[i * p + k]!;
+      if (weightedEntry === 0) continue;
+      for (let l = 0; l <= k; l++) matrix[k * p + l]! += weightedEntry * design[i * p + l]!;
     }
   return matrix;
 }

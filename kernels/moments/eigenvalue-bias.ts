@@ -39,8 +39,8 @@ export function estimateEigenvalueBias(
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
   assert(simulations >= 1, `simulations: ${simulations}, at least 1 needed`);
   const n = values.length;
-  const least = NEGLIGIBLE_RATIO * (values[n - 1] ?? 0);
-  const roots = values.map((value) => (value > least ? Math.sqrt(value) : 0));
+  const valueMin = NEGLIGIBLE_RATIO * (values[n - 1] ?? 0);
+  const roots = values.map((value) => (value > valueMin ? Math.sqrt(value) : 0));
   const ratios = new Float64Array(n);
   engine.scope(() => {
     const matrix = engine.allocate(n * n);
@@ -54,7 +54,7 @@ export function estimateEigenvalueBias(
       computeSampleCovariance(panel, n, matrix);
       engine.symmetricEigen(matrix, n, result, vectors);
       for (let k = 0; k < n; k++) {
-        if (roots[k] === 0 || result[k]! <= least) continue;
+        if (roots[k] === 0 || result[k]! <= valueMin) continue;
         let variance = 0;
         for (let i = 0; i < n; i++) variance += vectors[k * n + i]! ** 2 * roots[i]! * roots[i]!;
         ratios[k]! += variance / result[k]! / simulations;

@@ -30,14 +30,14 @@ export function boundFactorEigenvalues(
   assert(n >= 1, 'specific: no names');
   const k = loadings.length / n;
   assert(Number.isInteger(k), `loadings: ${loadings.length} values over ${n} names`);
-  const ascending = specific.toSorted();
+  const sortedSpecific = specific.toSorted();
   let sum = 0;
   for (const value of loadings) sum += value * value;
-  const [least, most] = [ascending[0]!, ascending[n - 1]!];
+  const [least, most] = [sortedSpecific[0]!, sortedSpecific[n - 1]!];
   const countEigenvalues = (value: number) => countBelow(engine, loadings, specific, value);
   return {
     // Each factor raises the eigenvalue that was equal to a specific variance.
-    smallest: bisect(least, k < n ? ascending[k]! : most + sum, (value) => countEigenvalues(value) >= 1),
+    smallest: bisect(least, k < n ? sortedSpecific[k]! : most + sum, (value) => countEigenvalues(value) >= 1),
     largest: bisect(most, most + sum, (value) => countEigenvalues(value) === n),
   };
 }

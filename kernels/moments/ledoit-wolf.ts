@@ -106,7 +106,7 @@ function computeRho(panel: Float64Array, volatilities: Float64Array, rbar: numbe
   const assets = volatilities.length;
   const inverses = volatilities.map((volatility) => (volatility > 0 ? 1 / volatility : 0));
   let fourths = 0; // sum_i sum_t v_t x_ti^4
-  let crossed = 0; // sum_ij (s_j / s_i) sum_t v_t x_ti^3 x_tj
+  let crossSum = 0; // sum_ij (s_j / s_i) sum_t v_t x_ti^3 x_tj
   let quadratic = 0; // s'Ss
   for (let t = 0, row = 0; t < rowFactors.length; t++, row += assets) {
     let cubes = 0;
@@ -122,9 +122,9 @@ function computeRho(panel: Float64Array, volatilities: Float64Array, rbar: numbe
     quadratic += linear * linear;
     if (rowFactors[t] === 0) continue;
     fourths += rowFourths / rowFactors[t]!;
-    crossed += (cubes * linear) / rowFactors[t]!;
+    crossSum += (cubes * linear) / rowFactors[t]!;
   }
   let variances2 = 0;
   for (let i = 0; i < assets; i++) variances2 += raiseToPower(volatilities[i]!, 4);
-  return fourths - variances2 + rbar * (crossed - fourths - (quadratic - variances2));
+  return fourths - variances2 + rbar * (crossSum - fourths - (quadratic - variances2));
 }

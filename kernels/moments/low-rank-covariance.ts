@@ -75,10 +75,10 @@ export function estimateLowRankCovariance(
   assets: number,
   shrinkage: Shrinkage,
 ): LowRankCovariance {
-  const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
-  const observations = demeaned.rowFactors.length;
+  const demeanedPanel = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
+  const observations = demeanedPanel.rowFactors.length;
   const { variances, correlation } = (shrinkage.remember ?? callMeasure)(() =>
-    computeSampleMoments(engine, panel, demeaned.variances),
+    computeSampleMoments(engine, panel, demeanedPanel.variances),
   );
   const target = createTarget(shrinkage.target, variances, correlation);
   const fixedIntensity = shrinkage.intensity;
@@ -91,7 +91,7 @@ export function estimateLowRankCovariance(
       panel,
       target,
       computeDistances(engine, { panel, observations, target, variances }),
-      demeaned,
+      demeanedPanel,
     );
   const intensity =
     fixedIntensity ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : estimateByData());
@@ -122,15 +122,15 @@ export function multiplyLowRank(
     `v: ${v.length}, out: ${out.length} values for ${assets} assets`,
   );
   engine.scope(() => {
-    const projected = engine.allocate(observations);
-    engine.gemv(panel, v, projected);
-    engine.gemvTransposed(panel, projected, out);
+    const projectedRows = engine.allocate(observations);
+    engine.gemv(panel, v, projectedRows);
+    engine.gemvTransposed(panel, projectedRows, out);
   });
-  let along = 0;
-  for (let i = 0; i < assets; i++) along += target.scale[i]! * v[i]!;
+  let projection = 0;
+  for (let i = 0; i < assets; i++) projection += target.scale[i]! * v[i]!;
   const keep = scale * (1 - intensity);
   const pull = scale * intensity;
-  const common = target.common * along;
+  const common = target.common * projection;
   for (let i = 0; i < assets; i++)
     out[i] = keep * out[i]! + pull * (common * target.scale[i]! + target.addedVariances[i]! * v[i]!);
 }
@@ -176,9 +176,9 @@ function computeMeanCorrelation(engine: EstimatingEngine, panel: Float64Array, v
   const assets = variances.length;
   if (assets === 1) return 0;
   const inverses = variances.map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
-  let moving = 0;
-  for (let i = 0; i < assets; i++) if (variances[i]! > 0) moving++;
-  return (engine.squaredRowSums(panel, inverses) - moving) / (assets * (assets - 1));
+  let movingCount = 0;
+  for (let i = 0; i < assets; i++) if (variances[i]! > 0) movingCount++;
+  return (engine.squaredRowSums(panel, inverses) - movingCount) / (assets * (assets - 1));
 }
 
 type PanelMoments = Pick<LowRankCovariance, 'panel' | 'observations' | 'target' | 'variances'>;
@@ -187,8 +187,8 @@ type PanelMoments = Pick<LowRankCovariance, 'panel' | 'observations' | 'target' 
 function computeDistances(engine: PanelEngine, moments: PanelMoments): Distances {
   const assets = moments.target.addedVariances.length;
   if (moments.observations < assets) {
-    const byRows = computeDistancesByRows(engine, moments);
-    if (byRows.gamma > CANCELLED_RATIO * byRows.frobenius2) return byRows;
+    const rowDistances = computeDistancesByRows(engine, moments);
+    if (rowDistances.gamma > CANCELLED_RATIO * rowDistances.frobenius2) return rowDistances;
   }
   return engine.scope(() => {
     const covariance = engine.allocate(assets * assets);
@@ -223,11 +223,11 @@ function computeDistancesByGram(
   const assets = target.addedVariances.length;
   let frobenius2 = 0;
   for (let k = 0; k < gram.length; k++) frobenius2 += gram[k]! * gram[k]!;
-  let along = 0; // s'Ss
+  let targetForm = 0; // s'Ss
   for (let row = 0; row < panel.length; row += assets) {
     let sum = 0;
     for (let i = 0; i < assets; i++) sum += panel[row + i]! * target.scale[i]!;
-    along += sum * sum;
+    targetForm += sum * sum;
   }
   let length2 = 0; // |s|^2
   let ownOwn = 0;
@@ -240,5 +240,5 @@ function computeDistancesByGram(
     ownSample += target.addedVariances[i]! * variances[i]!;
   }
   const targetNorm2 = target.common ** 2 * length2 ** 2 + 2 * target.common * ownCommon + ownOwn;
-  return { frobenius2, gamma: Math.max(0, targetNorm2 - 2 * (target.common * along + ownSample) + frobenius2) };
+  return { frobenius2, gamma: Math.max(0, targetNorm2 - 2 * (target.common * targetForm + ownSample) + frobenius2) };
 }

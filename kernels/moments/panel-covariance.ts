@@ -68,14 +68,14 @@ export function fillCovarianceRows(
   const rows = to - from;
   if (rows === 0) return;
   engine.scope(() => {
-    const left = copyColumns(panel, assets, from, to, engine.room(inner * rows));
+    const leftColumns = copyColumns(panel, assets, from, to, engine.room(inner * rows));
     for (let first = from; first < assets; first += BLOCK_COLUMNS) {
       const end = Math.min(assets, first + BLOCK_COLUMNS);
       engine.scope(() => {
         const columns = end - first;
         const right = copyColumns(panel, assets, first, end, engine.room(inner * columns));
         const products = engine.room(rows * columns);
-        engine.gemm({ rows, inner, columns, transposeA: true }, left, right, products);
+        engine.gemm({ rows, inner, columns, transposeA: true }, leftColumns, right, products);
         placeEntries(covariance, { from, to, first, end }, products, out);
       });
     }

@@ -92,8 +92,8 @@ function multiply(
 ): void {
   engine.gemv(panel, v, projected);
   engine.gemvTransposed(panel, projected, out);
-  const along = common * computeDotProduct(scale, v);
-  for (let i = 0; i < v.length; i++) out[i] = keep * out[i]! + along * scale[i]! + addedVariances[i]! * v[i]!;
+  const commonPart = common * computeDotProduct(scale, v);
+  for (let i = 0; i < v.length; i++) out[i] = keep * out[i]! + commonPart * scale[i]! + addedVariances[i]! * v[i]!;
 }
 
 function computeDotProduct(a: Float64Array, b: Float64Array): number {
@@ -115,6 +115,6 @@ function findTridiagonalRange(
   const eigenpairs = computeTridiagonalEigenpairs(engine, diagonal, off);
   if (eigenpairs === undefined) throw new Error('the panel has entries that are not finite');
   const { values, vectors } = eigenpairs;
-  const ends = Math.max(Math.abs(vectors[m - 1]!), Math.abs(vectors[m * m - 1]!));
-  return { smallest: values[0]!, largest: values[m - 1]!, ends };
+  const largestEnd = Math.max(Math.abs(vectors[m - 1]!), Math.abs(vectors[m * m - 1]!));
+  return { smallest: values[0]!, largest: values[m - 1]!, ends: largestEnd };
 }

@@ -42,14 +42,14 @@ export function computePrincipalComponents(
     const products = engine.allocate(n * n);
     if (isByRows) engine.gemm({ rows: n, inner: columns, columns: n, transposeB: true }, panel, panel, products);
     else engine.symmetricRankK(panel, columns, products);
-    const match = Math.min(count, n);
-    const values = engine.allocate(match);
-    const vectors = engine.allocate(match * n);
+    const componentCount = Math.min(count, n);
+    const values = engine.allocate(componentCount);
+    const vectors = engine.allocate(componentCount * n);
     if (!engine.largestEigen(products, n, values, vectors))
       throw new Error('the panel has entries that are not finite');
-    const largest = Math.max(values[match - 1] ?? 0, 0);
-    for (let k = 0; k < match; k++) {
-      const from = match - 1 - k;
+    const largest = Math.max(values[componentCount - 1] ?? 0, 0);
+    for (let k = 0; k < componentCount; k++) {
+      const from = componentCount - 1 - k;
       if (!(values[from]! > NEGLIGIBLE_RATIO * largest)) break;
       result.values[k] = values[from]!;
       const row = result.vectors.subarray(k * columns, (k + 1) * columns);

@@ -41,8 +41,8 @@ function scaleRow(vectors: Float64Array, row: number, n: number, factor: number)
 function restoreDiagonal(covariance: Float64Array, diagonal: Float64Array): void {
   const n = diagonal.length;
   const factors = diagonal.map((variance, i) => {
-    const clipped = covariance[i * (n + 1)]!;
-    return clipped > 0 ? Math.sqrt(variance / clipped) : 0;
+    const clippedVariance = covariance[i * (n + 1)]!;
+    return clippedVariance > 0 ? Math.sqrt(variance / clippedVariance) : 0;
   });
   for (let i = 0; i < n; i++) {
     covariance[i * (n + 1)] = diagonal[i]!;

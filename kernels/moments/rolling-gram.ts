@@ -60,29 +60,29 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
   let products = new Float64Array(0);
   let sums = new Float64Array(0);
   let windows: Int32Array[] = [];
-  let pending = past;
+  let pendingHistory = past;
 
   const gram: RollingGram = {
-    history: () => pending ?? (windows.length === 0 ? null : { names, rows: windows }),
+    history: () => pendingHistory ?? (windows.length === 0 ? null : { names, rows: windows }),
     over(wantedNames, wantedRows, read) {
       const n = wantedNames.length;
       assert(n >= 1, 'names: none given');
-      if (pending !== null) {
-        const again = pending;
-        pending = null;
+      if (pendingHistory !== null) {
+        const repeatedHistory = pendingHistory;
+        pendingHistory = null;
         // Windows over other securities, or with the maximum number of updates, are computed in full in any case.
-        if (isSame(again.names, wantedNames) && again.rows.length <= UPDATES_MAX)
-          for (const some of again.rows) gram.over(again.names, some, read);
+        if (isSame(repeatedHistory.names, wantedNames) && repeatedHistory.rows.length <= UPDATES_MAX)
+          for (const some of repeatedHistory.rows) gram.over(repeatedHistory.names, some, read);
       }
-      const dropped = subtractKeys(rows, wantedRows);
-      const come = subtractKeys(wantedRows, rows);
+      const droppedRows = subtractKeys(rows, wantedRows);
+      const addedRows = subtractKeys(wantedRows, rows);
       if (
         isSame(names, wantedNames) &&
         windows.length <= UPDATES_MAX &&
-        dropped.length + come.length <= CHANGED_MAX * wantedRows.length
+        droppedRows.length + addedRows.length <= CHANGED_MAX * wantedRows.length
       ) {
-        if (dropped.length > 0) add(dropped, -1);
-        if (come.length > 0) add(come, 1);
+        if (droppedRows.length > 0) add(droppedRows, -1);
+        if (addedRows.length > 0) add(addedRows, 1);
       } else {
         if (products.length !== n * n) products = new Float64Array(n * n);
         else products.fill(0);

@@ -74,18 +74,18 @@ export function visitExponentialCovariances(
   engine.scope(() => {
     const { means, covariance, products, gap } = createState(engine, columns);
     let weight = 0;
-    let weight2 = 0;
+    let weightSquare = 0;
     for (let t = 0; t < observations; t++) {
-      const before = decay * weight;
-      weight = before + 1;
-      weight2 = decay * decay * weight2 + 1;
+      const decayedWeight = decay * weight;
+      weight = decayedWeight + 1;
+      weightSquare = decay * decay * weightSquare + 1;
       for (let i = 0; i < columns; i++) {
         gap[i] = panel[t * columns + i]! - means[i]!;
         means[i]! += gap[i]! / weight;
       }
-      engine.rankOneUpdate(products, gap, { decay, factor: before / weight });
+      engine.rankOneUpdate(products, gap, { decay, factor: decayedWeight / weight });
       if (t === 0) continue;
-      const scale = 1 / (weight - weight2 / weight);
+      const scale = 1 / (weight - weightSquare / weight);
       fill(covariance, columns, (position) => products[position]! * scale);
       visit(t, means, covariance);
     }

@@ -32,7 +32,7 @@ export function computeSampleCovariance(
 ): RowMoments {
   assert(out.length === assets * assets, `out: ${out.length} values for ${assets} assets`);
   const engine = options.engine ?? PLAIN_ENGINE;
-  const demeaned = demean(x, assets, options.weights, new Float64Array(assets), engine);
+  const demeanedPanel = demean(x, assets, options.weights, new Float64Array(assets), engine);
   engine.symmetricRankK(x, assets, out);
-  return demeaned;
+  return demeanedPanel;
 }

@@ -48,14 +48,14 @@ export function computeAverageCorrelation(covariance: Float64Array, assets: numb
  * @source              Definition.
  */
 export function sumCorrelations(row: Float64Array, i: number, volatilities: Float64Array): number {
-  const own = volatilities[i]!;
-  if (!(own > 0)) return 0;
+  const ownVolatility = volatilities[i]!;
+  if (!(ownVolatility > 0)) return 0;
   let total = 0;
   for (let j = i + 1; j < volatilities.length; j++) {
     const volatility = volatilities[j]!;
     if (volatility > 0) total += row[j - i]! / volatility;
   }
-  return total / own;
+  return total / ownVolatility;
 }
 
 /**

@@ -43,7 +43,7 @@ function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityR
   const hardKinks = kinks.map((kink): Kink =>
     isHard(kink) ? { ...kink, penalty: 1 } : { ...kink, left: new Float64Array(n), right: new Float64Array(n) },
   );
-  const elastic: Program = {
+  const elasticProgram: Program = {
     ...program,
     curvature: 0,
     ridge: 0,
@@ -60,10 +60,10 @@ function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityR
     kinks: hardKinks,
     norms: [],
   };
-  const { point, status } = solver.solve(elastic);
-  const violation = computeTotalViolation(elastic, point.x);
+  const { point, status } = solver.solve(elasticProgram);
+  const violation = computeTotalViolation(elasticProgram, point.x);
   const certificate = {
-    rows: addEmptyRows(elastic, point),
+    rows: addEmptyRows(elasticProgram, point),
     kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)),
     norms: new Float64Array(program.norms.length),
     around: point.x,

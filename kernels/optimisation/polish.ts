@@ -30,7 +30,7 @@ export function polish(
   { state, iterate, spent }: UnpolishedSolution,
   [after, without]: Routes,
 ): ProgramResult {
-  let best: ProgramResult | undefined;
+  let bestResult: ProgramResult | undefined;
   for (const iterationsMax of POLISH_ITERATIONS) {
     const point = copyIterate(iterate);
     const activeState = copyState(state);
@@ -40,9 +40,10 @@ export function polish(
         : runActiveSet(program, curvatures, activeState, point, { iterationsMax, nearby: true }).iterations;
     const answer = createSolution(program, activeState, point, spent + steps, iterationsMax === 0 ? without : after);
     if (answer.status === 'solved') return answer;
-    if (best === undefined || findLargestResidual(answer.kkt) < findLargestResidual(best.kkt)) best = answer;
+    if (bestResult === undefined || findLargestResidual(answer.kkt) < findLargestResidual(bestResult.kkt))
+      bestResult = answer;
   }
-  return best!;
+  return bestResult!;
 }
 
 /** Returns the solution nearer to an optimum. */

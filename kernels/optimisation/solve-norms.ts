@@ -66,36 +66,36 @@ export function solveWithNorms(
   follow: PathStart | undefined,
   { solve, finish }: NormSolvers,
 ): ProgramResult | undefined {
-  const hinted = follow?.state.norms.indexOf(UPPER) ?? -1;
+  const hintedNorm = follow?.state.norms.indexOf(UPPER) ?? -1;
   // If few states change, Newton's method on the norms themselves suffices, without a search.
-  const near = hinted < 0 ? undefined : finish(program, follow!, NEARBY_STATES_MAX);
-  if (near !== undefined) return near;
-  let q = hinted;
+  const nearbyResult = hintedNorm < 0 ? undefined : finish(program, follow!, NEARBY_STATES_MAX);
+  if (nearbyResult !== undefined) return nearbyResult;
+  let q = hintedNorm;
   let start = follow;
   if (q < 0) {
-    const plain = { ...program, norms: [] };
-    const free = solve(
-      plain,
+    const plainProgram = { ...program, norms: [] };
+    const freeResult = solve(
+      plainProgram,
       follow === undefined
         ? undefined
         : { ...follow, program: { ...follow.program, norms: [] }, state: { ...follow.state, norms: new Int8Array(0) } },
     );
-    if (free.status !== 'solved') return undefined;
-    q = findMostExceeded(program, free.point.x);
-    if (q < 0) return finish(program, addNorms(free, program));
+    if (freeResult.status !== 'solved') return undefined;
+    q = findMostExceeded(program, freeResult.point.x);
+    if (q < 0) return finish(program, addNorms(freeResult, program));
     start = undefined;
   }
   const norm = program.norms[q]!;
   if (!(norm.radius > 0)) return undefined;
-  const first = hinted < 0 ? 0 : follow!.point.normMultipliers[q]!;
+  const first = hintedNorm < 0 ? 0 : follow!.point.normMultipliers[q]!;
   let last = start === undefined ? undefined : createPricedStart(start, q, first);
   let lastPrice = first;
   const solveAtPrice = (price: number): PricedSolution | undefined => {
-    const priced = addPrice(program, q, price);
+    const pricedProgram = addPrice(program, q, price);
     const isFar = !(price < PRICE_RATIO_MAX * lastPrice && lastPrice < PRICE_RATIO_MAX * price);
-    const answer = solve(priced, isFar ? undefined : last);
+    const answer = solve(pricedProgram, isFar ? undefined : last);
     if (answer.status === 'failed') return undefined;
-    last = { program: priced, point: answer.point, state: answer.state };
+    last = { program: pricedProgram, point: answer.point, state: answer.state };
     lastPrice = price;
     const excess = 1 - norm.radius / computeNormLength(program, norm, answer.point.x);
     const isProven =
@@ -105,11 +105,11 @@ export function solveWithNorms(
   const close = findRoot(solveAtPrice, first > 0 ? first : computePriceScale(program, norm), NEWTON_DISTANCE);
   if (close === undefined) return undefined;
   if (close.answer.status === 'infeasible') return addNorm(close.answer, { program, q, price: close.price });
-  const finished = finish(program, addNorm(close.answer, { program, q, price: close.price }), FINAL_STATES_MAX);
-  if (finished !== undefined) return finished;
-  const closest = findRoot(solveAtPrice, close.price, RADIUS_DISTANCE_MIN);
-  if (closest === undefined) return undefined;
-  return finish(program, addNorm(closest.answer, { program, q, price: closest.price }), 0);
+  const finishedResult = finish(program, addNorm(close.answer, { program, q, price: close.price }), FINAL_STATES_MAX);
+  if (finishedResult !== undefined) return finishedResult;
+  const closestSolution = findRoot(solveAtPrice, close.price, RADIUS_DISTANCE_MIN);
+  if (closestSolution === undefined) return undefined;
+  return finish(program, addNorm(closestSolution.answer, { program, q, price: closestSolution.price }), 0);
 }
 
 /**
@@ -151,20 +151,20 @@ function findRoot(
   let high: PricedSolution | undefined;
   let price = guess;
   for (let k = 0; k < PRICES_MAX; k++) {
-    const tried = solveAtPrice(price);
-    if (tried === undefined || Number.isNaN(tried.excess)) return undefined;
-    const isEnd = tried.answer.status === 'infeasible' || (price === 0 && tried.excess <= 0);
-    if (isEnd || Math.abs(tried.excess) <= close) return tried;
-    const before = low;
-    if (tried.excess > 0) low = tried;
-    else high = tried;
-    if (high === undefined) price = raisePrice(tried, before);
+    const trialSolution = solveAtPrice(price);
+    if (trialSolution === undefined || Number.isNaN(trialSolution.excess)) return undefined;
+    const isEnd = trialSolution.answer.status === 'infeasible' || (price === 0 && trialSolution.excess <= 0);
+    if (isEnd || Math.abs(trialSolution.excess) <= close) return trialSolution;
+    const previousLow = low;
+    if (trialSolution.excess > 0) low = trialSolution;
+    else high = trialSolution;
+    if (high === undefined) price = raisePrice(trialSolution, previousLow);
     else if (low === undefined) price = price > guess / raiseToPower(PRICE_GROWTH, 3) ? price / PRICE_GROWTH : 0;
     else {
       const secant = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
       const isInside = secant > low.price && secant < high.price;
       price = isInside && k % 6 !== 5 ? secant : (low.price + high.price) / 2;
-      if (price === low.price || price === high.price) return tried;
+      if (price === low.price || price === high.price) return trialSolution;
     }
   }
   return undefined;
@@ -189,13 +189,13 @@ const PRICE_GROWTH_MAX = 1e3;
 /** Returns the norm with the largest violation relative to its radius; -1 if all are satisfied. */
 function findMostExceeded(program: Program, x: Float64Array): number {
   let worstNorm = -1;
-  let worst = 0;
+  let largestExcess = 0;
   program.norms.forEach((norm, q) => {
     const length = computeNormLength(program, norm, x);
     if (length - norm.radius <= EXCESS_MAX * (1 + norm.radius)) return;
     const excess = length / norm.radius;
-    if (excess > worst) {
-      worst = excess;
+    if (excess > largestExcess) {
+      largestExcess = excess;
       worstNorm = q;
     }
   });

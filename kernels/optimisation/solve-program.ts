@@ -98,24 +98,24 @@ interface SolverTools {
  */
 function solveProgram(program: Program, tools: SolverTools, options: SolveOptions): ProgramResult {
   assertProgram(program);
-  const atCentre = solveAtCentre(program);
-  if (atCentre !== undefined) return atCentre;
+  const centreResult = solveAtCentre(program);
+  if (centreResult !== undefined) return centreResult;
   if (isRuledOut(program)) return createInfeasibleSolution(program);
-  const pivoted = solveByPivots(program, tools, options);
-  if (pivoted !== undefined) return pivoted;
-  const followed = options.follow === undefined ? undefined : solveByPath(program, tools, options.follow);
-  if (followed !== undefined) return followed;
-  const normed =
+  const pivotResult = solveByPivots(program, tools, options);
+  if (pivotResult !== undefined) return pivotResult;
+  const pathResult = options.follow === undefined ? undefined : solveByPath(program, tools, options.follow);
+  if (pathResult !== undefined) return pathResult;
+  const normResult =
     program.norms.length === 0
       ? undefined
       : (solveFromNearby(program, tools, options) ?? solveByPrices(program, tools, options));
-  if (normed !== undefined) return normed;
-  const reduced = removeFixedVariables(program);
-  const fitting = options.warm !== undefined && matchesProgram(options.warm, program) ? options.warm : undefined;
-  if (reduced === null) return solveFree(program, tools, { ...options, warm: fitting });
-  const warm = fitting === undefined ? undefined : reduced.stateToReduced(fitting);
-  const answer = solveFree(reduced.program, tools, { ...options, warm });
-  return { ...answer, point: reduced.toFull(answer.point), state: reduced.stateToFull(answer.state) };
+  if (normResult !== undefined) return normResult;
+  const reducedProgram = removeFixedVariables(program);
+  const fittingState = options.warm !== undefined && matchesProgram(options.warm, program) ? options.warm : undefined;
+  if (reducedProgram === null) return solveFree(program, tools, { ...options, warm: fittingState });
+  const warm = fittingState === undefined ? undefined : reducedProgram.stateToReduced(fittingState);
+  const answer = solveFree(reducedProgram.program, tools, { ...options, warm });
+  return { ...answer, point: reducedProgram.toFull(answer.point), state: reducedProgram.stateToFull(answer.state) };
 }
 
 /** Returns the answer for an infeasible program, with a point within its bounds. */
@@ -135,11 +135,11 @@ function solveByPivots(
   const isSmooth = program.curvature > 0 || program.ridge > 0;
   if (iterationsMax === 0 || follow === undefined || !isSmooth || program.norms.length > 0) return undefined;
   if (!matchesProgram(follow.state, program)) return undefined;
-  return solveFrom(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
+  return solveFromState(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
 }
 
 /** Finds the optimum by block pivoting from another optimum; undefined without convergence. */
-function solveFrom(
+function solveFromState(
   program: Program,
   curvatures: Curvatures,
   from: Pick<PathStart, 'point' | 'state'>,
@@ -185,11 +185,11 @@ const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
  */
 function separateRows(program: Program): Program {
   const { rows } = program;
-  const move = (r: number, bound: number): number =>
+  const moveBound = (r: number, bound: number): number =>
     PERTURBATION_MAX * (1 + Math.abs(bound)) * (1 + ((r * GOLDEN_RATIO) % 1));
   const isFixed = (r: number): boolean => rows.lower[r] === rows.upper[r];
-  const lower = rows.lower.map((bound, r) => (isFixed(r) ? bound : bound - move(r, bound)));
-  const upper = rows.upper.map((bound, r) => (isFixed(r) ? bound : bound + move(r, bound)));
+  const lower = rows.lower.map((bound, r) => (isFixed(r) ? bound : bound - moveBound(r, bound)));
+  const upper = rows.upper.map((bound, r) => (isFixed(r) ? bound : bound + moveBound(r, bound)));
   return { ...program, rows: { ...rows, lower, upper } };
 }
 
@@ -213,7 +213,7 @@ function solveFromNearby(
   const { n, lower, upper } = program;
   const movedCount = beside.point.x.reduce((count, x, i) => count + (x < lower[i]! || x > upper[i]! ? 1 : 0), 0);
   if (movedCount > NEARBY_MOVED_FRACTION_MAX * n) return undefined;
-  return solveFrom(program, curvatures, beside, { iterationsMax: NEARBY_ITERATIONS_MAX, nearby: true });
+  return solveFromState(program, curvatures, beside, { iterationsMax: NEARBY_ITERATIONS_MAX, nearby: true });
 }
 
 /** Finds the optimum by prices in place of norms, and polishes it with the norms themselves. */
@@ -263,37 +263,37 @@ const PATH_EVENTS_MAX = 2;
 function solveFromEmpty(program: Program, tools: SolverTools): ProgramResult | undefined {
   const start = startEmpty(program);
   if (start === undefined) return undefined;
-  const room = program.n + program.rows.count;
+  const constraintCount = program.n + program.rows.count;
   return solveByPath(program, tools, start, {
-    eventsMax: PATH_EVENTS_MAX * room,
-    freeMax: PATH_FREE_FRACTION_MAX * room,
+    eventsMax: PATH_EVENTS_MAX * constraintCount,
+    freeMax: PATH_FREE_FRACTION_MAX * constraintCount,
   });
 }
 
 function solveFree(program: Program, tools: SolverTools, { warm, effort = 'thorough' }: SolveOptions): ProgramResult {
   const { curvatures } = tools;
-  const fromEmpty = warm === undefined && isSteep(program) ? solveFromEmpty(program, tools) : undefined;
-  if (fromEmpty !== undefined) return fromEmpty;
-  const flat = warm === undefined && isFlat(program) ? solveScaled(program, curvatures, 0) : undefined;
-  if (flat?.status === 'solved') return flat;
-  const { answer: settledAnswer, iterations } = solveByStates(program, curvatures, warm, flat?.iterations ?? 0);
+  const emptyStartResult = warm === undefined && isSteep(program) ? solveFromEmpty(program, tools) : undefined;
+  if (emptyStartResult !== undefined) return emptyStartResult;
+  const flatResult = warm === undefined && isFlat(program) ? solveScaled(program, curvatures, 0) : undefined;
+  if (flatResult?.status === 'solved') return flatResult;
+  const { answer: settledAnswer, iterations } = solveByStates(program, curvatures, warm, flatResult?.iterations ?? 0);
   if (settledAnswer !== undefined) return settledAnswer;
   // The state of a similar program may be further from this solution than the empty state.
-  const grownInstead = warm !== undefined && isSteep(program) ? solveFromEmpty(program, tools) : undefined;
-  if (grownInstead !== undefined) return grownInstead;
+  const grownResult = warm !== undefined && isSteep(program) ? solveFromEmpty(program, tools) : undefined;
+  if (grownResult !== undefined) return grownResult;
   const corner = solveAtCorner(program, curvatures, iterations);
   if (corner !== undefined) return corner;
   const answer = startFromCentre(program, curvatures, iterations);
   if (answer.status === 'solved') return answer;
-  const scaled =
-    effort === 'quick' || flat !== undefined ? undefined : solveScaled(program, curvatures, answer.iterations);
-  if (scaled?.status === 'solved') return scaled;
+  const scaledResult =
+    effort === 'quick' || flatResult !== undefined ? undefined : solveScaled(program, curvatures, answer.iterations);
+  if (scaledResult?.status === 'solved') return scaledResult;
   const elastic = solveInside(program, curvatures, {
-    before: scaled?.iterations ?? answer.iterations,
+    before: scaledResult?.iterations ?? answer.iterations,
     run: 'near',
     elastic: createElasticProgram(program),
   }).answer;
-  return [scaled, flat].reduce<ProgramResult>(
+  return [scaledResult, flatResult].reduce<ProgramResult>(
     (best, otherProgramResult) => (otherProgramResult === undefined ? best : selectBetter(otherProgramResult, best)),
     selectBetter(elastic, answer),
   );

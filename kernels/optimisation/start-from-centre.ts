@@ -30,14 +30,14 @@ export function solveInside(
   const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
   const isConverged = outcome.status === 'optimal';
   if (isIndifferent(program)) {
-    const anywhere = createSolution(
+    const startSolution = createSolution(
       program,
       createColdState(program),
       { ...createIterate(program), x: inner.x },
       before + outcome.iterations,
       'interior-point-unpolished',
     );
-    if (anywhere.status === 'solved') return { answer: anywhere, isConverged };
+    if (startSolution.status === 'solved') return { answer: startSolution, isConverged };
   }
   const spent = before + outcome.iterations;
   const answer = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
@@ -57,10 +57,13 @@ export function startFromCentre(program: Program, curvatures: Curvatures, before
 
 /** Solves a program from a distant start in scaled units; undefined if a norm requires the original units. */
 export function solveScaled(program: Program, curvatures: Curvatures, before: number): ProgramResult | undefined {
-  const scaled = equilibrate(program);
-  if (scaled === null) return undefined;
-  const { state, point, iterations, route } = solveInside(scaled.program, curvatures, { before, run: 'far' }).answer;
-  return createSolution(program, state, scaled.toOriginal(point), iterations, route);
+  const scaledForm = equilibrate(program);
+  if (scaledForm === null) return undefined;
+  const { state, point, iterations, route } = solveInside(scaledForm.program, curvatures, {
+    before,
+    run: 'far',
+  }).answer;
+  return createSolution(program, state, scaledForm.toOriginal(point), iterations, route);
 }
 
 /** Minimum fraction of variables without variance in a flat program. */

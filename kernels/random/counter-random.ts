@@ -38,16 +38,16 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
   const counter = Uint32Array.of(0, 0, stream % WORD_VALUES, Math.floor(stream / WORD_VALUES));
   const keys = Uint32Array.of(seed % WORD_VALUES, Math.floor(seed / WORD_VALUES));
   const words = new Uint32Array(4);
-  let used = 4;
+  let usedWords = 4;
 
   function drawWord(): number {
-    if (used === 4) {
+    if (usedWords === 4) {
       computePhilox(counter, keys, words);
-      used = 0;
+      usedWords = 0;
       counter[0]!++;
       if (counter[0] === 0) counter[1]!++;
     }
-    return words[used++]!;
+    return words[usedWords++]!;
   }
 
   function drawUniform(): number {
@@ -61,10 +61,10 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
     normal: () => computeNormalQuantile(drawUniform()),
     integer(bound) {
       if (!(bound >= 1 && bound <= WORD_VALUES)) throw new KernelFault(`bound: ${bound}, 1 to 2^32 needed`);
-      const fair = WORD_VALUES - (WORD_VALUES % bound);
+      const fairLimit = WORD_VALUES - (WORD_VALUES % bound);
       for (;;) {
         const value = drawWord();
-        if (value < fair) return value % bound;
+        if (value < fairLimit) return value % bound;
       }
     },
   };

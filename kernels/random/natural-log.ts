@@ -33,9 +33,10 @@ export function computeNaturalLog(x: number): number {
   const s = f / (2 + f);
   const z = s * s;
   const w = z * z;
-  const even = w * (0.3999999999940942 + w * (0.22222198432149784 + w * 0.15313837699209373));
-  const odd = z * (0.6666666666666735 + w * (0.2857142874366239 + w * (0.1818357216161805 + w * 0.14798198605116586)));
+  const evenTerms = w * (0.3999999999940942 + w * (0.22222198432149784 + w * 0.15313837699209373));
+  const oddTerms =
+    z * (0.6666666666666735 + w * (0.2857142874366239 + w * (0.1818357216161805 + w * 0.14798198605116586)));
   const half = 0.5 * f * f;
-  const correction = s * (half + (even + odd));
+  const correction = s * (half + (evenTerms + oddTerms));
   return k === 0 ? f - (half - correction) : k * LN2_HIGH - (half - (correction + k * LN2_LOW) - f);
 }

@@ -66,10 +66,10 @@ export function findBinQuantile(bins: LevelBins, counts: Uint32Array, t: number,
   for (let k = 0; k < row.length; k++) total += row[k]!;
   assert(total > 0, `counts: nothing at session ${t}`);
   const rank = share * total;
-  let below = 0;
+  let countBelow = 0;
   let k = 0;
-  while (k < row.length - 1 && below + row[k]! < rank) below += row[k++]!;
+  while (k < row.length - 1 && countBelow + row[k]! < rank) countBelow += row[k++]!;
   const binCount = row[k]!;
-  const inside = binCount > 0 ? (rank - below) / binCount : 0;
+  const inside = binCount > 0 ? (rank - countBelow) / binCount : 0;
   return bins.low[t]! + (k + inside) / bins.scale[t]!;
 }

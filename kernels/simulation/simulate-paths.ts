@@ -113,15 +113,15 @@ function createPathDraws(seed: number, path: number): Draws {
   const counter = Uint32Array.of(0, 0, path % WORD_VALUES, Math.floor(path / WORD_VALUES));
   const key = Uint32Array.of(seed % WORD_VALUES, Math.floor(seed / WORD_VALUES));
   const words = new Uint32Array(4);
-  let used = 4;
+  let usedWords = 4;
   return {
     word() {
-      if (used === 4) {
+      if (usedWords === 4) {
         computePhilox(counter, key, words);
         counter[0]!++;
-        used = 0;
+        usedWords = 0;
       }
-      return words[used++]!;
+      return words[usedWords++]!;
     },
   };
 }
@@ -172,8 +172,8 @@ export function tallyPath(
   const last = count - 1;
   let peak = 1;
   let lowest = Infinity;
-  let retained = 1; // smallest ratio of a level to its previous high
-  let under = 0;
+  let lowestRatio = 1; // smallest ratio of a level to its previous high
+  let sessionsUnder = 0;
   let longest = 0;
   for (let t = 0, row = 0; t < levels.length; t++, row += count) {
     const level = levels[t]!;
@@ -181,15 +181,15 @@ export function tallyPath(
     if (level < lowest) lowest = level;
     if (level >= peak) {
       peak = level;
-      under = 0;
+      sessionsUnder = 0;
     } else {
-      under++;
-      if (under > longest) longest = under;
-      if (level < retained * peak) retained = level / peak;
+      sessionsUnder++;
+      if (sessionsUnder > longest) longest = sessionsUnder;
+      if (level < lowestRatio * peak) lowestRatio = level / peak;
     }
   }
   tallies.finals[p] = levels[levels.length - 1]!;
   tallies.lows[p] = lowest;
-  tallies.drawdowns[p] = 1 - retained;
+  tallies.drawdowns[p] = 1 - lowestRatio;
   tallies.underwater[p] = longest;
 }

@@ -54,34 +54,34 @@ export function computeHalvingChoices(sums: BlockSums, out: Float64Array): void 
   const [halfSums, otherHalfSums] = [sumByCount(), sumByCount()];
   const ratios = [new Float64Array(variants), new Float64Array(variants)] as const;
   let position = 0;
-  const choose = (inside: Float64Array, outside: Float64Array): void => {
-    const chosen = findBest(inside);
-    out[position++] = computeRank(outside, chosen);
-    out[position++] = outside[chosen]!;
+  const chooseHalf = (inside: Float64Array, outside: Float64Array): void => {
+    const bestVariant = findBest(inside);
+    out[position++] = computeRank(outside, bestVariant);
+    out[position++] = outside[bestVariant]!;
   };
   const add = (block: number, to: HalfSums, into: HalfSums): void => {
     addRow(first, block, to.first, into.first);
     addRow(second, block, to.second, into.second);
   };
-  const place = (block: number, inOne: number, inOther: number): void => {
+  const placeBlock = (block: number, inOne: number, inOther: number): void => {
     if (block === blocks) {
       computeSharpeRatios(halfSums[size]!, sums, ratios[0]);
       computeSharpeRatios(otherHalfSums[size]!, sums, ratios[1]);
-      choose(ratios[0], ratios[1]);
-      choose(ratios[1], ratios[0]);
+      chooseHalf(ratios[0], ratios[1]);
+      chooseHalf(ratios[1], ratios[0]);
       return;
     }
     if (inOne < size) {
       add(block, halfSums[inOne]!, halfSums[inOne + 1]!);
-      place(block + 1, inOne + 1, inOther);
+      placeBlock(block + 1, inOne + 1, inOther);
     }
     // The first block stays in the first half: exchanging the halves gives the same division.
     if (block > 0 && inOther < size) {
       add(block, otherHalfSums[inOther]!, otherHalfSums[inOther + 1]!);
-      place(block + 1, inOne, inOther + 1);
+      placeBlock(block + 1, inOne, inOther + 1);
     }
   };
-  place(0, 0, 0);
+  placeBlock(0, 0, 0);
 }
 
 /** Checks the shapes and returns the number of blocks. @throws KernelFault */
@@ -124,11 +124,11 @@ function findBest(values: Float64Array): number {
 /** Returns the rank of a value, 1 for the lowest; equal values share the mean of their ranks. */
 function computeRank(values: Float64Array, position: number): number {
   const value = values[position]!;
-  let below = 0;
-  let equal = 0;
+  let countBelow = 0;
+  let countEqual = 0;
   for (let n = 0; n < values.length; n++) {
-    if (values[n]! < value) below++;
-    else if (values[n] === value) equal++;
+    if (values[n]! < value) countBelow++;
+    else if (values[n] === value) countEqual++;
   }
-  return below + (equal + 1) / 2;
+  return countBelow + (countEqual + 1) / 2;
 }

@@ -54,11 +54,11 @@ export function computeWeightedPercentiles(
   out[0] = total === 0 ? NaN : sum / total;
   out[1] = gross === 0 ? 0 : covered / gross;
   positions.sort((a, b) => (values[a]! < values[b]! ? -1 : values[a]! > values[b]! ? 1 : 0));
-  let reached = 0;
+  let cumulativeWeight = 0;
   let share = 0;
   for (const i of positions) {
-    reached += Math.abs(weights[i]!);
-    while (share < shares.length && reached >= shares[share]! * covered * (1 - SLACK))
+    cumulativeWeight += Math.abs(weights[i]!);
+    while (share < shares.length && cumulativeWeight >= shares[share]! * covered * (1 - SLACK))
       out[AVERAGES + share++] = values[i]!;
   }
   if (positions.length > 0) out.fill(values[positions.at(-1)!]!, AVERAGES + share);

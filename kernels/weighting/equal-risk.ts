@@ -52,12 +52,12 @@ function updateCoordinate(covariance: Float64Array, i: number, x: Float64Array, 
   const n = x.length;
   const row = i * n;
   const variance = covariance[row + i]!;
-  const old = x[i]!;
-  const rest = marginal[i]! - variance * old;
-  const root = Math.sqrt(rest * rest + (4 * variance) / n);
-  const newWeight = rest > 0 ? 2 / n / (rest + root) : (root - rest) / (2 * variance);
+  const oldWeight = x[i]!;
+  const crossTerm = marginal[i]! - variance * oldWeight;
+  const root = Math.sqrt(crossTerm * crossTerm + (4 * variance) / n);
+  const newWeight = crossTerm > 0 ? 2 / n / (crossTerm + root) : (root - crossTerm) / (2 * variance);
   x[i] = newWeight;
-  const step = newWeight - old;
+  const step = newWeight - oldWeight;
   for (let j = 0; j < n; j++) marginal[j]! += step * covariance[row + j]!;
 }
 

@@ -122,51 +122,52 @@ interface Clusters {
 }
 
 function findNearest({ n, distances, id, active, nearest }: Clusters, slot: number): void {
-  let best = -1;
+  let bestSlot = -1;
   for (const other of active) {
     if (other === slot) continue;
     const distance = distances[slot * n + other]!;
-    const least = best < 0 ? Infinity : distances[slot * n + best]!;
-    if (best < 0 || distance < least || (distance === least && id[other]! < id[best]!)) best = other;
+    const leastDistance = bestSlot < 0 ? Infinity : distances[slot * n + bestSlot]!;
+    if (bestSlot < 0 || distance < leastDistance || (distance === leastDistance && id[other]! < id[bestSlot]!))
+      bestSlot = other;
   }
-  nearest[slot] = best;
+  nearest[slot] = bestSlot;
 }
 
 function mergeNearest(clusters: Clusters, newId: number, linkage: Linkage): Merge {
   const { n, distances, id, size, nearest } = clusters;
   const slot = findNearestSlot(clusters);
-  const other = nearest[slot]!;
-  const distance = distances[slot * n + other]!;
-  const [left, right] = [Math.min(id[slot]!, id[other]!), Math.max(id[slot]!, id[other]!)];
-  clusters.active = clusters.active.filter((candidate) => candidate !== other);
-  const sizes = { a: size[slot]!, b: size[other]! };
+  const otherSlot = nearest[slot]!;
+  const distance = distances[slot * n + otherSlot]!;
+  const [left, right] = [Math.min(id[slot]!, id[otherSlot]!), Math.max(id[slot]!, id[otherSlot]!)];
+  clusters.active = clusters.active.filter((candidate) => candidate !== otherSlot);
+  const sizes = { a: size[slot]!, b: size[otherSlot]! };
   for (const third of clusters.active) {
     if (third === slot) continue;
-    const [toA, toB] = [distances[third * n + slot]!, distances[third * n + other]!];
-    const joined = computeJoinedDistance(linkage, { toA, toB, between: distance, ...sizes, c: size[third]! });
-    distances[third * n + slot] = joined;
-    distances[slot * n + third] = joined;
+    const [toA, toB] = [distances[third * n + slot]!, distances[third * n + otherSlot]!];
+    const joinedDistance = computeJoinedDistance(linkage, { toA, toB, between: distance, ...sizes, c: size[third]! });
+    distances[third * n + slot] = joinedDistance;
+    distances[slot * n + third] = joinedDistance;
   }
   id[slot] = newId;
   size[slot] = sizes.a + sizes.b;
   findNearest(clusters, slot);
   for (const third of clusters.active) {
     if (third === slot) continue;
-    const near = nearest[third]!;
-    if (near === slot || near === other) findNearest(clusters, third);
-    else if (distances[third * n + slot]! < distances[third * n + near]!) nearest[third] = slot;
+    const nearestSlot = nearest[third]!;
+    if (nearestSlot === slot || nearestSlot === otherSlot) findNearest(clusters, third);
+    else if (distances[third * n + slot]! < distances[third * n + nearestSlot]!) nearest[third] = slot;
   }
   return { left, right, distance };
 }
 
 /** Returns the slot of the earliest cluster of the nearest pair. */
 function findNearestSlot({ n, distances, id, active, nearest }: Clusters): number {
-  let best = active[0]!;
+  let bestSlot = active[0]!;
   for (const slot of active) {
-    const difference = distances[slot * n + nearest[slot]!]! - distances[best * n + nearest[best]!]!;
-    if (difference < 0 || (difference === 0 && id[slot]! < id[best]!)) best = slot;
+    const difference = distances[slot * n + nearest[slot]!]! - distances[bestSlot * n + nearest[bestSlot]!]!;
+    if (difference < 0 || (difference === 0 && id[slot]! < id[bestSlot]!)) bestSlot = slot;
   }
-  return best;
+  return bestSlot;
 }
 
 interface JoinedClusters {
@@ -197,12 +198,12 @@ function computeJoinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }:
 /** Returns the leaves of a tree from left to right: the quasi-diagonal order, [n]. */
 export function orderLeaves(merges: readonly Merge[], n: number): Int32Array {
   const order = new Int32Array(n);
-  const open = [n + merges.length - 1];
+  const openClusters = [n + merges.length - 1];
   let count = 0;
-  while (open.length > 0) {
-    const cluster = open.pop()!;
+  while (openClusters.length > 0) {
+    const cluster = openClusters.pop()!;
     if (cluster < n) order[count++] = cluster;
-    else open.push(merges[cluster - n]!.right, merges[cluster - n]!.left);
+    else openClusters.push(merges[cluster - n]!.right, merges[cluster - n]!.left);
   }
   return order;
 }
@@ -210,12 +211,12 @@ export function orderLeaves(merges: readonly Merge[], n: number): Int32Array {
 /** Splits an order into halves recursively and weights each half in proportion to the variance of the other. */
 function bisect(covariance: Float64Array, order: Int32Array, out: Float64Array): void {
   out.fill(1);
-  const open: Int32Array[] = [order];
-  while (open.length > 0) {
-    const part = open.pop()!;
-    if (part.length < 2) continue;
-    const middle = part.length >> 1;
-    const [first, second] = [part.subarray(0, middle), part.subarray(middle)];
+  const openClusters: Int32Array[] = [order];
+  while (openClusters.length > 0) {
+    const cluster = openClusters.pop()!;
+    if (cluster.length < 2) continue;
+    const middle = cluster.length >> 1;
+    const [first, second] = [cluster.subarray(0, middle), cluster.subarray(middle)];
     const [a, b] = [
       computeClusterVariance(covariance, first, out.length),
       computeClusterVariance(covariance, second, out.length),
@@ -223,7 +224,7 @@ function bisect(covariance: Float64Array, order: Int32Array, out: Float64Array):
     const share = a + b > 0 ? 1 - a / (a + b) : 0.5;
     for (const asset of first) out[asset]! *= share;
     for (const asset of second) out[asset]! *= 1 - share;
-    open.push(second, first);
+    openClusters.push(second, first);
   }
 }
 

@@ -57,12 +57,12 @@ export function solveMinimumVarianceWeights(
   out.fill(1 / n);
   const plain = search(covariance, bound, out);
   if (plain.status === 'solved') return { ...plain, ridged: false };
-  const ridged = covariance.slice();
+  const ridgedCovariance = covariance.slice();
   let trace = 0;
   for (let i = 0; i < n; i++) trace += covariance[i * n + i]!;
-  for (let i = 0; i < n; i++) ridged[i * n + i]! += Math.max(RIDGE * (trace / n), Number.MIN_VALUE);
+  for (let i = 0; i < n; i++) ridgedCovariance[i * n + i]! += Math.max(RIDGE * (trace / n), Number.MIN_VALUE);
   out.fill(1 / n);
-  const ridgedSolution = search(ridged, bound, out);
+  const ridgedSolution = search(ridgedCovariance, bound, out);
   return { status: ridgedSolution.status, solves: plain.solves + ridgedSolution.solves, ridged: true };
 }
 
@@ -74,18 +74,18 @@ interface SearchOutcome {
 function search(covariance: Float64Array, upper: number, w: Float64Array): SearchOutcome {
   const n = w.length;
   const gradient = new Float64Array(n);
-  const exact = new Float64Array(n);
+  const exactWeights = new Float64Array(n);
   let solves = 0;
   for (const gap of GAPS) {
     descend({ covariance, upper, w, gradient, gap });
     const sides = Int8Array.from(w, (weight) => (weight <= 0 ? LOWER : weight >= upper ? UPPER : FREE));
     for (let k = 0; k < EXACT_SOLVES_MAX; k++) {
       solves++;
-      if (!solveOn(covariance, sides, upper, exact)) break;
-      multiply(covariance, exact, gradient);
-      const correctedCount = correctSides({ w: exact, gradient, sides, upper });
+      if (!solveOnSides(covariance, sides, upper, exactWeights)) break;
+      multiply(covariance, exactWeights, gradient);
+      const correctedCount = correctSides({ w: exactWeights, gradient, sides, upper });
       if (correctedCount === 0) {
-        w.set(exact.map((weight) => Math.min(upper, Math.max(0, weight))));
+        w.set(exactWeights.map((weight) => Math.min(upper, Math.max(0, weight))));
         return { status: 'solved', solves };
       }
     }
@@ -122,9 +122,9 @@ function descend({ covariance, upper, w, gradient, gap }: Descent): void {
     const fromRow = from * n;
     const toRow = to * n;
     const curvature = covariance[fromRow + from]! + covariance[toRow + to]! - 2 * covariance[fromRow + to]!;
-    const room = Math.min(w[from]!, upper - w[to]!);
-    const exactAmount = curvature > 0 ? (gradient[from]! - gradient[to]!) / curvature : room;
-    const amount = Math.min(room, exactAmount);
+    const amountMax = Math.min(w[from]!, upper - w[to]!);
+    const exactAmount = curvature > 0 ? (gradient[from]! - gradient[to]!) / curvature : amountMax;
+    const amount = Math.min(amountMax, exactAmount);
     w[from] = amount === w[from] ? 0 : w[from]! - amount;
     w[to] = amount === upper - w[to]! ? upper : w[to]! + amount;
     for (let j = 0; j < n; j++) gradient[j]! += amount * (covariance[toRow + j]! - covariance[fromRow + j]!);
@@ -133,15 +133,16 @@ function descend({ covariance, upper, w, gradient, gap }: Descent): void {
 
 /** Returns the held security with the largest gradient. */
 function findSteepest(w: Float64Array, gradient: Float64Array): number {
-  let best = -1;
-  for (let i = 0; i < w.length; i++) if (w[i]! > 0 && (best < 0 || gradient[i]! > gradient[best]!)) best = i;
-  return best;
+  let steepest = -1;
+  for (let i = 0; i < w.length; i++)
+    if (w[i]! > 0 && (steepest < 0 || gradient[i]! > gradient[steepest]!)) steepest = i;
+  return steepest;
 }
 
 function computeLeastGradient({ upper, w, gradient }: Pick<Descent, 'upper' | 'w' | 'gradient'>): number {
-  let least = Infinity;
-  for (let i = 0; i < w.length; i++) if (w[i]! < upper && gradient[i]! < least) least = gradient[i]!;
-  return least;
+  let leastGradient = Infinity;
+  for (let i = 0; i < w.length; i++) if (w[i]! < upper && gradient[i]! < leastGradient) leastGradient = gradient[i]!;
+  return leastGradient;
 }
 
 /** Returns the security below its bound whose exact pair step reduces the variance most; -1 if no step reduces it. */
@@ -157,7 +158,7 @@ function findBestPartner({
   const row = from * n;
   const variance = diagonal[from]!;
   const top = gradient[from]!;
-  let best = -1;
+  let bestPartner = -1;
   let bestGain = 0;
   for (let j = 0; j < n; j++) {
     const slope = top - gradient[j]!;
@@ -165,49 +166,49 @@ function findBestPartner({
     const curvature = variance + diagonal[j]! - 2 * covariance[row + j]!;
     const gain = curvature > 0 ? (slope * slope) / curvature : Infinity;
     if (gain > bestGain) {
-      best = j;
+      bestPartner = j;
       bestGain = gain;
     }
   }
-  return best;
+  return bestPartner;
 }
 
 /**
  * Minimises the variance with fixed securities at their bounds: S_FF w_F = lambda 1 - S_FU u, sum w = 1.
  * @returns false if no security is free or the free block is singular
  */
-function solveOn(covariance: Float64Array, sides: Int8Array, upper: number, out: Float64Array): boolean {
+function solveOnSides(covariance: Float64Array, sides: Int8Array, upper: number, out: Float64Array): boolean {
   const n = sides.length;
-  const free: number[] = [];
-  const full: number[] = [];
+  const freeSecurities: number[] = [];
+  const cappedSecurities: number[] = [];
   for (let i = 0; i < n; i++) {
-    if (sides[i] === FREE) free.push(i);
-    else if (sides[i] === UPPER) full.push(i);
+    if (sides[i] === FREE) freeSecurities.push(i);
+    else if (sides[i] === UPPER) cappedSecurities.push(i);
   }
-  const m = free.length;
+  const m = freeSecurities.length;
   out.fill(0);
-  for (const i of full) out[i] = upper;
-  const rest = 1 - full.length * upper;
-  if (m === 0) return Math.abs(rest) <= 1e-12;
+  for (const i of cappedSecurities) out[i] = upper;
+  const freeWeight = 1 - cappedSecurities.length * upper;
+  if (m === 0) return Math.abs(freeWeight) <= 1e-12;
   const block = new Float64Array(m * m);
   const sides2 = new Float64Array(m * 2); // right-hand sides 1 and S_FU u
   for (let a = 0; a < m; a++) {
-    const row = free[a]! * n;
-    for (let b = 0; b < m; b++) block[a * m + b] = covariance[row + free[b]!]!;
+    const row = freeSecurities[a]! * n;
+    for (let b = 0; b < m; b++) block[a * m + b] = covariance[row + freeSecurities[b]!]!;
     sides2[a * 2] = 1;
-    for (const i of full) sides2[a * 2 + 1]! += covariance[row + i]! * upper;
+    for (const i of cappedSecurities) sides2[a * 2 + 1]! += covariance[row + i]! * upper;
   }
   if (!factor(block, m)) return false;
   solveLower(block, m, sides2);
   solveLowerTransposed(block, m, sides2);
   let ones = 0;
-  let fixed = 0;
+  let fixedSum = 0;
   for (let a = 0; a < m; a++) {
     ones += sides2[a * 2]!;
-    fixed += sides2[a * 2 + 1]!;
+    fixedSum += sides2[a * 2 + 1]!;
   }
-  const lambda = (rest + fixed) / ones;
-  for (let a = 0; a < m; a++) out[free[a]!] = lambda * sides2[a * 2]! - sides2[a * 2 + 1]!;
+  const lambda = (freeWeight + fixedSum) / ones;
+  for (let a = 0; a < m; a++) out[freeSecurities[a]!] = lambda * sides2[a * 2]! - sides2[a * 2 + 1]!;
   return true;
 }
 
@@ -232,16 +233,16 @@ interface SolvedWeights {
 function correctSides({ w, gradient, sides, upper }: SolvedWeights): number {
   const n = w.length;
   let lambda = 0;
-  let free = 0;
+  let freeCount = 0;
   let scale = 0;
   for (let i = 0; i < n; i++) {
     scale = Math.max(scale, Math.abs(gradient[i]!));
     if (sides[i] !== FREE) continue;
     lambda += gradient[i]!;
-    free++;
+    freeCount++;
   }
   const slack = TOLERANCE * scale;
-  const price = free > 0 ? lambda / free : findPriceBetween({ gradient, sides });
+  const price = freeCount > 0 ? lambda / freeCount : findPriceBetween({ gradient, sides });
   let movedCount = 0;
   for (let i = 0; i < n; i++) {
     const side = sides[i]!;
@@ -270,13 +271,13 @@ function correctSides({ w, gradient, sides, upper }: SolvedWeights): number {
  * security is at a bound.
  */
 function findPriceBetween({ gradient, sides }: Pick<SolvedWeights, 'gradient' | 'sides'>): number {
-  let above = Infinity;
-  let below = -Infinity;
+  let lowestAbove = Infinity;
+  let highestBelow = -Infinity;
   for (let i = 0; i < sides.length; i++) {
-    if (sides[i] === LOWER) above = Math.min(above, gradient[i]!);
-    else below = Math.max(below, gradient[i]!);
+    if (sides[i] === LOWER) lowestAbove = Math.min(lowestAbove, gradient[i]!);
+    else highestBelow = Math.max(highestBelow, gradient[i]!);
   }
-  return above === Infinity ? below : (above + below) / 2;
+  return lowestAbove === Infinity ? highestBelow : (lowestAbove + highestBelow) / 2;
 }
 
 function multiply(a: Float64Array, x: Float64Array, out: Float64Array): void {

@@ -25,7 +25,7 @@ function computeRatio(x: number): number {
       221.213596169931) *
       x +
     220.206867912376;
-  const below =
+  const tailProbability =
     ((((((8.83883476483184e-2 * x + 1.75566716318264) * x + 16.064177579207) * x + 86.7807322029461) * x +
       296.564248779674) *
       x +
@@ -34,7 +34,7 @@ function computeRatio(x: number): number {
       793.826512519948) *
       x +
     440.413735824752;
-  return above / below;
+  return above / tailProbability;
 }
 
 /** Returns the continued fraction of Mills' ratio, five levels deep, divided by the square root of 2 pi. */

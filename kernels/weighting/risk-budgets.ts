@@ -92,7 +92,7 @@ function runNewton(algebra: DenseAlgebra, metric: Metric, names: BudgetedSecurit
     marginal[i]! /= Math.sqrt(square);
   }
   computeOneFactorWeights(names, marginal, x);
-  let least = Number.POSITIVE_INFINITY;
+  let leastImbalance = Number.POSITIVE_INFINITY;
   for (let iteration = 0; iteration < NEWTON_MAX; iteration++) {
     times(x, marginal);
     let imbalance = 0;
@@ -100,11 +100,11 @@ function runNewton(algebra: DenseAlgebra, metric: Metric, names: BudgetedSecurit
       right[i] = budgets[i]! - x[i]! * marginal[i]!;
       imbalance = Math.max(imbalance, Math.abs(right[i]! / budgets[i]!));
     }
-    if (imbalance <= TOLERANCE || (imbalance <= ACCEPTED_MAX && imbalance >= least / 2)) return true;
-    least = Math.min(least, imbalance);
-    const left = Math.max(Math.min(RESIDUAL_MAX, imbalance) * imbalance, TOLERANCE / 4);
+    if (imbalance <= TOLERANCE || (imbalance <= ACCEPTED_MAX && imbalance >= leastImbalance / 2)) return true;
+    leastImbalance = Math.min(leastImbalance, imbalance);
+    const residualMax = Math.max(Math.min(RESIDUAL_MAX, imbalance) * imbalance, TOLERANCE / 4);
     if (
-      !stepByGradients(names, { x, right, left }, step) &&
+      !stepByGradients(names, { x, right, left: residualMax }, step) &&
       !stepByFactor(algebra, metric, { x, budgets, right }, step)
     )
       return false;
@@ -118,7 +118,7 @@ function runNewton(algebra: DenseAlgebra, metric: Metric, names: BudgetedSecurit
     if (largest > 1) length = Math.min(length, 1 / largest);
     for (let i = 0; i < n; i++) x[i]! *= 1 + length * step[i]!;
   }
-  return least <= ACCEPTED_MAX;
+  return leastImbalance <= ACCEPTED_MAX;
 }
 
 /** Minimum specific share of the variance of a security in the one-factor model. */
@@ -185,19 +185,19 @@ function stepByGradients(
   step: Float64Array,
 ): boolean {
   const n = x.length;
-  const rest = right.slice();
+  const residuals = right.slice();
   const way = new Float64Array(n);
   const scaledWay = new Float64Array(n);
   const pull = new Float64Array(n);
   step.fill(0);
-  let before = 0;
+  let previousSize = 0;
   for (let k = 0; k < GRADIENTS_MAX; k++) {
     let size = 0;
-    for (let i = 0; i < n; i++) size += (rest[i]! * rest[i]!) / (x[i]! * x[i]! * variances[i]! + budgets[i]!);
-    const momentum = before > 0 ? size / before : 0;
-    before = size;
+    for (let i = 0; i < n; i++) size += (residuals[i]! * residuals[i]!) / (x[i]! * x[i]! * variances[i]! + budgets[i]!);
+    const momentum = previousSize > 0 ? size / previousSize : 0;
+    previousSize = size;
     for (let i = 0; i < n; i++) {
-      way[i] = rest[i]! / (x[i]! * x[i]! * variances[i]! + budgets[i]!) + momentum * way[i]!;
+      way[i] = residuals[i]! / (x[i]! * x[i]! * variances[i]! + budgets[i]!) + momentum * way[i]!;
       scaledWay[i] = x[i]! * way[i]!;
     }
     times(scaledWay, pull);
@@ -211,8 +211,8 @@ function stepByGradients(
     let largest = 0;
     for (let i = 0; i < n; i++) {
       step[i]! += length * way[i]!;
-      rest[i]! -= length * pull[i]!;
-      largest = Math.max(largest, Math.abs(rest[i]! / budgets[i]!));
+      residuals[i]! -= length * pull[i]!;
+      largest = Math.max(largest, Math.abs(residuals[i]! / budgets[i]!));
     }
     if (largest <= left) return true;
   }

@@ -53,14 +53,14 @@ export function runPlan(input: PlanInput): Api.Backtest {
   const files = computePlanFiles(input);
   const columns = openColumns((start, end) => files.columns.subarray(start, end));
   const { header } = columns;
-  const parts = openRecordParts(columns);
+  const recordParts = openRecordParts(columns);
   return {
     index_id: header.run_id,
     dates: [...columns.i32('days')].map(formatDay),
     level: columns.f64('level'),
-    metrics: parts.metrics(),
+    metrics: recordParts.metrics(),
     total_costs: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
-    findings: parts.findings() as Api.Backtest['findings'], // the contract declares the same findings
+    findings: recordParts.findings() as Api.Backtest['findings'], // the contract declares the same findings
     rebalances: header.rebalances.map(({ date }) => date),
     hash: computeDigest(files),
     levels(variant) {

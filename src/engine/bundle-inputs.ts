@@ -35,11 +35,11 @@ function getFile(files: Files, name: string): Uint8Array {
   return bytes;
 }
 
-function openModels({ models: planned = {} }: BacktestPlan, files: Files): StoredModels {
-  const ids = Object.keys(planned).toSorted(compareText);
+function openModels({ models: plannedModels = {} }: BacktestPlan, files: Files): StoredModels {
+  const ids = Object.keys(plannedModels).toSorted(compareText);
   const models = new Map(
     ids.map((id, place) => {
-      const { asset_ids: names, observed_end: observedEnd, covariance, dates } = planned[id]!;
+      const { asset_ids: names, observed_end: observedEnd, covariance, dates } = plannedModels[id]!;
       const bytes = getFile(files, createModelFileName(place)).slice();
       if (!listHashes(bytes, names.length).includes(covariance))
         throw new Error(`${createModelFileName(place)} is not the covariance of the risk model ${id}`);
@@ -59,9 +59,9 @@ function openModels({ models: planned = {} }: BacktestPlan, files: Files): Store
  * Returns the two valid hashes of a matrix: of a matrix stored in one file, and of a matrix stored in one file per
  * part.
  */
-function listHashes(bytes: Uint8Array, assets: number): string[] {
+function listHashes(bytes: Uint8Array, assetCount: number): string[] {
   let offset = 0;
-  const files = computeFileBytes(assets).map((length) => bytes.subarray(offset, (offset += length)));
+  const files = computeFileBytes(assetCount).map((length) => bytes.subarray(offset, (offset += length)));
   return [computeSha256(bytes), computeSha256(files.map(computeSha256).join(''))];
 }
 

@@ -145,12 +145,12 @@ type Terms = z.infer<typeof BacktestRequest>;
  * VALIDATION_FAILED if the request names a version
  */
 function removeVersions(requestTerms: Terms, hasEarlier: boolean): Terms {
-  const named = {
+  const versionTerms = {
     as_known: hasEarlier ? undefined : requestTerms.as_known,
     as_known_on: requestTerms.as_known_on,
     if_stale: requestTerms.if_stale || undefined,
   };
-  const findings = Object.entries(named).flatMap(([path, value]): Finding[] => {
+  const findings = Object.entries(versionTerms).flatMap(([path, value]): Finding[] => {
     const message =
       path === 'as_known'
         ? 'as_known needs the earlier contents of the market: open the engine with known_on and earlier.'

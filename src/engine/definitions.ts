@@ -37,13 +37,13 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     if (document?.plugins === undefined) return { document, findings };
     const { document: filled, findings: wrong } = fillPlugins(document, pluginOf);
     if (wrong.length > 0) return { document: undefined, findings: sortFindings([...findings, ...wrong]) };
-    const reported = new Set(findings.map(({ path, message }) => `${path} ${message}`));
-    const lacking = checkOnMarket(filled, market, { severity: 'warning', indexOf: findIndex });
+    const reportedTexts = new Set(findings.map(({ path, message }) => `${path} ${message}`));
+    const marketFindings = checkOnMarket(filled, market, { severity: 'warning', indexOf: findIndex });
     return {
       document: filled,
       findings: sortFindings([
         ...findings,
-        ...lacking.filter(({ path, message }) => !reported.has(`${path} ${message}`)),
+        ...marketFindings.filter(({ path, message }) => !reportedTexts.has(`${path} ${message}`)),
       ]),
     };
   }
@@ -56,13 +56,13 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
 
   function findReached(indexId: string): BacktestPlan['documents'] {
     const documentById = new Map<string, IndexDocument>();
-    const reach = (id: string): void => {
+    const addReached = (id: string): void => {
       if (documentById.has(id)) return;
       const document = require(id);
       documentById.set(id, document);
-      listReferences(document).forEach(reach);
+      listReferences(document).forEach(addReached);
     };
-    reach(indexId);
+    addReached(indexId);
     return Object.fromEntries(documentById);
   }
 

@@ -16,20 +16,20 @@ export function createDensePanels(
   problems: Problems,
 ): Panels | undefined {
   const days = parseDays(dates, problems);
-  const written = Object.keys(fields);
-  const names = nameFileColumns('market', 'prices', ['identifier', 'date', ...written], problems)?.slice(2);
+  const fieldNames = Object.keys(fields);
+  const names = nameFileColumns('market', 'prices', ['identifier', 'date', ...fieldNames], problems)?.slice(2);
   checkIdentifiers(identifiers, problems);
-  const shape = { dates: dates.length, identifiers: identifiers.length, fields: written.length };
-  for (const name of written) checkLength(name, fields[name]!, shape, problems);
+  const shape = { dates: dates.length, identifiers: identifiers.length, fields: fieldNames.length };
+  for (const name of fieldNames) checkLength(name, fields[name]!, shape, problems);
   if (days === undefined || names === undefined || problems.errors > 0 || refuseSize(shape, problems)) return undefined;
   const order = identifiers.map((_, n) => n).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
-  const sorted = order.map((n) => identifiers[n]!);
+  const sortedIdentifiers = order.map((n) => identifiers[n]!);
   const panels = names.map((name, f): [string, Float64Array] => {
-    const cells = { name, written: written[f]!, days, identifiers, order };
-    return [name, createPanel(fields[written[f]!]!, cells, problems)];
+    const cells = { name, written: fieldNames[f]!, days, identifiers, order };
+    return [name, createPanel(fields[fieldNames[f]!]!, cells, problems)];
   });
   if (problems.errors > 0) return undefined;
-  return removeEmptyLines({ identifiers: sorted, dates: days, fields: new Map(panels) });
+  return removeEmptyLines({ identifiers: sortedIdentifiers, dates: days, fields: new Map(panels) });
 }
 
 function checkIdentifiers(identifiers: readonly string[], problems: Problems): void {
@@ -91,7 +91,7 @@ function refuse(
   { name, written, days, identifiers, order, t, n, value }: Cells & Readonly<Record<'t' | 'n' | 'value', number>>,
   problems: Problems,
 ): void {
-  const where = `${identifiers[order[n]!]!} on ${formatDay(days[t]!)}`;
+  const location = `${identifiers[order[n]!]!} on ${formatDay(days[t]!)}`;
   const path = `prices.fields.${written}[${t * order.length + order[n]!}]`;
   const column = `prices.fields.${written}`;
   if (!Number.isFinite(value))
@@ -99,7 +99,7 @@ function refuse(
       code: 'NOT_A_NUMBER',
       path,
       column,
-      message: `${name} of ${where} is not finite; NaN is no value.`,
+      message: `${name} of ${location} is not finite; NaN is no value.`,
     });
   else if (PRICE_COLUMNS.has(name))
     problems.error({
@@ -107,7 +107,7 @@ function refuse(
       path,
       column,
       value,
-      message: `${where}: ${formatNonPositivePrice(name, value)}`,
+      message: `${location}: ${formatNonPositivePrice(name, value)}`,
     });
   else
     problems.error({
@@ -115,6 +115,6 @@ function refuse(
       path,
       column,
       value,
-      message: `${where}: ${name} is ${value}; at least 0 is needed.`,
+      message: `${location}: ${name} is ${value}; at least 0 is needed.`,
     });
 }

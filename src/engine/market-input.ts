@@ -70,8 +70,8 @@ function readTables(
   problems: Problems,
   begin: Parameters<typeof readFrames>[3],
 ): void {
-  const nothing: Frame = { columns: ['identifier', 'date', 'CLOSE'], data: [] };
-  readFrames({ market: nothing, ...frames }, null, problems, (table, name, columns) =>
+  const emptyFrame: Frame = { columns: ['identifier', 'date', 'CLOSE'], data: [] };
+  readFrames({ market: emptyFrame, ...frames }, null, problems, (table, name, columns) =>
     table === 'market' ? undefined : begin(table, name, columns),
   );
 }

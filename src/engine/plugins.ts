@@ -34,13 +34,13 @@ function readPlugin(body: unknown): { readonly plugin?: PluginDocument; readonly
   const { value, findings } = checkShape(PluginUpsert, body);
   if (value === undefined) return { wrong: findings };
   const plugin = addPluginDefaults(value);
-  const wrong = checkPlugin(plugin);
-  if (wrong.length > 0) return { wrong };
+  const pluginFindings = checkPlugin(plugin);
+  if (pluginFindings.length > 0) return { wrong: pluginFindings };
   try {
     requireSandbox().check(createProgram(resolvePluginCode(plugin, {}, '')));
     return { plugin, wrong: [] };
-  } catch (thrown) {
-    if (thrown instanceof SandboxError) return { wrong: [createSourceFinding(thrown.message)] };
-    throw thrown;
+  } catch (error) {
+    if (error instanceof SandboxError) return { wrong: [createSourceFinding(error.message)] };
+    throw error;
   }
 }

@@ -90,7 +90,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         return { ...result, covariance: packUpper(result.covariance, result.assetIds.length) };
       });
       const { assetIds: names, observedEnd, observedStart, diagnostics } = model;
-      const stored = openStoredModel(modelId, {
+      const storedModel = openStoredModel(modelId, {
         names,
         observedEnd,
         matrix: () => openPackedMatrix(covariance, names.length),
@@ -98,7 +98,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       });
       models.set(modelId, {
         planned: { asset_ids: names, observed_end: observedEnd, covariance: computeSha256(covariance) },
-        stored,
+        stored: storedModel,
         measuring: {
           modelId,
           estimator: request.estimator,
@@ -109,7 +109,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         },
       });
       return {
-        ...toApi(modelId, stored),
+        ...toApi(modelId, storedModel),
         diagnostics,
         ...(model.factorModel === null ? {} : { factor_model: model.factorModel }),
         excluded: model.excluded,
@@ -121,35 +121,38 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
     import(modelId, body) {
       const problems = createProblems();
       const parsedModel = readModelBody(body, problems);
-      const packed =
+      const packedModel =
         parsedModel && problems.errors === 0 ? engine.scope(() => packModel(engine, parsedModel, problems)) : undefined;
-      if (packed === undefined || problems.errors > 0) throw refuseWithFindings('risk model', problems.findings());
-      const { assetIds: names, dates, covariance } = packed;
+      if (packedModel === undefined || problems.errors > 0) throw refuseWithFindings('risk model', problems.findings());
+      const { assetIds: names, dates, covariance } = packedModel;
       const [first, last] = [dates[0]!.date, dates.at(-1)!.date]; // a model has at least one date
       const content = { names, observedEnd: last, dates, numbers: () => covariance };
-      const stored = openStoredModel(modelId, { ...content, matrix: () => openPackedMatrix(covariance, names.length) });
-      const imported = { ...packed.terms, dates: [...dates] };
+      const storedModel = openStoredModel(modelId, {
+        ...content,
+        matrix: () => openPackedMatrix(covariance, names.length),
+      });
+      const importedModel = { ...packedModel.terms, dates: [...dates] };
       models.set(modelId, {
         planned: toPlannedModel({
           asset_ids: [...names],
           observed_end: last,
           covariance: { name: '', bytes: covariance.byteLength, sha256: computeSha256(covariance) },
-          imported,
+          imported: importedModel,
         } as unknown as Parameters<typeof toPlannedModel>[0]), // toPlannedModel reads only these members
-        stored,
+        stored: storedModel,
         measuring: { modelId, estimator: 'imported', settings: {}, start: first, end: last, sessions: 0 },
       });
       return {
-        ...toApi(modelId, stored),
+        ...toApi(modelId, storedModel),
         diagnostics: {
-          assets: stored.names.length,
+          assets: storedModel.names.length,
           observations: 0,
-          average_correlation: packed.newest.averageCorrelation,
-          condition_number: packed.newest.conditionNumber,
+          average_correlation: packedModel.newest.averageCorrelation,
+          condition_number: packedModel.newest.conditionNumber,
           intensity: null,
           positive_semi_definite: true,
           repaired: dates.at(-1)!.repaired,
-          smallest_eigenvalue: packed.newest.smallestEigenvalue,
+          smallest_eigenvalue: packedModel.newest.smallestEigenvalue,
           target: null,
         },
         excluded: {},
@@ -166,9 +169,9 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         return [{ severity: 'error', code: 'RISK_MODEL_NOT_FOUND', path, message, value: modelId }];
       }),
     planned(documents) {
-      const used = [...listUsedModels(Object.values(documents)).keys()];
-      if (used.length === 0) return {};
-      return { models: Object.fromEntries(used.map((modelId) => [modelId, requireModel(modelId).planned])) };
+      const usedModelIds = [...listUsedModels(Object.values(documents)).keys()];
+      if (usedModelIds.length === 0) return {};
+      return { models: Object.fromEntries(usedModelIds.map((modelId) => [modelId, requireModel(modelId).planned])) };
     },
     measuring: (modelId) => requireModel(modelId).measuring,
     observedEndOf: (modelId) => models.get(modelId)?.planned.observed_end,
@@ -182,9 +185,14 @@ const computeSha256 = ({ buffer, byteOffset, byteLength }: Float64Array): string
 
 /** Returns the newest matrix of a model, dense. */
 function toApi(modelId: string, { names, covariance }: StoredModel) {
-  const packed = covariance();
+  const packedCovariance = covariance();
   const n = names.length;
   const matrix = new Float64Array(n * n);
-  for (let i = 0; i < n; i++) unpackRow(packed, i, matrix.subarray(i * n, (i + 1) * n));
-  return { model_id: modelId, asset_ids: names, covariance: matrix, volatilities: computeVolatilities(packed) };
+  for (let i = 0; i < n; i++) unpackRow(packedCovariance, i, matrix.subarray(i * n, (i + 1) * n));
+  return {
+    model_id: modelId,
+    asset_ids: names,
+    covariance: matrix,
+    volatilities: computeVolatilities(packedCovariance),
+  };
 }

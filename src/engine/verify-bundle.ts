@@ -41,11 +41,11 @@ type Fault = Api.BundleFault;
  * Returns all problems of a bundle, after recomputing its closes from its inputs. @cost of a backtest and a few hashes
  */
 export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): Promise<Api.BundleVerdict> {
-  const opened = openBundle(bytes);
-  if ('fault' in opened) return createRefusedVerdict(opened.fault);
-  const { manifest, files } = opened;
+  const openedBundle = openBundle(bytes);
+  if ('fault' in openedBundle) return createRefusedVerdict(openedBundle.fault);
+  const { manifest, files } = openedBundle;
   const faults: Fault[] = [];
-  const changed = Object.keys(manifest.files).filter(
+  const changedFiles = Object.keys(manifest.files).filter(
     (name) => computeSha256(files.get(name)!) !== readStatedHash(manifest, name),
   );
   const { entries, fault } = readLog(files.get('log.ndjson')!, manifest);
@@ -58,8 +58,8 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
   if (terms.head !== undefined && terms.head !== manifest.head)
     faults.push({ kind: 'log', message: `The log ends with ${manifest.head}, not with ${terms.head}.` });
   const market = openMarket(files);
-  const inputs = changed.some((name) => INPUTS.has(name)) ? findInputFaults(market, manifest) : [];
-  faults.push(...inputs, ...findFileFaults(changed, inputs.length > 0));
+  const inputs = changedFiles.some((name) => INPUTS.has(name)) ? findInputFaults(market, manifest) : [];
+  faults.push(...inputs, ...findFileFaults(changedFiles, inputs.length > 0));
   if (market !== undefined && faults.every(({ kind }) => kind !== 'log'))
     faults.push(...(await findCloseFaults(market, files, entries)));
   const dates = [...new Set(entries.map(({ date }) => date))].toSorted();
@@ -99,8 +99,8 @@ function openBundle(
       const name = names.find((one) => !files.has(one));
       return name === undefined ? undefined : { fault: { kind: 'file', message: `The file ${name} is missing.` } };
     };
-    const lacking = createMissingFault([MANIFEST_FILE, ...BUNDLE_FILES]);
-    if (lacking !== undefined) return lacking;
+    const missingFault = createMissingFault([MANIFEST_FILE, ...BUNDLE_FILES]);
+    if (missingFault !== undefined) return missingFault;
     const manifest = BundleManifest.safeParse(parseJson(files.get(MANIFEST_FILE)!)).data;
     if (manifest !== undefined) return createMissingFault(Object.keys(manifest.files)) ?? { manifest, files };
     return { fault: { kind: 'file', message: `${MANIFEST_FILE} is not a list of hashes of a bundle.` } };
@@ -137,11 +137,15 @@ function readLog(
   for (const line of new TextDecoder().decode(bytes.slice()).split('\n')) {
     if (line === '') continue;
     const entry = parseText(line);
-    const wrong = check.next(entry);
-    if (wrong !== undefined)
+    const entryFault = check.next(entry);
+    if (entryFault !== undefined)
       return {
         entries,
-        fault: { kind: 'log', seq: wrong.seq, message: `Entry ${wrong.seq} of the log: ${wrong.reason}.` },
+        fault: {
+          kind: 'log',
+          seq: entryFault.seq,
+          message: `Entry ${entryFault.seq} of the log: ${entryFault.reason}.`,
+        },
       };
     entries.push(entry as PublicationEntry); // the check has validated the shape of the entry
   }
@@ -175,11 +179,12 @@ async function findSignatureFaults(
   const faults: Fault[] = [];
   let isKnown = true;
   for (const signedEntry of signed) {
-    const what = signedEntry.seq === undefined ? 'The list of hashes' : `Entry ${signedEntry.seq} of the log`;
+    const signatureSubject =
+      signedEntry.seq === undefined ? 'The list of hashes' : `Entry ${signedEntry.seq} of the log`;
     const add = (reason: string): void => {
       faults.push({
         kind: 'signature',
-        message: `${what}: ${reason}.`,
+        message: `${signatureSubject}: ${reason}.`,
         ...(signedEntry.seq !== undefined && { seq: signedEntry.seq }),
       });
     };

@@ -15,8 +15,8 @@ export const isSignedByPlatform: SignatureCheck = async (
     const digest = new Uint8Array(await subtle.digest('SHA-256', raw));
     if (!toHex(digest).startsWith(keyId)) return false;
     const key = await subtle.importKey('raw', raw, { name: 'Ed25519' }, false, ['verify']);
-    const signed = Uint8Array.from(hash.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-    return await subtle.verify({ name: 'Ed25519' }, key, decodeBytes(atob(signature)), signed);
+    const signedBytes = Uint8Array.from(hash.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+    return await subtle.verify({ name: 'Ed25519' }, key, decodeBytes(atob(signature)), signedBytes);
   } catch (failure) {
     if (failure instanceof Error && failure.name === 'NotSupportedError') return null;
     return false;

@@ -54,14 +54,14 @@ export function startAttempt(
   { kind, lease, payload, parts, kept, onComputed }: AttemptOrder,
   { pool, artifacts, clock, offered }: AttemptDependencies,
 ): RunningAttempt {
-  const ending = new AbortController();
-  const { signal } = ending;
+  const endController = new AbortController();
+  const { signal } = endController;
   setMaxListeners(0, signal); // a sweep has one listener per task
   const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
   const writtenNames = new Set<string>();
   const spent = new Set<string>();
-  let reported = 0;
-  let elsewhere = 0;
+  let reportedFraction = 0;
+  let otherProgress = 0;
   let lastMessage: string | undefined;
 
   const attempt: Attempt = {
@@ -80,7 +80,7 @@ export function startAttempt(
         clock,
         signal,
         kept,
-        onElsewhere: (share) => void (elsewhere = share),
+        onElsewhere: (share) => void (otherProgress = share),
         onTaken: (names) => names.forEach((name) => writtenNames.add(name)),
         onKept: (names) => names.forEach((name) => writtenNames.delete(name)),
       }).then((outputs) => {
@@ -88,7 +88,7 @@ export function startAttempt(
         return outputs;
       }),
     report(fraction, message) {
-      reported = Math.max(reported, fraction);
+      reportedFraction = Math.max(reportedFraction, fraction);
       lastMessage = message ?? lastMessage;
     },
     computed: onComputed,
@@ -123,7 +123,7 @@ export function startAttempt(
       return [...spent].filter((name) => writtenNames.has(name)); // the store removes other outputs together with the input of the job
     },
     progress() {
-      let fraction = reported + elsewhere;
+      let fraction = reportedFraction + otherProgress;
       let message = lastMessage;
       for (const { run, share } of tasks) {
         const task = run.progress();
@@ -133,7 +133,7 @@ export function startAttempt(
       return { fraction, message };
     },
     isAlive: () => tasks.every(({ run }) => run.isAlive()),
-    end: () => ending.abort(),
+    end: () => endController.abort(),
     get isEnded() {
       return signal.aborted;
     },

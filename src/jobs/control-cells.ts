@@ -10,13 +10,13 @@ const READ_TRIES = 3;
 
 /** Creates the cells of a task in separate shared memory. */
 export function createControlCells(): ControlCells {
-  const shared = new SharedArrayBuffer(24 + MESSAGE_BYTES);
+  const sharedBuffer = new SharedArrayBuffer(24 + MESSAGE_BYTES);
   return {
-    fraction: new Float64Array(shared, 0, 1),
-    cancelled: new Int32Array(shared, 8, 1),
-    thread: new Int32Array(shared, 12, 1),
-    messageState: new Int32Array(shared, 16, 2),
-    message: new Uint8Array(shared, 24, MESSAGE_BYTES),
+    fraction: new Float64Array(sharedBuffer, 0, 1),
+    cancelled: new Int32Array(sharedBuffer, 8, 1),
+    thread: new Int32Array(sharedBuffer, 12, 1),
+    messageState: new Int32Array(sharedBuffer, 16, 2),
+    message: new Uint8Array(sharedBuffer, 24, MESSAGE_BYTES),
   };
 }
 

@@ -49,10 +49,10 @@ export function createJobSystem({
   async function submit<P>(submission: Submission<P>): Promise<JobStatus> {
     const { kind, payload, request, estimatedBytes, message, origin = null } = submission;
     if (!kinds.has(kind.kind)) throw new Error(`the kind ${kind.kind} is not registered`);
-    const ident = kind.key(payload);
-    const input = toCanonicalJson({ kind: kind.kind, ident, payload });
+    const jobKey = kind.key(payload);
+    const input = toCanonicalJson({ kind: kind.kind, ident: jobKey, payload });
     return queue.submit({
-      jobId: `${kind.kind}:${ident}`,
+      jobId: `${kind.kind}:${jobKey}`,
       kind: kind.kind,
       inputHash: createHash('sha256').update(input).digest('hex'),
       payload,
@@ -86,9 +86,9 @@ export function createJobSystem({
       for (const kind of Object.values(handlers as Record<string, JobKind<unknown>>)) kinds.set(kind.kind, kind);
     },
     async start() {
-      const recovered = await queue.join(scheduler);
+      const recoveredJobs = await queue.join(scheduler);
       scheduler.start();
-      log.info({ ...(await queue.counts()), recovered }, 'jobs read');
+      log.info({ ...(await queue.counts()), recovered: recoveredJobs }, 'jobs read');
     },
     submit,
     get: async (jobId) => (await queue.find(jobId))?.status,
@@ -115,8 +115,8 @@ export function createJobSystem({
     async stop() {
       drain();
       await queue.close();
-      const overdue = new Promise<void>((resolve) => void clock.after(STOP_MS, resolve));
-      await Promise.race([scheduler.stop(), overdue]);
+      const stopDeadline = new Promise<void>((resolve) => void clock.after(STOP_MS, resolve));
+      await Promise.race([scheduler.stop(), stopDeadline]);
       await pool.close();
     },
   };

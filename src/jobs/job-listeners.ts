@@ -14,30 +14,30 @@ export interface JobListeners {
 
 /** Creates the listeners of this process; calls `onWatched` for each new listener. */
 export function createJobListeners(onWatched: () => void): JobListeners {
-  const ofJobs = new Map<string, Set<() => void>>();
-  const ofAll = new Set<(jobId: string) => void>();
+  const listenersByJob = new Map<string, Set<() => void>>();
+  const generalListeners = new Set<(jobId: string) => void>();
   return {
-    jobIds: () => [...ofJobs.keys()],
-    hasListenersOfAll: () => ofAll.size > 0,
-    isEmpty: () => ofJobs.size + ofAll.size === 0,
+    jobIds: () => [...listenersByJob.keys()],
+    hasListenersOfAll: () => generalListeners.size > 0,
+    isEmpty: () => listenersByJob.size + generalListeners.size === 0,
     watch(jobId, listener) {
-      const listeners = ofJobs.get(jobId) ?? new Set();
+      const listeners = listenersByJob.get(jobId) ?? new Set();
       listeners.add(listener);
-      ofJobs.set(jobId, listeners);
+      listenersByJob.set(jobId, listeners);
       onWatched();
       return () => {
         listeners.delete(listener);
-        if (listeners.size === 0 && ofJobs.get(jobId) === listeners) ofJobs.delete(jobId);
+        if (listeners.size === 0 && listenersByJob.get(jobId) === listeners) listenersByJob.delete(jobId);
       };
     },
     watchAll(listener) {
-      ofAll.add(listener);
+      generalListeners.add(listener);
       onWatched();
-      return () => void ofAll.delete(listener);
+      return () => void generalListeners.delete(listener);
     },
     call(jobId) {
-      for (const listener of ofJobs.get(jobId) ?? []) listener();
-      for (const listener of ofAll) listener(jobId);
+      for (const listener of listenersByJob.get(jobId) ?? []) listener();
+      for (const listener of generalListeners) listener(jobId);
     },
   };
 }

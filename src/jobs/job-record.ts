@@ -177,8 +177,8 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
  * depend on.
  */
 export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: string): Promise<boolean> {
-  const stored = await reader.get('job', jobId);
-  const record = readStored(stored, readJobRecord);
+  const storedJob = await reader.get('job', jobId);
+  const record = readStored(storedJob, readJobRecord);
   return record !== undefined && !isTerminal(record.status);
 }
 

@@ -30,18 +30,18 @@ const NO_OWNERS: ReadonlySet<string> = new Set();
 export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void): JobSlots {
   const slotsInUse: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Number of jobs that left their slots and have not ended. */
-  const ending: Record<Lane, number> = { heavy: 0, light: 0 };
+  const endingCounts: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Number of held slots of the heavy lane by owner. */
-  const heldBy = new Map<string, number>();
+  const slotsByOwner = new Map<string, number>();
   let reservedBytes = 0;
 
   function hold({ owner, estimated_bytes: bytes }: WaitingJob, lane: Lane, by: 1 | -1): void {
     slotsInUse[lane] += by;
     reservedBytes += by * bytes;
     if (lane === 'light' || owner === '') return; // Jobs without an owner belong to the service.
-    const count = (heldBy.get(owner) ?? 0) + by;
-    if (count > 0) heldBy.set(owner, count);
-    else heldBy.delete(owner);
+    const count = (slotsByOwner.get(owner) ?? 0) + by;
+    if (count > 0) slotsByOwner.set(owner, count);
+    else slotsByOwner.delete(owner);
   }
 
   function takeSlot(job: WaitingJob, lane: Lane): JobSlot {
@@ -49,15 +49,15 @@ export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: Nod
     hold(job, lane, 1);
     return {
       leave() {
-        if (state !== 'held' || ending[lane] >= runningMax[lane]) return;
+        if (state !== 'held' || endingCounts[lane] >= runningMax[lane]) return;
         state = 'left';
-        ending[lane]++;
+        endingCounts[lane]++;
         hold(job, lane, -1);
         onFree();
       },
       giveBack() {
         if (state === 'held') hold(job, lane, -1);
-        if (state === 'left') ending[lane]--;
+        if (state === 'left') endingCounts[lane]--;
         state = 'over';
         onFree();
       },
@@ -67,8 +67,8 @@ export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: Nod
   return {
     isFree: (lane) => slotsInUse[lane] < runningMax[lane],
     fullOwners(lane) {
-      if (lane === 'light' || heldBy.size === 0) return NO_OWNERS;
-      return new Set([...heldBy].flatMap(([owner, count]) => (count >= ownerRunningMax ? [owner] : [])));
+      if (lane === 'light' || slotsByOwner.size === 0) return NO_OWNERS;
+      return new Set([...slotsByOwner].flatMap(([owner, count]) => (count >= ownerRunningMax ? [owner] : [])));
     },
     take(job, lane) {
       const isFitting = reservedBytes === 0 || reservedBytes + job.estimated_bytes <= memoryBytes;

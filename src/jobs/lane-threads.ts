@@ -4,7 +4,7 @@ import type { Lane } from './compute-pool.js';
 import type { TaskMessage, TaskOutcome, ThreadData } from './thread-messages.js';
 
 /** Niceness by lane: heavy work yields the processor to the front end and to light work. */
-const NICE: Record<Lane, number> = { heavy: 19, light: 5 };
+const NICENESS: Record<Lane, number> = { heavy: 19, light: 5 };
 /** Idle time after which a thread ends; threads stay warm between the requests of a person. */
 const IDLE_MS = 300_000;
 /** Maximum number of kept lanes with equal options: those of a service that was restarted a few times. */
@@ -76,8 +76,8 @@ export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
     preferred,
     async close() {
       const leftThreads = keptLanes?.left.get(key) ?? [];
-      const waiting = leftThreads.length + (keptLanes?.handedOn.get(key)?.length ?? 0);
-      if (keptLanes === undefined || entry !== undefined || running[0] !== 0 || waiting >= KEPT_LANES_MAX)
+      const waitingCount = leftThreads.length + (keptLanes?.handedOn.get(key)?.length ?? 0);
+      if (keptLanes === undefined || entry !== undefined || running[0] !== 0 || waitingCount >= KEPT_LANES_MAX)
         await piscina.destroy();
       else keptLanes.left.set(key, [...leftThreads, { piscina, running, preferred }]);
     },
@@ -86,8 +86,8 @@ export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
 
 function start(options: LaneThreadsOptions): Threads {
   const { lane, threads, numerics, startsAhead, heapMegabytes, entry } = options;
-  const running = new Int32Array(new SharedArrayBuffer(4));
-  const preferred = { thread: 0 };
+  const runningCell = new Int32Array(new SharedArrayBuffer(4));
+  const preferredThread = { thread: 0 };
   setFlagsFromString(`--heap-growing-percent=${HEAP_ROOM_PERCENT}`); // V8 has this flag only per process, not per thread.
   const piscina = new Piscina<TaskMessage, TaskOutcome>({
     filename: THREAD_ENTRY.href,
@@ -95,30 +95,30 @@ function start(options: LaneThreadsOptions): Threads {
     maxThreads: threads,
     concurrentTasksPerWorker: 1, // Ending a thread must end only one task.
     idleTimeout: IDLE_MS,
-    niceIncrement: NICE[lane],
+    niceIncrement: NICENESS[lane],
     workerData: {
       entry: (entry ?? TASK_ENTRY).href,
       numerics,
       threads: lane === 'heavy' ? threads : 1,
-      running,
+      running: runningCell,
     } satisfies ThreadData & { readonly entry: string },
     resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
     recordTiming: false,
-    loadBalancer: createIdleBalancer(preferred, (thread) => started.has(thread)),
+    loadBalancer: createIdleBalancer(preferredThread, (thread) => startedThreads.has(thread)),
   });
-  const started = listStartedThreads(piscina);
-  return { piscina, running, preferred };
+  const startedThreads = listStartedThreads(piscina);
+  return { piscina, running: runningCell, preferred: preferredThread };
 }
 
 /** Returns the threads that have loaded their entry module; the events of the pool update the set. */
 function listStartedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
-  const started = new Set(piscina.threads.map(({ threadId }) => threadId));
-  piscina.on('workerCreate', ({ id }: { readonly id: number }) => started.add(id)); // a thread that has started
+  const startedThreads = new Set(piscina.threads.map(({ threadId }) => threadId));
+  piscina.on('workerCreate', ({ id }: { readonly id: number }) => startedThreads.add(id)); // a thread that has started
   piscina.on('workerDestroy', () => {
-    const alive = new Set(piscina.threads.map(({ threadId }) => threadId));
-    for (const id of started) if (!alive.has(id)) started.delete(id);
+    const liveThreadIds = new Set(piscina.threads.map(({ threadId }) => threadId));
+    for (const id of startedThreads) if (!liveThreadIds.has(id)) startedThreads.delete(id);
   });
-  return started;
+  return startedThreads;
 }
 
 type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>;
@@ -129,7 +129,7 @@ type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]
  */
 export function createIdleBalancer(preferred: Threads['preferred'], hasStarted: (thread: number) => boolean): Balancer {
   return (_, workers) => {
-    const idle = workers.filter(({ id, currentUsage }) => currentUsage === 0 && hasStarted(id));
-    return idle.find(({ id }) => id === preferred.thread) ?? idle[0] ?? null;
+    const idleWorkers = workers.filter(({ id, currentUsage }) => currentUsage === 0 && hasStarted(id));
+    return idleWorkers.find(({ id }) => id === preferred.thread) ?? idleWorkers[0] ?? null;
   };
 }

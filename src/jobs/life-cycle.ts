@@ -200,8 +200,8 @@ function advanceRunning(life: JobLife, event: RunningEvent, limits: LifeLimits):
 function endEarly(life: JobLife, { type, cause, at }: EarlyEvent, { retry, submittedAt, chance }: LifeLimits): JobLife {
   const { counter, end, code, many } = EARLY_END_TYPES[type];
   const count = life[counter] + 1;
-  const withCount = { ...life, [counter]: count };
-  const { crashes, losses, releases } = withCount;
+  const countedLife = { ...life, [counter]: count };
+  const { crashes, losses, releases } = countedLife;
   const isLate = retry.deadline > 0 && Date.parse(at) - Date.parse(submittedAt) >= retry.deadline * 1000;
   if (count < retry[counter] && !isLate) {
     const nodeText = life.node === null ? '' : ` on ${life.node}`;
@@ -209,7 +209,7 @@ function endEarly(life: JobLife, { type, cause, at }: EarlyEvent, { retry, submi
     const delayMs = computeRetryDelayMs(retry, counter, count, chance);
     const not_before = delayMs === 0 ? null : formatTimestamp(Date.parse(at) + delayMs);
     const earlierAttempts = addEnded(life, { end, reason: cause, at });
-    return requeue({ ...withCount, not_before, earlier: earlierAttempts }, `Waiting again: ${reason}.`);
+    return requeue({ ...countedLife, not_before, earlier: earlierAttempts }, `Waiting again: ${reason}.`);
   }
   const message =
     count < retry[counter]
@@ -217,7 +217,7 @@ function endEarly(life: JobLife, { type, cause, at }: EarlyEvent, { retry, submi
       : `${many} ${count} times.`;
   const detail = { attempts: count, cause, end, crashes, losses, releases };
   const error: ErrorDetail = { code: count < retry[counter] ? 'JOB_TIMEOUT' : code, message, detail };
-  return { ...withCount, status: 'failed', message, error, finished_at: at };
+  return { ...countedLife, status: 'failed', message, error, finished_at: at };
 }
 
 function requeue(life: JobLife, message: string): JobLife {

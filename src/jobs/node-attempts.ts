@@ -40,8 +40,8 @@ export interface NodeAttemptsDependencies {
 /** Interval between checks of attempts: heartbeats and the time limit. */
 const TICK_MS = 1000;
 
-const STOPPED: Ending = { type: 'release', cause: 'the service was stopped' };
-const UNAVAILABLE: Ending = { type: 'release', cause: 'the database or the results storage was unavailable' };
+const STOPPED_ENDING: Ending = { type: 'release', cause: 'the service was stopped' };
+const UNAVAILABLE_ENDING: Ending = { type: 'release', cause: 'the database or the results storage was unavailable' };
 
 interface TrackedAttempt {
   readonly lease: Lease;
@@ -56,37 +56,40 @@ interface TrackedAttempt {
 export function createNodeAttempts(dependencies: NodeAttemptsDependencies): NodeAttempts {
   const { queue, artifacts, clock, limits, log, isOpen } = dependencies;
   const outage = createOutageLog(log, () => clock.monotonicMs());
-  const running = new Map<Lease, TrackedAttempt>();
+  const runningAttempts = new Map<Lease, TrackedAttempt>();
   /** Claims from their start to the end of their attempts. */
-  const performing = new Set<Promise<void>>();
+  const pendingAttempts = new Set<Promise<void>>();
   let isTicking = false;
 
   /** Runs one claim to the end of its attempt. Never rejects. @param leave frees the slot of the attempt */
   async function perform(claimed: Promise<Claim | undefined>, leave: () => void): Promise<void> {
     let entry: TrackedAttempt | undefined;
     try {
-      entry = await begin(claimed, leave);
+      entry = await beginAttempt(claimed, leave);
       if (entry !== undefined) await Promise.race([settle(entry), awaitGrace(entry.attempt, clock, limits)]);
     } catch (thrown) {
       outage.failed(thrown, entry && selectLogFields(entry.job));
     } finally {
-      if (entry !== undefined) running.delete(entry.lease);
+      if (entry !== undefined) runningAttempts.delete(entry.lease);
     }
   }
 
   /** Starts the attempt of a claim; undefined if the claim took no job. */
-  async function begin(claimed: Promise<Claim | undefined>, leave: () => void): Promise<TrackedAttempt | undefined> {
+  async function beginAttempt(
+    claimed: Promise<Claim | undefined>,
+    leave: () => void,
+  ): Promise<TrackedAttempt | undefined> {
     const claim = await claimed;
     if (claim === undefined || claim.lease.isLost) return undefined;
     const { lease, job } = claim;
     const attempt = isOpen() ? startClaim(claim, leave, dependencies) : undefined;
     if (attempt === undefined || attempt instanceof Refusal) {
-      await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : STOPPED);
+      await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : STOPPED_ENDING);
       return undefined;
     }
     const entry: TrackedAttempt = { lease, job, attempt, startedMs: clock.monotonicMs(), isEnding: false };
-    running.set(lease, entry);
-    lease.onLost(() => running.has(lease) && attempt.end());
+    runningAttempts.set(lease, entry);
+    lease.onLost(() => runningAttempts.has(lease) && attempt.end());
     keepTicking();
     return entry;
   }
@@ -95,7 +98,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
     const { attempt } = entry;
     try {
       const completion = await settleCompletion(attempt, artifacts);
-      if (completion === undefined) return void (await end(entry, UNAVAILABLE));
+      if (completion === undefined) return void (await end(entry, UNAVAILABLE_ENDING));
       const { result, message = 'Done.', effect } = completion;
       const isEnded = await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) });
       if (isEnded) await artifacts.remove(attempt.spent).catch(() => {}); // garbage collection removes remaining artifacts
@@ -125,11 +128,11 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
     isTicking = true;
     clock.after(TICK_MS, () => {
       isTicking = false;
-      for (const entry of running.values()) {
-        const watched = entry.attempt.isEnded ? undefined : watchOver(entry);
-        watched?.then(outage.end, (thrown: unknown) => outage.failed(thrown, selectLogFields(entry.job)));
+      for (const entry of runningAttempts.values()) {
+        const attemptWatch = entry.attempt.isEnded ? undefined : watchOver(entry);
+        attemptWatch?.then(outage.end, (thrown: unknown) => outage.failed(thrown, selectLogFields(entry.job)));
       }
-      if (running.size > 0) keepTicking();
+      if (runningAttempts.size > 0) keepTicking();
     });
   }
 
@@ -144,22 +147,22 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
   }
 
   async function giveBack({ lease, attempt }: TrackedAttempt): Promise<void> {
-    await queue.complete(lease, STOPPED);
+    await queue.complete(lease, STOPPED_ENDING);
     attempt.end();
   }
 
   return {
-    findProgress: (lease) => running.get(lease)?.attempt.progress(),
+    findProgress: (lease) => runningAttempts.get(lease)?.attempt.progress(),
     perform(claimed, { leave, onEnd }) {
-      const performed = perform(claimed, leave).finally(() => {
-        performing.delete(performed);
+      const pendingAttempt = perform(claimed, leave).finally(() => {
+        pendingAttempts.delete(pendingAttempt);
         onEnd();
       });
-      performing.add(performed);
+      pendingAttempts.add(pendingAttempt);
     },
     async stop() {
       // Attempts may read documents until they end; the documents are closed next.
-      await Promise.allSettled([...performing, ...[...running.values()].map(giveBack)]);
+      await Promise.allSettled([...pendingAttempts, ...[...runningAttempts.values()].map(giveBack)]);
     },
   };
 }

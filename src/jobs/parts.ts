@@ -54,8 +54,8 @@ export async function runParts(parts: Parts, context: PartsContext): Promise<rea
   await run.resume(kept?.earlier ?? []);
   const isShared = offered !== undefined && (await isOffered(offered, lease, run.missing()));
   try {
-    const sharing = isShared ? startSharing(run, context, offered) : startAlone(run);
-    await Promise.all([sharing.collect(), ...Array.from({ length: parts.atOnce }, sharing.compute)]);
+    const partRunner = isShared ? startSharing(run, context, offered) : startAlone(run);
+    await Promise.all([partRunner.collect(), ...Array.from({ length: parts.atOnce }, partRunner.compute)]);
     if (signal.aborted) throw new TaskStopped('The job was stopped between its parts.');
     return run.outputs;
   } finally {
@@ -78,17 +78,17 @@ type Run = ReturnType<typeof createRun>;
 /** Tracks which parts are done, and where their outputs are. */
 function createRun({ count, share, here }: Parts, context: PartsContext) {
   const { kept, artifacts, clock, signal, onElsewhere, onTaken, onKept } = context;
-  const missing = new Set(Array.from({ length: count }, (_, part) => part));
+  const missingParts = new Set(Array.from({ length: count }, (_, part) => part));
   const outputs: WrittenParts[] = [];
   let elsewhere = 0;
   let isStopped = false;
   let keptCount = 0;
-  let keepAtMs = clock.monotonicMs() + SAVE_INTERVAL_MS;
-  let keeping: Promise<void> | undefined;
+  let nextSaveMs = clock.monotonicMs() + SAVE_INTERVAL_MS;
+  let pendingSave: Promise<void> | undefined;
 
   function add(writtenParts: WrittenParts): void {
     outputs.push(writtenParts);
-    for (const part of writtenParts.parts) missing.delete(part);
+    for (const part of writtenParts.parts) missingParts.delete(part);
   }
 
   /**
@@ -96,7 +96,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
    */
   function addElsewhere(writtenParts: WrittenParts): void {
     onTaken(listNames(writtenParts));
-    elsewhere += writtenParts.parts.filter((part) => missing.has(part)).length;
+    elsewhere += writtenParts.parts.filter((part) => missingParts.has(part)).length;
     add(writtenParts);
     onElsewhere((share * elsewhere) / count);
   }
@@ -105,9 +105,9 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
   async function resume(earlierParts: readonly WrittenParts[]): Promise<void> {
     if (earlierParts.length === 0) return;
     const refs = earlierParts.flatMap(({ artifact, files = [] }) => [artifact, ...files]);
-    const gone = await artifacts.damaged(refs.map((ref) => ({ ref, madeAt: 0 })));
+    const damagedNames = await artifacts.damaged(refs.map((ref) => ({ ref, madeAt: 0 })));
     for (const writtenParts of earlierParts) {
-      if (!listNames(writtenParts).some((name) => gone.has(name))) addElsewhere(writtenParts);
+      if (!listNames(writtenParts).some((name) => damagedNames.has(name))) addElsewhere(writtenParts);
     }
     keptCount = outputs.length;
     onKept(outputs.flatMap(listNames));
@@ -115,30 +115,30 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
 
   /** Saves completed outputs at intervals. A failed write loses nothing: a later attempt computes these outputs again. */
   function keepNow(): void {
-    const isDue = clock.monotonicMs() >= keepAtMs && outputs.length > keptCount;
-    if (kept === undefined || keeping !== undefined || !isDue || isStopped || signal.aborted) return;
+    const isDue = clock.monotonicMs() >= nextSaveMs && outputs.length > keptCount;
+    if (kept === undefined || pendingSave !== undefined || !isDue || isStopped || signal.aborted) return;
     const startedMs = clock.monotonicMs();
     const parts = [...outputs];
     const names = parts.slice(keptCount).flatMap(listNames);
     onKept(names); // Reported before the write: once a document names the artifacts, only the store removes them.
-    keeping = artifacts
+    pendingSave = artifacts
       .settle()
       .then(() => kept.keep(parts))
       .then((isKept) => void (isKept && (keptCount = parts.length)))
       .catch(() => {})
       .finally(() => {
-        keeping = undefined;
+        pendingSave = undefined;
         const nowMs = clock.monotonicMs();
-        keepAtMs = nowMs + Math.max(SAVE_INTERVAL_MS, SAVE_TRIES_MAX * (nowMs - startedMs));
+        nextSaveMs = nowMs + Math.max(SAVE_INTERVAL_MS, SAVE_TRIES_MAX * (nowMs - startedMs));
       });
   }
 
   return {
     outputs,
-    missing: () => [...missing],
-    isMissing: (part: number) => missing.has(part),
-    left: () => missing.size,
-    isOver: () => missing.size === 0 || isStopped || signal.aborted,
+    missing: () => [...missingParts],
+    isMissing: (part: number) => missingParts.has(part),
+    left: () => missingParts.size,
+    isOver: () => missingParts.size === 0 || isStopped || signal.aborted,
     resume,
     addElsewhere,
     async compute(part: number) {
@@ -164,11 +164,11 @@ function startAlone(run: Run) {
 
 /** Computes parts on this node while other nodes compute offered parts. */
 function startSharing(run: Run, { lease, clock }: PartsContext, offered: OfferedParts) {
-  const computing = new Set<number>();
+  const computingParts = new Set<number>();
   /** Parts that are no longer offered and that no node computes. */
   const unclaimedParts: number[] = [];
-  const taking = new Set<Promise<unknown>>();
-  let looking: Promise<void> | undefined;
+  const pendingTakes = new Set<Promise<unknown>>();
+  let pendingLook: Promise<void> | undefined;
 
   const pause = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
 
@@ -186,27 +186,27 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
   }
 
   /** Takes an unclaimed part, and marks it as computed on this node before `findLost` can find it. */
-  async function take(): Promise<number | undefined> {
+  async function takePart(): Promise<number | undefined> {
     const nextPart = unclaimedParts.shift();
     if (nextPart !== undefined) return nextPart;
-    await looking;
+    await pendingLook;
     const pendingTake = ask(() => offered.take(lease)).then((part) => {
-      if (part !== undefined) computing.add(part);
+      if (part !== undefined) computingParts.add(part);
       return part;
     });
-    const settled = pendingTake.catch(() => {});
-    taking.add(settled);
-    return pendingTake.finally(() => taking.delete(settled));
+    const settledTake = pendingTake.catch(() => {});
+    pendingTakes.add(settledTake);
+    return pendingTake.finally(() => pendingTakes.delete(settledTake));
   }
 
   async function compute(): Promise<void> {
     while (!run.isOver()) {
-      const part = await take();
+      const part = await takePart();
       if (part === undefined) await pause(LOOK_MS);
       else {
-        computing.add(part);
+        computingParts.add(part);
         if (run.isMissing(part)) await run.compute(part);
-        computing.delete(part);
+        computingParts.delete(part);
       }
     }
   }
@@ -216,8 +216,8 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
       await pause(Math.min(LOOK_MS_MAX, Math.max(LOOK_MS, LOOK_MS_PER_PART * run.left())));
       const result = await ask(() => offered.collect(lease));
       for (const writtenParts of result ?? []) run.addElsewhere(writtenParts);
-      await (looking = findLost());
-      looking = undefined;
+      await (pendingLook = findLost());
+      pendingLook = undefined;
       run.keepNow();
     }
   }
@@ -227,12 +227,12 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
    * them.
    */
   async function findLost(): Promise<void> {
-    await Promise.all(taking);
+    await Promise.all(pendingTakes);
     const remainingParts = await ask(() => offered.remaining(lease));
     if (remainingParts === undefined) return;
-    const offers = new Set(remainingParts);
+    const offeredParts = new Set(remainingParts);
     const isLost = (part: number): boolean =>
-      !offers.has(part) && !computing.has(part) && !unclaimedParts.includes(part);
+      !offeredParts.has(part) && !computingParts.has(part) && !unclaimedParts.includes(part);
     unclaimedParts.push(...run.missing().filter(isLost));
   }
 

@@ -35,11 +35,11 @@ const READ_MS = 30_000;
 /** Reads the stored pauses and follows their changes. */
 export async function createPausedKinds({ documents, clock, isShared }: PausedKindsDependencies): Promise<PausedKinds> {
   const listeners: (() => void)[] = [];
-  let paused: ReadonlySet<string> = new Set(await documents.ids('paused-kind'));
+  let pausedKinds: ReadonlySet<string> = new Set(await documents.ids('paused-kind'));
 
-  function change(now: ReadonlySet<string>): void {
-    const isResumed = [...paused].some((kind) => !now.has(kind));
-    paused = now;
+  function replacePaused(now: ReadonlySet<string>): void {
+    const isResumed = [...pausedKinds].some((kind) => !now.has(kind));
+    pausedKinds = now;
     if (isResumed) for (const call of listeners) call();
   }
 
@@ -47,7 +47,7 @@ export async function createPausedKinds({ documents, clock, isShared }: PausedKi
     clock.after(READ_MS, () => {
       documents
         .ids('paused-kind')
-        .then((ids) => change(new Set(ids)))
+        .then((ids) => replacePaused(new Set(ids)))
         .catch(() => {}) // the next read tries again
         .finally(readLater);
     });
@@ -55,17 +55,17 @@ export async function createPausedKinds({ documents, clock, isShared }: PausedKi
   if (isShared) readLater();
 
   documents.subscribe('kind-paused', ({ kind, is_paused: isPaused }) => {
-    const otherKinds = [...paused].filter((pausedKind) => pausedKind !== kind);
-    change(new Set(isPaused ? [...otherKinds, kind] : otherKinds));
+    const otherKinds = [...pausedKinds].filter((pausedKind) => pausedKind !== kind);
+    replacePaused(new Set(isPaused ? [...otherKinds, kind] : otherKinds));
   });
 
   return {
-    has: (kind) => paused.has(kind),
+    has: (kind) => pausedKinds.has(kind),
     onResumed: (call) => void listeners.push(call),
     async get(kind) {
-      const stored = await documents.get('paused-kind', kind);
+      const storedPause = await documents.get('paused-kind', kind);
       // `pause` wrote the document and the store checked its seal
-      return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as KindPause);
+      return storedPause === undefined || 'unreadable' in storedPause ? undefined : (storedPause.body as KindPause);
     },
     async pause(kind, pause, authorship) {
       await documents.transaction(

@@ -96,15 +96,15 @@ export function createPool(options: PoolOptions): ThreadPool {
 
   const openLane = (lane: Lane, threads: number): LaneState => {
     const { numerics = 'auto', startsAhead = true, entry } = options;
-    const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
+    const laneThreads = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
     const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>(), prepared: 0 };
     const remainingLaneRest = createLaneRest(restMs, () => {
-      void restAll(opened).then(() => {
+      void restThreads(laneThreads).then(() => {
         if (Object.values(lanes).every(({ waiting, running }) => waiting.length === 0 && running[0] === 0)) onRest();
       });
     });
     return {
-      ...opened,
+      ...laneThreads,
       ...tasks,
       threads,
       queueMax: queueMax[lane],
@@ -119,19 +119,19 @@ export function createPool(options: PoolOptions): ThreadPool {
     run({ lane, task, input, signal, yields = false }) {
       const state = lanes[lane];
       const cells = createControlCells();
-      let settled = false;
+      let isSettled = false;
       let unhook = (): void => {};
       const span = openSpan(`task ${task}`, { attributes: { 'divisor.lane': lane } });
       const output = new Promise<never>((resolve, reject) => {
         if (state.waiting.length >= state.queueMax) throw createOverloadRefusal(state);
         const message = { task, input, cells, memory, ...(span !== undefined && { isTimed: true as const }) };
-        const errand: QueuedTask = { message, yields, end: new AbortController(), span, resolve, reject };
-        if (signal !== undefined) unhook = stopOn(signal, errand, state);
-        state.waiting.push(errand);
+        const queuedTask: QueuedTask = { message, yields, end: new AbortController(), span, resolve, reject };
+        if (signal !== undefined) unhook = stopOn(signal, queuedTask, state);
+        state.waiting.push(queuedTask);
         if (!yields) lanes.light.yielding.forEach(askToStop); // Threads of the light lane have priority over those of the heavy lane.
         dispatch(state);
       }).finally(() => {
-        settled = true;
+        isSettled = true;
         unhook();
       });
       if (span !== undefined)
@@ -142,7 +142,7 @@ export function createPool(options: PoolOptions): ThreadPool {
       return {
         output,
         progress: () => readProgress(cells),
-        isAlive: () => settled || isThreadAlive(state, cells),
+        isAlive: () => isSettled || isThreadAlive(state, cells),
       } satisfies TaskRun<never>;
     },
     load: (lane) => lanes[lane].waiting.length + lanes[lane].running[0]!,
@@ -190,7 +190,7 @@ function isTaken({ latest, yielding }: LaneState, task: string): boolean {
 }
 
 /** Lets each idle thread rest once: this takes less than a tenth of a second, because a task may come next. */
-async function restAll({ piscina }: LaneThreads): Promise<void> {
+async function restThreads({ piscina }: LaneThreads): Promise<void> {
   const runRest = () => piscina.run({ task: 'rest', input: null, cells: createControlCells() });
   await Promise.allSettled(piscina.threads.map(runRest)); // a thread may just have ended
 }

@@ -20,7 +20,7 @@ export async function runQuery<N extends TaskName>(
   { pool, clock, msMax }: { readonly pool: ComputePool; readonly clock: Clock; readonly msMax: number },
 ): Promise<TaskOutput<N>> {
   const timeout = new AbortController();
-  const callOff = clock.after(msMax, () => timeout.abort());
+  const cancelTimer = clock.after(msMax, () => timeout.abort());
   const either = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
   try {
     return await pool.run({ lane, task, input, signal: either }).output;
@@ -39,6 +39,6 @@ export async function runQuery<N extends TaskName>(
     }
     throw thrown;
   } finally {
-    callOff();
+    cancelTimer();
   }
 }

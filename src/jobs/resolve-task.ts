@@ -92,12 +92,12 @@ const areReferences = (value: object): value is readonly ArtifactReference[] =>
 const isNamedMarket = (value: object): value is MarketIdentity => 'contentHash' in value && !('dates' in value);
 
 async function resolveNamed(order: object, resources: TaskResources): Promise<object> {
-  const resolved: Record<string, unknown> = { ...order };
+  const resolvedInput: Record<string, unknown> = { ...order };
   for (const [name, resolve] of Object.entries(NAMED_FIELDS)) {
-    const value = resolved[name];
-    if (isObject(value)) resolved[name] = await resolve(value, resources);
+    const value = resolvedInput[name];
+    if (isObject(value)) resolvedInput[name] = await resolve(value, resources);
   }
-  return resolved;
+  return resolvedInput;
 }
 
 /** Fetches the files of parts in groups, because there may be thousands. */
@@ -105,16 +105,16 @@ async function fetchPartFiles<F extends ArtifactReference>(
   files: readonly F[],
   { file }: Pick<TaskResources, 'file'>,
 ): Promise<(Omit<F, 'artifact'> & { readonly path: string })[]> {
-  const located: (Omit<F, 'artifact'> & { readonly path: string })[] = [];
+  const locatedFiles: (Omit<F, 'artifact'> & { readonly path: string })[] = [];
   for (let from = 0; from < files.length; from += FETCH_CONCURRENCY)
-    located.push(
+    locatedFiles.push(
       ...(await Promise.all(
         files
           .slice(from, from + FETCH_CONCURRENCY)
           .map(async ({ artifact, ...output }) => ({ ...output, path: await file({ artifact }) })),
       )),
     );
-  return located;
+  return locatedFiles;
 }
 
 async function fetchModelFiles(models: ModelReferences | ModelFiles, resources: TaskResources): Promise<ModelFiles> {
@@ -197,8 +197,8 @@ export async function resolveTask<N extends TaskName>(
     task
   ];
   const namedInput = await resolveNamed(input as object, resources);
-  const special = await resolve?.(input as never, resources);
-  return addDestination({ ...namedInput, ...special }, resources.destination) as ThreadInput<N>;
+  const specialFields = await resolve?.(input as never, resources);
+  return addDestination({ ...namedInput, ...specialFields }, resources.destination) as ThreadInput<N>;
 }
 
 /** Adds the destination to an input with outputs. */

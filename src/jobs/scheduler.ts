@@ -25,7 +25,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   const { queue, artifacts, limits, isFit = () => true } = dependencies;
   const attempts = createNodeAttempts({ ...dependencies, isOpen: () => isOpen });
   const slots = createJobSlots(limits, fillAll);
-  const asking = { heavy: false, light: false };
+  const isAsking = { heavy: false, light: false };
   const news = { heavy: false, light: false };
   let isOpen = false;
 
@@ -38,13 +38,13 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
    * starting.
    */
   function fill(lane: Lane): void {
-    news[lane] = asking[lane];
+    news[lane] = isAsking[lane];
     let isMore = true;
     while (isMore) isMore = mayAsk(lane) && claimNext(lane);
   }
 
   function mayAsk(lane: Lane): boolean {
-    return isOpen && isFit() && !asking[lane] && artifacts.health?.fault() === undefined && slots.isFree(lane);
+    return isOpen && isFit() && !isAsking[lane] && artifacts.health?.fault() === undefined && slots.isFree(lane);
   }
 
   /** @returns true if a job was taken at once, so that the next job may be requested */
@@ -52,25 +52,25 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     let slot: JobSlot | undefined;
     let isAnswered = false;
     let isReturned = false;
-    asking[lane] = true;
-    const claimed = queue.claim({
+    isAsking[lane] = true;
+    const pendingClaim = queue.claim({
       lane,
       exceptOwners: slots.fullOwners(lane),
       freeBytes: slots.freeBytes(),
       take(job) {
         isAnswered = true;
-        asking[lane] = false;
+        isAsking[lane] = false;
         slot = slots.take(job, lane);
         if (isReturned && slot !== undefined) fill(lane);
         return slot !== undefined;
       },
     });
-    attempts.perform(claimed, {
+    attempts.perform(pendingClaim, {
       leave: () => slot?.leave(),
       onEnd() {
         if (slot !== undefined) slot.giveBack();
         else if (!isAnswered) {
-          asking[lane] = false;
+          isAsking[lane] = false;
           if (news[lane]) fill(lane);
         }
       },

@@ -16,9 +16,9 @@ export function createCommitListeners(onFailure: (cause: unknown) => void): Comm
 
   return {
     add(type, listener) {
-      const ofType = listeners.get(type) ?? new Set();
-      listeners.set(type, ofType.add(listener));
-      return () => void ofType.delete(listener);
+      const typeListeners = listeners.get(type) ?? new Set();
+      listeners.set(type, typeListeners.add(listener));
+      return () => void typeListeners.delete(listener);
     },
     call(events) {
       for (const event of events) {

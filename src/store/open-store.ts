@@ -146,10 +146,10 @@ export async function openStore({
 
   const collector = place === undefined ? undefined : startCollector(documents, artifacts, trashMs);
 
-  const versioned = createVersionedStore(documents, createClock(shared), versionLimits);
+  const versionedStore = createVersionedStore(documents, createClock(shared), versionLimits);
   return {
     now: createClock(shared),
-    documents: isReadOnly ? readOnlyDocuments(versioned) : versioned,
+    documents: isReadOnly ? createReadOnlyDocuments(versionedStore) : versionedStore,
     artifacts,
     freeSpace,
     shared: shared && addVersions(shared, versionLimits),
@@ -165,15 +165,15 @@ export async function openStore({
 
 /** Sweeps a shared artifact store every hour; a sweep that takes longer delays the next. */
 function startCollector(documents: DocumentEngine, artifacts: ArtifactStore, trashMs: number) {
-  let sweeping: Promise<unknown> | undefined;
+  let pendingSweep: Promise<unknown> | undefined;
   let isStopped = false;
   const pages = { pauseMs: GARBAGE_PAUSE_MS, isWanted: () => !isStopped };
   const timer = setInterval(() => {
     // A failed sweep is repeated at the next interval, or by another process.
-    sweeping ??= artifacts
+    pendingSweep ??= artifacts
       .sweep((names) => documents.referencedAmong(names), { olderThanMs: GARBAGE_AGE_MS, trashMs, ...pages })
       .catch(() => {})
-      .finally(() => (sweeping = undefined));
+      .finally(() => (pendingSweep = undefined));
   }, GARBAGE_LOOK_MS).unref();
   return {
     stop(): void {
@@ -256,7 +256,7 @@ async function readStoreByName(documents: DocumentEngine, place: ArtifactLocatio
   throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no results storage yet: there is nothing to read.');
 }
 
-const readOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
+const createReadOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
   ...documents,
   transaction: () => Promise.reject(new Refusal('READ_ONLY', 'The service runs with --read-only on.')),
 });
@@ -329,10 +329,10 @@ async function assertNoDocuments(home: Home): Promise<void> {
  */
 async function assertDocumentsWhereArtifactsAre(home: HomeFolders): Promise<void> {
   if (await doesFolderExist(join(home.documents, 'data.mdb'))) return;
-  const orphans = (await readdir(home.artifacts).catch(() => [])).length;
-  if (orphans === 0) return;
+  const orphanCount = (await readdir(home.artifacts).catch(() => [])).length;
+  if (orphanCount === 0) return;
   throw new StartRefusal(
     EXIT_CONFIGURATION,
-    `The home ${home.path} contains ${orphans} results but no documents; restore the documents, or move the folder artifacts away to start empty.`,
+    `The home ${home.path} contains ${orphanCount} results but no documents; restore the documents, or move the folder artifacts away to start empty.`,
   );
 }

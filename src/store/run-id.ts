@@ -5,7 +5,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 const ID_DIGITS = 16;
 
 /** Returns the id of a run, a hash over its subject and the name of its columns file, which is never reused. */
-export function runIdOf({
+export function computeRunId({
   run_id: subject,
   artifacts,
 }: {

@@ -1,3 +1,4 @@
+import type { ExceededLimit } from '#contract/exceeded-limit.js';
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { StudyFigures } from '#contract/studies.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
@@ -9,7 +10,7 @@ import type { WeightFigures } from '#domain/optimisation/outcome.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
 import { findRelaxation } from '#domain/optimisation/relaxation/relaxed-findings.js';
 import type { FrontierPortfolio } from '#domain/optimisation/frontier/frontier.js';
-import type { RowSide } from '#domain/optimisation/report.js';
+import { listExceededSides, type RowSide } from '#domain/optimisation/report.js';
 import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
 import { findCompositionDate } from '#domain/schedule/date-in-force.js';
@@ -68,6 +69,7 @@ export function toOptimisationResult(
     solver_message: describeSolution(run),
     weights: run.rows.map((row) => ({ ...row })),
     binding: sides.filter(({ isBinding }) => isBinding).map(toBinding),
+    exceeded: listExceededLimits(sides),
     ...createExplanation(run),
     frontier: describeFrontier(run),
     findings: run.findings,
@@ -247,10 +249,22 @@ export function toDerivedPreview(
       after: toFigures(preview.after),
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
       constraints: selectTightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
+      exceeded: listExceededLimits(sides),
     },
     findings: preview.findings,
   };
 }
+
+const listExceededLimits = (sides: readonly RowSide[]): ExceededLimit[] =>
+  listExceededSides(sides).map(({ placed: { origin }, label, side, value, limit }) => ({
+    label,
+    id: origin.id,
+    type: origin.type,
+    side,
+    unit: origin.unit,
+    value,
+    limit,
+  }));
 
 const toFigures = (figures: WeightFigures): NonNullable<OptimisationRunResult['before']> => ({
   objective_value: figures.objectiveValue,

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createHash as embeddedHash } from '#engine/embedded/crypto.js';
 import { isSignedByPlatform } from '#engine/web-signature.js';
-import { hashSigner, createSigningKey } from '#store/publication/signing.js';
+import { createHashSigner, createSigningKey } from '#store/publication/signing.js';
 
 test('the embedded SHA-256 equals that of Node for every length around a block, divided into any parts', () => {
   for (let length = 0; length <= 200; length++) {
@@ -23,7 +23,7 @@ test('the embedded SHA-256 equals that of Node for every length around a block, 
 test('the platform accepts a signature of the service, and none of another hash or key', async () => {
   const [key, other] = [createSigningKey('2024-01-01'), createSigningKey('2024-01-01')];
   const hash = createHash('sha256').update('entry').digest('hex');
-  const signature = await hashSigner(key)(hash);
+  const signature = await createHashSigner(key)(hash);
   expect(await isSignedByPlatform({ hash, signature }, key)).toBe(true);
   expect(
     await isSignedByPlatform({ hash: hash.replace(/^./, (digit) => (digit === '0' ? '1' : '0')), signature }, key),

@@ -94,23 +94,23 @@ function listLaterChanges(sm: SessionMarket, { question, composition, session, n
   if (composition.basis !== 'announced' || decision >= session) return null;
   const rates = createExchangeRates(sm, documents[indexId]!.currency);
   const datesTerms = { sm, rates, session: decision, sessions: request.adv_sessions };
-  const then = names.map((name) => {
+  const laterSecurities = names.map((name) => {
     const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
     return readSecurityBefore(datesTerms, { ...name, weight }, session);
   });
   const sharesRequest = { ...request, accounts: request.accounts.map((account) => convertToShares(account, names)) };
-  const announced = { accounts: createPack(then, sharesRequest).accounts, names: then };
-  return { announced: composition.decision, accounts: reconcile(announced, { accounts, names }) };
+  const laterPack = { accounts: createPack(laterSecurities, sharesRequest).accounts, names: laterSecurities };
+  return { announced: composition.decision, accounts: reconcile(laterPack, { accounts, names }) };
 }
 
 type Account = RebalancePackQuestion['request']['accounts'][number];
 
 /** Converts holdings by value to shares at the prices of the pack. */
 function convertToShares(account: Account, names: readonly KnownSecurity[]): Account {
-  const priceOf = new Map(names.map(({ identifier, price }) => [identifier, price]));
+  const priceByIdentifier = new Map(names.map(({ identifier, price }) => [identifier, price]));
   const holdings = account.holdings.map(({ identifier, shares, value }) => ({
     identifier,
-    shares: shares ?? value! / priceOf.get(identifier)!,
+    shares: shares ?? value! / priceByIdentifier.get(identifier)!,
     value: null,
   }));
   return { ...account, holdings };
@@ -153,15 +153,13 @@ function selectComposition(
   const day = sm.sessions[session]!;
   const isDerived = isDerivedDocument(document);
   const scheduled = findNextRebalances(document, sm, day);
-  const calledFor = isDerived ? undefined : findAnnouncedOn(called, day);
+  const call = isDerived ? undefined : findAnnouncedOn(called, day);
   const [first] = scheduled;
-  const isScheduled = calledFor === undefined || (first !== undefined && first.date <= calledFor.effective);
+  const isScheduled = call === undefined || (first !== undefined && first.date <= call.effective);
   const change = isDerived ? undefined : findChange(composer, indexId, session);
   if (change !== undefined && (first === undefined || change.effective < first.session))
     return listChangedConstituents(sm, change, session);
-  const next = isScheduled
-    ? scheduled
-    : [{ date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision }];
+  const next = isScheduled ? scheduled : [{ date: call.effective, session: call.effective, decision: call.decision }];
   const isAnnounced = areAllAnnounced(next, day);
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
   const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
@@ -235,30 +233,30 @@ function createPlainOrders(composer: Composer, { indexId, session, engine, next:
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
-  const decidedOn = next?.decision ?? day;
+  const decisionDay = next?.decision ?? day;
   const preview = isDerivedDocument(document)
     ? toRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
-    : previewRules(composer, indexId, decidedOn);
+    : previewRules(composer, indexId, decisionDay);
   const { resolved } = preview;
   const decision = resolved?.decision;
   if (resolved === null || decision?.kind !== 'decided')
     throw new Refusal(
       'EMPTY_INDEX',
-      `The index ${indexId} has no constituents by the decision of ${formatDay(decidedOn)}.`,
+      `The index ${indexId} has no constituents by the decision of ${formatDay(decisionDay)}.`,
     );
-  const pricing = Math.min(sm.sessionAt(next?.pricing ?? decidedOn), session);
+  const pricingSession = Math.min(sm.sessionAt(next?.pricing ?? decisionDay), session);
   const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
-  const traded = applyDecision(
+  const decidedComposition = applyDecision(
     { sm, document, treatment: composer.treatment(indexId), weightsAs: document.rebalance.weights_as },
-    pricing > resolved.session ? { ...timing, pricing } : timing,
+    pricingSession > resolved.session ? { ...timing, pricing: pricingSession } : timing,
     decision,
   );
-  if (traded === undefined) throw refuseEndedIndices(indexId, decidedOn);
+  if (decidedComposition === undefined) throw refuseEndedIndices(indexId, decisionDay);
   const { [resolved.session]: reference } = resolved.sm.sessions;
   return {
     decided: resolved.session,
     decision: reference!,
-    traded,
+    traded: decidedComposition,
     announced: getWeights(decision),
     swaps: [],
     findings: decision.findings,
@@ -272,15 +270,15 @@ function createReviewOrders(composer: Composer, { indexId, session, next }: Orde
   const before = compositions.filter((composition) => composition.session < session);
   const announcedOrders = before.length === compositions.length ? undefined : { list: compositions, findings: [] };
   const { list, findings } = announcedOrders ?? composeAsIfEffective(composer, { indexId, session, before, next });
-  const traded = list.at(-1);
-  if (traded === undefined) throw refuseEndedIndices(indexId, next[0]!.decision);
-  const decided = Math.min(traded.decision, session);
+  const lastComposition = list.at(-1);
+  if (lastComposition === undefined) throw refuseEndedIndices(indexId, next[0]!.decision);
+  const decisionSession = Math.min(lastComposition.decision, session);
   return {
-    decided,
-    decision: sm.sessions[decided]!,
-    traded,
-    announced: getWeights(restoreDecided(traded)),
-    swaps: listPendingSwaps({ effective: next[0]!.session, composition: traded }, sm),
+    decided: decisionSession,
+    decision: sm.sessions[decisionSession]!,
+    traded: lastComposition,
+    announced: getWeights(restoreDecided(lastComposition)),
+    swaps: listPendingSwaps({ effective: next[0]!.session, composition: lastComposition }, sm),
     findings,
   };
 }
@@ -329,12 +327,12 @@ function listPricedBeforeFindings(
 ): Finding[] {
   const day = sessions[session]!;
   if (day === asOf) return [];
-  const wanted = formatDay(asOf);
+  const asOfDate = formatDay(asOf);
   const last = market.dates.at(-1)!;
-  const why =
+  const endText =
     asOf > last ? `the last date of the store is ${formatDay(last)}` : `no session of ${calendar.code} with data`;
-  const message = `as_of is ${wanted}, ${why}: the closes of ${formatDay(day)} price the orders.`;
-  return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'as_of', value: wanted }];
+  const message = `as_of is ${asOfDate}, ${endText}: the closes of ${formatDay(day)} price the orders.`;
+  return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'as_of', value: asOfDate }];
 }
 
 /** Warns if the mean volume covers fewer sessions than requested. */

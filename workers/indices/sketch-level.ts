@@ -27,15 +27,17 @@ export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, m
     const days = listBookDays(book);
     const last = days.length - 1;
     const count = Math.min(points, days.length);
-    const shown = Array.from({ length: count }, (_, k) => (count === 1 ? last : Math.round((k * last) / (count - 1))));
+    const shownSessions = Array.from({ length: count }, (_, k) =>
+      count === 1 ? last : Math.round((k * last) / (count - 1)),
+    );
     const returns = book.value.subarray(1).map((level, t) => level / book.value[t]! - 1);
     const periods = estimatePeriodsPerYear(compositions.sm.calendar.sessions);
     const volatilities = computeRollingVolatility(returns, WINDOW, periods);
     const explain = book.overlay?.explain;
     return {
-      dates: shown.map((t) => formatDay(days[t]!)),
-      levels: shown.map((t) => book.value[t]!),
-      volatilities: shown.map((t) => volatilities[t - WINDOW] ?? null),
-      exposures: explain === undefined ? null : shown.map((t) => explain(t).exposure),
+      dates: shownSessions.map((t) => formatDay(days[t]!)),
+      levels: shownSessions.map((t) => book.value[t]!),
+      volatilities: shownSessions.map((t) => volatilities[t - WINDOW] ?? null),
+      exposures: explain === undefined ? null : shownSessions.map((t) => explain(t).exposure),
     };
   });

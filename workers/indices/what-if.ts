@@ -19,15 +19,15 @@ export const compareWhatIf: Task<'whatIf'> = ({ market: handle, before, after, a
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
     const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
-    const until = parseValidDay(asOf);
+    const lastDay = parseValidDay(asOf);
     const comparePreview = ({ documents, models, indexId }: typeof before): ComparedPreview => {
-      const composer = createQuestionComposer({ market, documents, models, until, engine }, control);
+      const composer = createQuestionComposer({ market, documents, models, until: lastDay, engine }, control);
       const preview = isDerivedDocument(composer.document(indexId))
-        ? toRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
-        : previewRules(composer, indexId, until);
+        ? toRulePreview(previewDerived(composer, indexId, { asOf: lastDay, engine }))
+        : previewRules(composer, indexId, lastDay);
       const session = preview.resolved?.session;
       const cause = session === undefined ? null : findCause(composer, indexId, session);
-      return { indexId, preview, rule: findRuleText(composer, indexId, until), cause };
+      return { indexId, preview, rule: findRuleText(composer, indexId, lastDay), cause };
     };
     const was = comparePreview(before);
     const is = comparePreview(after);

@@ -14,13 +14,13 @@ export function openEarlierContents(
   files: EarlierContentFiles | undefined,
 ): { readonly known?: DatedMarkets } {
   if (files === undefined) return {};
-  let opened: DatedMarkets | undefined;
-  const open = ({ knownOn, earlier }: EarlierContentFiles): DatedMarkets =>
+  let datedMarkets: DatedMarkets | undefined;
+  const openDatedMarkets = ({ knownOn, earlier }: EarlierContentFiles): DatedMarkets =>
     createDatedMarkets(market, {
       knownOn,
       earlier: earlier.map((file) => ({ knownOn: file.knownOn, change: readChange(file) })),
     });
-  return { known: { at: (day) => (opened ??= open(files)).at(day) } };
+  return { known: { at: (day) => (datedMarkets ??= openDatedMarkets(files)).at(day) } };
 }
 
 /** Reads a change from a file. @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */

@@ -58,6 +58,6 @@ function getData(data: unknown): ThreadData {
  * meanwhile still run.
  */
 export function countSharedThreads({ threads, running }: Omit<ThreadData, 'numerics'>): number {
-  const busy = Math.max(1, Atomics.load(running, 0));
-  return Math.max(1, Math.floor(threads / busy));
+  const busyThreads = Math.max(1, Atomics.load(running, 0));
+  return Math.max(1, Math.floor(threads / busyThreads));
 }

@@ -8,7 +8,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 const CACHED_SETS_MAX = 4;
 
 let calendars: ExchangeCalendars | undefined;
-const corrected = new Map<string, ExchangeCalendars>();
+const calendarsByKey = new Map<string, ExchangeCalendars>();
 
 /**
  * Returns the calendars of the service with recorded changes, opened once per thread. The changes come from the task,
@@ -18,9 +18,9 @@ export function openCachedCalendars(closures: RecordedClosures = {}): ExchangeCa
   calendars ??= openCalendars();
   if (Object.keys(closures).length === 0) return calendars;
   const key = toCanonicalJson(closures);
-  const exchangeCalendars = corrected.get(key) ?? correctCalendars(calendars, closures);
-  corrected.delete(key);
-  corrected.set(key, exchangeCalendars);
-  if (corrected.size > CACHED_SETS_MAX) corrected.delete(corrected.keys().next().value!);
+  const exchangeCalendars = calendarsByKey.get(key) ?? correctCalendars(calendars, closures);
+  calendarsByKey.delete(key);
+  calendarsByKey.set(key, exchangeCalendars);
+  if (calendarsByKey.size > CACHED_SETS_MAX) calendarsByKey.delete(calendarsByKey.keys().next().value!);
   return exchangeCalendars;
 }

@@ -5,14 +5,14 @@ import { readStoredDoubles, readStoredMatrix } from './stored-matrix.js';
 
 /** Opens the stored risk models of a task, each read at its first use. */
 export function openModels(files: ModelFiles = {}): StoredModels {
-  const opened = new Map<string, StoredModel>();
+  const openedModels = new Map<string, StoredModel>();
   return (modelId) => {
-    const storedModel = opened.get(modelId);
+    const storedModel = openedModels.get(modelId);
     if (storedModel !== undefined) return storedModel;
     const file = files[modelId];
     if (file === undefined) throw new Error(`the task was not given the risk model ${modelId}`);
     const model = openModel(modelId, file);
-    opened.set(modelId, model);
+    openedModels.set(modelId, model);
     return model;
   };
 }

@@ -7,18 +7,19 @@ import type { StoredMatrix } from '#jobs/tasks/indices.js';
  * Matrix that was read last, because a long body is requested in parts. Files are never rewritten, so paths identify
  * their content.
  */
-let latest: { readonly paths: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
+let latestMatrix: { readonly paths: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
 
 /** Reads a stored matrix, or returns the cached one. @throws Refusal DOCUMENT_UNREADABLE */
 export function readStoredMatrix({ paths, order, at }: StoredMatrix): PackedMatrix {
   const from = at ?? 0;
   const key = paths.join();
-  if (latest?.paths === key && latest.at === from && latest.matrix.order === order) return latest.matrix;
+  if (latestMatrix?.paths === key && latestMatrix.at === from && latestMatrix.matrix.order === order)
+    return latestMatrix.matrix;
   const numbers = readStoredDoubles(paths);
   // a file of several matrices has more numbers than one matrix
-  const selected = at === undefined ? numbers : numbers.slice(at, at + (order * (order + 1)) / 2);
-  latest = { paths: key, at: from, matrix: openPackedMatrix(selected, order) };
-  return latest.matrix;
+  const selectedNumbers = at === undefined ? numbers : numbers.slice(at, at + (order * (order + 1)) / 2);
+  latestMatrix = { paths: key, at: from, matrix: openPackedMatrix(selectedNumbers, order) };
+  return latestMatrix.matrix;
 }
 
 /** Reads the numbers of a stored model from its files, one after another. @throws Refusal DOCUMENT_UNREADABLE */

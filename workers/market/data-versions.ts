@@ -18,7 +18,7 @@ import { readBytes, readChange, refuseDamagedContent } from '../input/known-cont
 import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the change from a content to the content before it. */
-export const changeOfContent: Task<'content-change'> = async (input) => {
+export const writeContentChange: Task<'content-change'> = async (input) => {
   const [before, after] = [openCachedMarket(input.before), openCachedMarket(input.after)];
   return {
     back: addHash(encodeChange(computeContentChange(before, after))),
@@ -33,7 +33,7 @@ function addHash(encoded: Uint8Array): HashedBytes {
 }
 
 /** Appends a part of a complete content. */
-export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }) => {
+export const writeContentCopy: Task<'content-copy'> = async ({ market, from, path }) => {
   const { piece, next } = encodeContent(openCachedMarket(market), from);
   const file = openSync(path, 'a', 0o600);
   try {
@@ -48,9 +48,9 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
 
 /** Restores a content from a copy and later changes, and verifies its hash. */
 export const copyMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...header }) => {
-  const copied = decodeContent(readBytes(content));
+  const storedCopy = decodeContent(readBytes(content));
   return openVerifiedMarket(
-    changes.length === 0 ? copied : restoreContent(copied, changes.map(readChange)),
+    changes.length === 0 ? storedCopy : restoreContent(storedCopy, changes.map(readChange)),
     header,
     contentHash,
   );

@@ -61,21 +61,21 @@ function* listPriceGroups({ dates, identifiers, fields }: MarketData, columns: r
   const groupDays = Math.max(1, Math.floor(GROUP_ROWS / Math.max(1, names)));
   for (let from = 0; from < dates.length || from === 0; from += groupDays) {
     const to = Math.min(dates.length, from + groupDays);
-    const picked = findCellsWithBars([close, ...panels.map(({ values }) => values)], from * names, to * names);
+    const pickedCells = findCellsWithBars([close, ...panels.map(({ values }) => values)], from * names, to * names);
     yield {
-      rows: picked.length,
+      rows: pickedCells.length,
       columns: [
-        { name: 'identifier', kind: 'coded-text', codes: picked.map((cell) => cell % names), texts: identifiers },
+        { name: 'identifier', kind: 'coded-text', codes: pickedCells.map((cell) => cell % names), texts: identifiers },
         {
           name: 'date',
           kind: 'coded-day',
-          codes: picked.map((cell) => Math.floor(cell / names) - from),
+          codes: pickedCells.map((cell) => Math.floor(cell / names) - from),
           days: dates.slice(from, to),
         },
         ...panels.map(({ name, values }): ParquetColumn => {
-          const picks = new Float64Array(picked.length);
-          for (let row = 0; row < picked.length; row++) picks[row] = values[picked[row]!]!;
-          return { name, kind: 'double', values: picks };
+          const pickedValues = new Float64Array(pickedCells.length);
+          for (let row = 0; row < pickedCells.length; row++) pickedValues[row] = values[pickedCells[row]!]!;
+          return { name, kind: 'double', values: pickedValues };
         }),
       ],
     };

@@ -16,10 +16,10 @@ export const refreshMarket: Task<'refresh-market'> = async (
   { held: storedHandle, fresh, options, calendars },
   control,
 ) => {
-  const before = openCachedMarket(storedHandle);
+  const storedMarket = openCachedMarket(storedHandle);
   const source = openMarket(fresh);
   const { content, report, isHistoryKept, taken } = refreshContent(
-    before,
+    storedMarket,
     source,
     { ...options, adjustment: storedHandle.adjustment },
     storedHandle.taken,
@@ -34,26 +34,26 @@ export const refreshMarket: Task<'refresh-market'> = async (
   };
   const warnings = findContentWarnings(content, terms, problems);
   const isSameObjects =
-    content.reference === before.reference &&
-    content.actions === before.actions &&
-    content.universes === before.universes &&
-    content.series === before.series;
+    content.reference === storedMarket.reference &&
+    content.actions === storedMarket.actions &&
+    content.universes === storedMarket.universes &&
+    content.series === storedMarket.series;
   const { hash, digests } = await digestContent(
     content,
-    readCachedDigests({ storedHandle, fresh, before, source, content }, { isHistoryKept, isSameObjects }),
+    readCachedDigests({ storedHandle, fresh, before: storedMarket, source, content }, { isHistoryKept, isSameObjects }),
   );
   const isSameTables =
-    content.identifiers === before.identifiers &&
+    content.identifiers === storedMarket.identifiers &&
     storedHandle.digests !== undefined &&
     Buffer.compare(digests.tables, storedHandle.digests.tables) === 0;
   const market: MarketData = {
     ...content,
     ...(isSameTables
       ? {
-          reference: before.reference,
-          actions: before.actions,
-          universes: before.universes,
-          ...(before.series === undefined ? {} : { series: before.series }),
+          reference: storedMarket.reference,
+          actions: storedMarket.actions,
+          universes: storedMarket.universes,
+          ...(storedMarket.series === undefined ? {} : { series: storedMarket.series }),
         }
       : {}),
     datasetId: storedHandle.datasetId,

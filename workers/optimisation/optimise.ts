@@ -11,10 +11,10 @@ export const optimise: Task<'optimise'> = async (input, control) => {
   const { runId, documents, models, constraints, request } = input;
   const market = openCachedMarket(input.market);
   const terms = readRequestTerms(request);
-  const until = terms.asOf ?? market.dates.at(-1) ?? 0;
+  const lastDay = terms.asOf ?? market.dates.at(-1) ?? 0;
   const { message, result } = await runOnEngine((engine) => {
     const composer = createQuestionComposer(
-      { market, documents, models, until, engine },
+      { market, documents, models, until: lastDay, engine },
       { report: (fraction) => control.report(0.3 * fraction) },
     );
     const run = runOptimisation({
@@ -29,6 +29,6 @@ export const optimise: Task<'optimise'> = async (input, control) => {
     const message = ['Done.', ...run.findings.map((finding) => finding.message)].join(' ');
     return { result: toOptimisationResult(run, { ...identity, ...risk }), message };
   });
-  const written = await writeOutputs(input.outputs, { result: copyOutput(JSON.stringify(result)) });
-  return { ...written, message, figures: toStudyFigures(result) };
+  const outputRefs = await writeOutputs(input.outputs, { result: copyOutput(JSON.stringify(result)) });
+  return { ...outputRefs, message, figures: toStudyFigures(result) };
 };

@@ -65,10 +65,10 @@ export async function practiseOptimisation(
   });
   const { every, turnover } = VARIANTS[practiceTurns++ % VARIANTS.length]!;
   await runOnEngine((engine) => {
-    const until = dates.at(-1) ?? 0;
+    const lastDay = dates.at(-1) ?? 0;
     const documents = { [index.id]: index };
     const run = runOptimisation({
-      composer: createQuestionComposer({ market, documents, until, engine }, control),
+      composer: createQuestionComposer({ market, documents, until: lastDay, engine }, control),
       engine,
       ...readRequestTerms(request),
       constraints: [

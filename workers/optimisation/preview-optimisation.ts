@@ -13,9 +13,9 @@ export const previewOfOptimisation: Task<'preview-optimisation'> = ({ market: ha
     const { documents, models, indexId, request } = question;
     const market = openCachedMarket(handle);
     const parseDay = (text: string | null) => (text === null ? null : parseValidDay(text));
-    const until = parseDay(request.as_of) ?? market.dates.at(-1) ?? 0;
+    const lastDay = parseDay(request.as_of) ?? market.dates.at(-1) ?? 0;
     const preview = previewOptimisation({
-      composer: createQuestionComposer({ market, documents, models, until, engine }, control),
+      composer: createQuestionComposer({ market, documents, models, until: lastDay, engine }, control),
       engine,
       indexId,
       constraints: request.constraints,

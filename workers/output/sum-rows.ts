@@ -23,11 +23,11 @@ export const sumRows: Task<'sum-rows'> = async ({ kind, id, total, outcomes, eng
     engine_version: engineVersion,
   });
   const blocks = writeRowsInBlocks(rows.length, (i) => rows[i]);
-  const written = await writeOutputs(outputs, {
+  const outputRefs = await writeOutputs(outputs, {
     view: copyOutput(json.bytes()),
     rows: copyOutput(blocks.bytes),
   });
-  return { view: written.view, rows: { artifact: written.rows, ...blocks.index } };
+  return { view: outputRefs.view, rows: { artifact: outputRefs.rows, ...blocks.index } };
 };
 
 function readEntries({ path, sha256 }: RowsFile): readonly (readonly RowEntry[])[] {

@@ -32,11 +32,11 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
     const bytes = contents[file]!;
     return bytes === null ? [] : [{ file, name: names[file as keyof typeof names], bytes }];
   });
-  const written = files.filter(({ file }) => !again.has(file));
+  const newFiles = files.filter(({ file }) => !again.has(file));
   const writer = openArtifactWriter(destination);
   const options = { isSettledLater: true, onWritten };
-  const refs = written.length === 0 ? [] : await writer.write(written, options);
-  const byFile = new Map(written.map(({ file }, i) => [file, refs[i]!]));
+  const refs = newFiles.length === 0 ? [] : await writer.write(newFiles, options);
+  const byFile = new Map(newFiles.map(({ file }, i) => [file, refs[i]!]));
   for (const { file, name, bytes } of files)
     if (again.has(file)) byFile.set(file, { name, bytes: bytes.length, sha256: again.get(file)! });
   // only absent content is null
@@ -67,19 +67,19 @@ export async function runWithEarlyOutput<F extends string, T>(
 ): Promise<T> {
   const name = outputs.names[file];
   const writer = openArtifactWriter(outputs.destination);
-  let open: EarlyArtifact | undefined = await writer.early?.(name);
+  let earlyArtifact: EarlyArtifact | undefined = await writer.early?.(name);
   let begun: Uint8Array | undefined;
 
   async function drop(): Promise<void> {
-    const dropped = open;
-    open = undefined;
-    await dropped?.drop();
+    const droppedArtifact = earlyArtifact;
+    earlyArtifact = undefined;
+    await droppedArtifact?.drop();
   }
 
   async function end(bytes: Uint8Array): Promise<ArtifactRef> {
-    const early = open;
+    const early = earlyArtifact;
     if (early !== undefined && begun === bytes) {
-      open = undefined;
+      earlyArtifact = undefined;
       return { name, ...(await early.end()) };
     }
     await drop();
@@ -90,7 +90,7 @@ export async function runWithEarlyOutput<F extends string, T>(
   try {
     return await run({
       begin(bytes) {
-        if (open?.begin(bytes)) begun = bytes;
+        if (earlyArtifact?.begin(bytes)) begun = bytes;
       },
       end,
     });

@@ -31,11 +31,11 @@ export function writeTextFile(path: string, write: (sink: JsonSink) => void): Wr
       },
       append,
       repeat(from, to) {
-        const part = new Uint8Array(Math.min(PART_BYTES, to - from));
+        const chunk = new Uint8Array(Math.min(PART_BYTES, to - from));
         for (let position = from; position < to;) {
-          const count = readSync(file, part, 0, Math.min(part.length, to - position), position);
+          const count = readSync(file, chunk, 0, Math.min(chunk.length, to - position), position);
           if (count === 0) throw new Error(`${to - position} bytes of ${path} cannot be read again`);
-          append(part.subarray(0, count));
+          append(chunk.subarray(0, count));
           position += count;
         }
       },

@@ -15,7 +15,7 @@ export function formatPricesKey(market: MarketIdentity, { identifiers, days }: S
 }
 
 /** Returns the SHA-256 of prices that this thread wrote before. */
-export function hashOfPrices(key: string): string | undefined {
+export function getPricesHash(key: string): string | undefined {
   return hashes.get(key);
 }
 

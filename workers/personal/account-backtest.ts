@@ -15,11 +15,11 @@ const YEAR_DAYS = 365.25;
 export const runAccountBacktest: Task<'account-backtest'> = async (input, control) => {
   const { documents, models, indexId, request } = input;
   const market = openCachedMarket(input.market);
-  const until = request.end === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.end);
+  const lastDay = request.end === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.end);
   const accountBacktest = await runOnEngine((engine) =>
     runAccount({
       composer: createQuestionComposer(
-        { market, documents, models, until, engine },
+        { market, documents, models, until: lastDay, engine },
         { report: () => control.report(0) },
       ),
       parent: indexId,
@@ -39,10 +39,10 @@ function createView(
   const [first, last] = [accountBacktest.sessions[0]!, accountBacktest.sessions.at(-1)!];
   const sum = (kind: string): number =>
     accountBacktest.entries.reduce((total, entry) => (entry.kind === kind ? total + entry.amount : total), 0);
-  const after = last.value - last.accrued_tax;
+  const valueAfterTax = last.value - last.accrued_tax;
   const years = (parseValidDay(last.date) - parseValidDay(first.date)) / YEAR_DAYS;
   const paid = accountBacktest.entries.filter(({ kind, date }) => kind === 'cost' && date === first.date);
-  const begin = first.value - paid.reduce((total, { amount }) => total + amount, 0);
+  const startValue = first.value - paid.reduce((total, { amount }) => total + amount, 0);
   return {
     backtest_id: backtestId,
     index_id: indexId,
@@ -50,8 +50,8 @@ function createView(
     start: first.date,
     end: last.date,
     final_value: last.value,
-    final_value_after_tax: after,
-    annual_return_after_tax: years > 0 ? raiseToPower(Math.max(0, after) / begin, 1 / years) - 1 : 0,
+    final_value_after_tax: valueAfterTax,
+    annual_return_after_tax: years > 0 ? raiseToPower(Math.max(0, valueAfterTax) / startValue, 1 / years) - 1 : 0,
     tax_paid: 0 - sum('tax'),
     costs: 0 - sum('cost'),
     dividends: sum('dividend'),

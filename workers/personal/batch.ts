@@ -46,10 +46,13 @@ async function openCommon(input: CommonInput, control: TaskControl): Promise<Bat
   const market = openCachedMarket(input.market);
   const key = JSON.stringify([market.contentHash, documents, models, terms]);
   if (lastCommon?.key === key) return lastCommon.common;
-  const until = terms.as_of === null ? (market.dates.at(-1) ?? 0) : parseValidDay(terms.as_of);
+  const lastDay = terms.as_of === null ? (market.dates.at(-1) ?? 0) : parseValidDay(terms.as_of);
   const common = await runOnEngine((engine) =>
     composeCommon(
-      createQuestionComposer({ market, documents, models, until, engine }, { report: () => control.report(0) }),
+      createQuestionComposer(
+        { market, documents, models, until: lastDay, engine },
+        { report: () => control.report(0) },
+      ),
       terms,
     ),
   );
@@ -73,19 +76,19 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
   await close('common', [Buffer.from(JSON.stringify(formatCommonJson(common)))], 1);
   const accounts = input.sizes.reduce((sum, size) => sum + size, 0);
   let blocks: Uint8Array[] = [];
-  let open: string[] = [];
-  let done = 0;
+  let openLines: string[] = [];
+  let rowCount = 0;
   for (const line of readOutcomeLines(input)) {
     summary.add(JSON.parse(line) as AccountOutcome); // a part wrote these lines
-    open.push(line);
-    done++;
-    if (done % BLOCK_ACCOUNTS === 0 || done === accounts) {
-      blocks.push(Buffer.from(open.join(',')));
-      open = [];
-      control.report(done / accounts, `account ${done}`);
+    openLines.push(line);
+    rowCount++;
+    if (rowCount % BLOCK_ACCOUNTS === 0 || rowCount === accounts) {
+      blocks.push(Buffer.from(openLines.join(',')));
+      openLines = [];
+      control.report(rowCount / accounts, `account ${rowCount}`);
     }
-    if (done % VOLUME_ACCOUNTS === 0 || done === accounts) {
-      await close(`accounts${volumes.length - 1}`, blocks, done - (volumes.length - 1) * VOLUME_ACCOUNTS);
+    if (rowCount % VOLUME_ACCOUNTS === 0 || rowCount === accounts) {
+      await close(`accounts${volumes.length - 1}`, blocks, rowCount - (volumes.length - 1) * VOLUME_ACCOUNTS);
       blocks = [];
     }
   }
@@ -101,8 +104,8 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
     store_content_hash: openCachedMarket(input.market).contentHash,
     engine_version: engineVersion,
   };
-  const written = await writeSome(input.outputs, { view: Buffer.from(JSON.stringify(view)) });
-  return { view: written['view']!, volumes, summary: figures };
+  const outputRefs = await writeSome(input.outputs, { view: Buffer.from(JSON.stringify(view)) });
+  return { view: outputRefs['view']!, volumes, summary: figures };
 };
 
 /** Writes some of the artifacts of a task. */
@@ -116,15 +119,15 @@ async function writeSome(
 
 /** Yields the outcomes by account. If several nodes computed a part, their outcomes are identical. */
 function* readOutcomeLines({ files, sizes }: SumBatchInput): Generator<string> {
-  const placeOf = new Map(
+  const partPositions = new Map(
     files.flatMap((file) => file.parts.map((part, position) => [part, { file, at: position }] as const)),
   );
   let read: { readonly path: string; readonly lines: readonly string[] } | undefined;
   for (let part = 0; part < sizes.length; part++) {
-    const { file } = placeOf.get(part)!;
+    const { file } = partPositions.get(part)!;
     if (read?.path !== file.path) read = { path: file.path, lines: readLines(file) };
-    const before = file.parts.slice(0, file.parts.indexOf(part)).reduce((sum, other) => sum + sizes[other]!, 0);
-    yield* read.lines.slice(before, before + sizes[part]!);
+    const rowsBefore = file.parts.slice(0, file.parts.indexOf(part)).reduce((sum, other) => sum + sizes[other]!, 0);
+    yield* read.lines.slice(rowsBefore, rowsBefore + sizes[part]!);
   }
 }
 

@@ -24,11 +24,11 @@ const EMPTY_RESULT: Readonly<Record<EstimateStage | 'returns', number>> = {
 /** Estimates a covariance model of the universe over the window: writes its matrix, and returns everything else. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
   runWithEarlyOutput(input.outputs, 'covariance', async (output) => {
-    const { matrix, parts, ...model } = await makeModel(input, control, output.begin);
-    const ending = output.end(matrix);
-    const writing = writeOutputs(input.outputs, { factors: parts });
-    await Promise.allSettled([ending, writing]); // a failed task writes nothing afterwards
-    const [covariance, { factors }] = await Promise.all([ending, writing]);
+    const { matrix, parts, ...model } = await computeModel(input, control, output.begin);
+    const covarianceOutput = output.end(matrix);
+    const factorOutput = writeOutputs(input.outputs, { factors: parts });
+    await Promise.allSettled([covarianceOutput, factorOutput]); // a failed task writes nothing afterwards
+    const [covariance, { factors }] = await Promise.all([covarianceOutput, factorOutput]);
     return { ...model, covariance, factors, contentHash: computeContentHash(model.assetIds, covariance) };
   });
 
@@ -50,7 +50,7 @@ export async function practiseRiskModel(market: MarketHandle, control: TaskContr
   const { identifiers, dates } = openCachedMarket(market);
   const universe = { kind: 'names', identifiers: identifiers.slice(0, PRACTICE_SECURITIES) } as const;
   const start = formatDay(dates[Math.max(0, dates.length - PRACTICE_DAYS - practiceTurns++)]!);
-  await makeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control, () => {});
+  await computeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control, () => {});
 }
 
 /**
@@ -58,7 +58,7 @@ export async function practiseRiskModel(market: MarketHandle, control: TaskContr
  * @param onMatrix receives the bytes of the matrix before the check of its eigenvalues, after which a repair may change
  * the matrix
  */
-async function makeModel(
+async function computeModel(
   source: RiskModelSource,
   control: TaskControl,
   onMatrix: (bytes: Uint8Array<ArrayBuffer>) => void,

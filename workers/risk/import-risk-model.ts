@@ -13,11 +13,11 @@ import { readModelFile } from './read-model-file.js';
 export const importModel: Task<'import-risk-model'> = async ({ source }, control) => {
   const problems = createProblems();
   const parsedModel = await readModel(source, problems);
-  const packed =
+  const packedModel =
     parsedModel === undefined || problems.errors > 0
       ? undefined
       : await runOnEngine((engine) => createOutput(packModel(engine, parsedModel, problems, control.report)));
-  return { findings: problems.findings(), model: problems.errors > 0 ? null : (packed ?? null) };
+  return { findings: problems.findings(), model: problems.errors > 0 ? null : (packedModel ?? null) };
 };
 
 async function readModel(source: ImportRiskModelInput['source'], problems: Problems): Promise<ParsedModel | undefined> {

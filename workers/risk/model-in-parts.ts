@@ -33,10 +33,10 @@ async function estimateModel({ market, universe, request }: RiskModelSource): Pr
     .digest('hex');
   return runOnEngine((engine) =>
     rememberModel(key, () => {
-      const prepared = openEstimate({ market, universe, request });
-      const estimate = prepared.panel(engine);
+      const preparedEstimate = openEstimate({ market, universe, request });
+      const estimate = preparedEstimate.panel(engine);
       const cuts = divideModel(estimate.covariance.assets);
-      return { prepared, estimate, cuts, fingerprint: computeFingerprint(estimate.covariance) };
+      return { prepared: preparedEstimate, estimate, cuts, fingerprint: computeFingerprint(estimate.covariance) };
     }),
   );
 }
@@ -70,8 +70,8 @@ export const writeModelParts: Task<'risk-model-parts'> = async ({ parts, outputs
     if (part === EIGENVALUES_PART) await fillEigenvalues(model, partFigures.subarray(1));
     else {
       const bytes = await computeRows(model, part, partFigures.subarray(1));
-      const written = await writeOutputs({ destination, names: { rows: names[`rows ${part}`]! } }, { rows: bytes });
-      rows.push(written.rows);
+      const outputRefs = await writeOutputs({ destination, names: { rows: names[`rows ${part}`]! } }, { rows: bytes });
+      rows.push(outputRefs.rows);
     }
   }
   return { ...(await writeOutputs(outputs, { figures: joinPieces(figures) })), rows };
@@ -120,8 +120,8 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
     if (part === EIGENVALUES_PART) range = { smallest: figures[1]!, largest: figures[2]! };
     else sums.set(figures.subarray(1), cuts[part]);
   }
-  const packed = factors && copyOutput(new Uint8Array(packFactors(factors.model).buffer));
-  const written = await writeOutputs(outputs, { factors: packed });
+  const packedFactors = factors && copyOutput(new Uint8Array(packFactors(factors.model).buffer));
+  const outputRefs = await writeOutputs(outputs, { factors: packedFactors });
   clearLastModel();
   const diagnostics = {
     intensity,
@@ -131,7 +131,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
   };
   const { factors: _, ...model } = prepared.describe({ coverage, diagnostics, factors });
   const contentHash = computeContentHash(model.assetIds, covariance);
-  return { ...model, ...written, covariance, contentHash, precision: 'float64' };
+  return { ...model, ...outputRefs, covariance, contentHash, precision: 'float64' };
 };
 
 /** Returns the figures of each part, in the order of the parts. @throws Refusal DOCUMENT_UNREADABLE */

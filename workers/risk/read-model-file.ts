@@ -149,11 +149,11 @@ const formatPath = (row: number): string => formatCellPath(LABEL, row, '');
 /** Creates a sink for rows with one number each. */
 function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
-  const lacking = LONG_COLUMNS.filter((name) => !columns.includes(name));
-  const other = columns.find((name) => name !== 'date' && !(LONG_COLUMNS as readonly string[]).includes(name));
-  if (lacking.length > 0 || other !== undefined) {
+  const missingColumns = LONG_COLUMNS.filter((name) => !columns.includes(name));
+  const unknownColumn = columns.find((name) => name !== 'date' && !(LONG_COLUMNS as readonly string[]).includes(name));
+  if (missingColumns.length > 0 || unknownColumn !== undefined) {
     const message = `The file has the columns ${columns.slice(0, 8).join(', ')}; date, ${LONG_COLUMNS.join(', ')} are required, and no others.`;
-    problems.error({ code: other === undefined ? 'REQUIRED' : 'UNKNOWN_FIELD', path: LABEL, message });
+    problems.error({ code: unknownColumn === undefined ? 'REQUIRED' : 'UNKNOWN_FIELD', path: LABEL, message });
     return undefined;
   }
   const [table, row, column, value] = LONG_COLUMNS.map((name) => columns.indexOf(name)) as [
@@ -162,22 +162,22 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
     number,
     number,
   ];
-  const dateAt = columns.indexOf('date');
+  const dateColumn = columns.indexOf('date');
   return (cells, position) => {
     const formatRowPath = (name: string): string => formatCellPath(LABEL, position, name);
-    const date = readDate(dateAt < 0 ? undefined : (cells[dateAt] ?? null), formatRowPath('date'), terms);
+    const date = readDate(dateColumn < 0 ? undefined : (cells[dateColumn] ?? null), formatRowPath('date'), terms);
     const name = cells[table] as ModelTableName;
     if (!MODEL_TABLES.includes(name)) {
       const message = `The table is ${cells[table] ?? 'empty'}; the accepted set is ${MODEL_TABLES.join(', ')}.`;
       problems.error({ code: 'NOT_IN_CHOICES', path: formatRowPath('table'), message, value: cells[table] });
       return;
     }
-    const needed = name === 'specific_variances' ? ['row'] : ['row', 'column'];
+    const neededColumns = name === 'specific_variances' ? ['row'] : ['row', 'column'];
     const names = {
       row: formatCellText(cells[row]),
       column: name === 'specific_variances' ? '' : formatCellText(cells[column]),
     };
-    for (const each of needed)
+    for (const each of neededColumns)
       if (names[each as 'row' | 'column'] === '')
         problems.error({
           code: 'REQUIRED',
@@ -186,23 +186,27 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
         });
     const number = parseNumber(cells[value] ?? null);
     if (Number.isNaN(number)) problems.error(reportNotANumber(formatRowPath('value'), cells[value]));
-    if (date === undefined || Number.isNaN(number) || needed.some((each) => names[each as 'row' | 'column'] === ''))
+    if (
+      date === undefined ||
+      Number.isNaN(number) ||
+      neededColumns.some((each) => names[each as 'row' | 'column'] === '')
+    )
       return;
-    const placed = { date, path: formatRowPath('date'), table: `${LABEL}.${name}`, pathOf: formatPath };
-    tables.tableOf(name, placed)?.add({ ...names, value: number, place: position });
+    const sinkTerms = { date, path: formatRowPath('date'), table: `${LABEL}.${name}`, pathOf: formatPath };
+    tables.tableOf(name, sinkTerms)?.add({ ...names, value: number, place: position });
   };
 }
 
 /** Creates a sink for covariances with one row and one column per security. */
 function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
-  const nameAt = columns.findIndex((name) => name === 'identifier' || name === 'asset_id');
-  if (nameAt < 0) {
+  const nameColumn = columns.findIndex((name) => name === 'identifier' || name === 'asset_id');
+  if (nameColumn < 0) {
     const message = `The file has no column identifier in addition to the securities; a file with one number a row has the columns date, ${LONG_COLUMNS.join(', ')}.`;
     problems.error({ code: 'REQUIRED', path: LABEL, message });
     return undefined;
   }
-  const dateAt = columns.indexOf('date');
+  const dateColumn = columns.indexOf('date');
   return (cells, position) => {
     const formatRowPath = (name: string): string => formatCellPath(LABEL, position, name);
     if (cells.length !== columns.length) {
@@ -210,12 +214,12 @@ function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink |
       problems.error({ code: 'UNREADABLE_FILE', path: formatRowPath(''), message });
       return;
     }
-    const date = readDate(dateAt < 0 ? undefined : cells[dateAt]!, formatRowPath('date'), terms);
-    const row = formatCellText(cells[nameAt]);
+    const date = readDate(dateColumn < 0 ? undefined : cells[dateColumn]!, formatRowPath('date'), terms);
+    const row = formatCellText(cells[nameColumn]);
     if (row === '')
       problems.error({
         code: 'REQUIRED',
-        path: formatRowPath(columns[nameAt]!),
+        path: formatRowPath(columns[nameColumn]!),
         message: 'The security is empty; an identifier is required.',
       });
     if (date === undefined || row === '') return;
@@ -226,7 +230,8 @@ function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink |
       pathOf: formatPath,
     });
     cells.forEach((cell, j) => {
-      if (j !== nameAt && j !== dateAt) addCell(table, { row, column: columns[j]!, cell, at: position }, problems);
+      if (j !== nameColumn && j !== dateColumn)
+        addCell(table, { row, column: columns[j]!, cell, at: position }, problems);
     });
   };
 }

@@ -89,9 +89,9 @@ function isRemembered(checked: CheckedFiles, { row, words }: DigestSlot): boolea
 /** Records a digest. Threads write concurrently without locks: a mix of two digests in one row matches no file. */
 function remember(checked: CheckedFiles, sha256: string, state: FileState): void {
   if (state.size < REMEMBERED_BYTES_MIN) return;
-  const place = computeDigestSlot(checked, sha256, state);
-  if (isRemembered(checked, place)) return;
-  const { row, words } = place;
+  const digestSlot = computeDigestSlot(checked, sha256, state);
+  if (isRemembered(checked, digestSlot)) return;
+  const { row, words } = digestSlot;
   let position = row;
   while (position < row + ROW_WORDS && checked[position] !== 0n) position += DIGEST_WORDS;
   if (position === row + ROW_WORDS) position = row + DIGEST_WORDS * Number(words[0] % BigInt(ROW_WORDS / DIGEST_WORDS)); // one of the slots of the row, at random

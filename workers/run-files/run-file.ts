@@ -21,14 +21,14 @@ export function useRunFile<T>(path: string, use: (columns: RunColumns) => T): T 
     return (start, end, room) => readRange(file, start, end, room);
   };
   try {
-    return use(openColumns(getReader(path), (name) => getReader(resolveNextTo(path, name))));
+    return use(openColumns(getReader(path), (name) => getReader(resolveSibling(path, name))));
   } finally {
     files.forEach((file) => closeSync(file));
   }
 }
 
 /** Returns the path of a file that the header of the columns names. */
-export function resolveNextTo(columns: string, name: string): string {
+export function resolveSibling(columns: string, name: string): string {
   return join(dirname(columns), resolveSiblingFile(basename(columns), name));
 }
 
@@ -80,19 +80,19 @@ function readRange(
   end: number,
   room: Uint8Array = new Uint8Array(end - start),
 ): Uint8Array {
-  const done = readInto(file, start, room);
-  return done === room.length ? room : room.slice(0, done);
+  const readCount = readInto(file, start, room);
+  return readCount === room.length ? room : room.slice(0, readCount);
 }
 
 /** @returns the number of bytes read */
 function readInto(file: number, start: number, room: Uint8Array): number {
-  let done = 0;
-  while (done < room.length) {
-    const count = readPart(file, room.subarray(done), start + done);
+  let readCount = 0;
+  while (readCount < room.length) {
+    const count = readPart(file, room.subarray(readCount), start + readCount);
     if (count === 0) break;
-    done += count;
+    readCount += count;
   }
-  return done;
+  return readCount;
 }
 
 function readPart(file: number, room: Uint8Array, position: number): number {
@@ -107,7 +107,7 @@ function readPart(file: number, room: Uint8Array, position: number): number {
 const PART_BYTES = 1 << 17;
 
 /** Buffer of this thread, which hashes one file at a time. */
-let part: Uint8Array | undefined;
+let cachedBuffer: Uint8Array | undefined;
 
 /**
  * Returns the SHA-256 of a stored file, null if it is absent or unreadable.
@@ -120,12 +120,12 @@ export function hashFile(path: string, look = (): void => {}): string | null {
   } catch {
     return null; // a reconciliation reports a missing hash
   }
-  const room = (part ??= new Uint8Array(PART_BYTES));
+  const buffer = (cachedBuffer ??= new Uint8Array(PART_BYTES));
   const hash = createHash('sha256');
   try {
-    for (let count = readNext(file, room); count !== 0; count = readNext(file, room)) {
+    for (let count = readNext(file, buffer); count !== 0; count = readNext(file, buffer)) {
       if (count === null) return null;
-      hash.update(room.subarray(0, count));
+      hash.update(buffer.subarray(0, count));
       look();
     }
   } finally {
@@ -148,19 +148,19 @@ let block: Uint8Array | undefined;
 export function hashOnce(path: string, bytes: number, look: () => void): string | null {
   const file = bytes < LARGE_BYTES_MIN ? undefined : openPastCache(path);
   if (file === undefined) return hashFile(path, look);
-  const room = (block ??= new Uint8Array(allocatePageMemory(BLOCK_BYTES)));
+  const buffer = (block ??= new Uint8Array(allocatePageMemory(BLOCK_BYTES)));
   const hash = createHash('sha256');
-  let done = 0;
+  let hashedBytes = 0;
   try {
-    for (let count = room.length; count === room.length; done += count) {
-      count = readNext(file, room) ?? 0; // a block may be incomplete at the end, after which whole sectors cannot be read
-      hash.update(room.subarray(0, count));
+    for (let count = buffer.length; count === buffer.length; hashedBytes += count) {
+      count = readNext(file, buffer) ?? 0; // a block may be incomplete at the end, after which whole sectors cannot be read
+      hash.update(buffer.subarray(0, count));
       look();
     }
   } finally {
     closeSync(file);
   }
-  return done === bytes ? hash.digest('hex') : hashFile(path, look); // the system refused, or the file has changed
+  return hashedBytes === bytes ? hash.digest('hex') : hashFile(path, look); // the system refused, or the file has changed
 }
 
 /** Opens a file for direct reads; undefined if the system or the file system does not support them. */
@@ -202,11 +202,11 @@ export function isContentOf(path: string, bytes: Uint8Array): boolean {
 
 /** Returns true if a range of an open file equals the bytes. */
 function isEqualFrom(file: number, bytes: Uint8Array, from: number, to: number): boolean {
-  const room = (part ??= new Uint8Array(PART_BYTES));
+  const buffer = (cachedBuffer ??= new Uint8Array(PART_BYTES));
   for (let position = from; position < to;) {
-    const wanted = room.subarray(0, Math.min(room.length, to - position));
-    const count = readNext(file, wanted, position);
-    if (!count || Buffer.compare(room.subarray(0, count), bytes.subarray(position, position + count)) !== 0)
+    const target = buffer.subarray(0, Math.min(buffer.length, to - position));
+    const count = readNext(file, target, position);
+    if (!count || Buffer.compare(buffer.subarray(0, count), bytes.subarray(position, position + count)) !== 0)
       return false;
     position += count;
   }

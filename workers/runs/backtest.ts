@@ -37,7 +37,7 @@ const runMemory = createRunMemory();
  * are rendered on each read.
  */
 export const backtest: Task<'backtest'> = async (input, control) => {
-  const { files, ...run } = await runOnEngine((engine) => runOn(engine, input, control));
+  const { files, ...run } = await runOnEngine((engine) => computeRun(engine, input, control));
   control.report(0.95);
   const writtenFiles = await writeRunFiles(input, files);
   runMemory.giveBack();
@@ -60,7 +60,7 @@ type ComputedBacktest = Omit<TaskOutput<'backtest'>, 'plan' | 'columns' | 'check
   readonly files: ComputedFiles;
 };
 
-function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): ComputedBacktest {
+function computeRun(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): ComputedBacktest {
   const { stored = null } = input;
   if (stored === null || typeof stored === 'string') return computeWholeRun(engine, input, control, stored);
   try {

@@ -6,7 +6,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 /** Creates records of the fields, series and calendars of a market that a run reads. */
 export function createReadRecords(market: MarketData, calendars: Calendars, datedMarkets?: DatedMarkets) {
   const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // a market requires CLOSE
-  const used = new Map<string, Calendar>();
+  const usedCalendars = new Map<string, Calendar>();
   const results = new Map<MarketData, MarketData>();
   /** Creates one record per market, because the same content is the same object. */
   const record = (marketData: MarketData): MarketData => {
@@ -25,7 +25,7 @@ export function createReadRecords(market: MarketData, calendars: Calendars, date
       list: () => calendars.list(),
       get(code: string) {
         const entry = calendars.get(code);
-        if (entry !== undefined) used.set(code, entry);
+        if (entry !== undefined) usedCalendars.set(code, entry);
         return entry;
       },
     },
@@ -36,7 +36,7 @@ export function createReadRecords(market: MarketData, calendars: Calendars, date
       ...(marketData.series && { series: selectEntries(marketData.series, series) }),
     }),
     used: (): readonly BundleCalendar[] =>
-      [...used.values()].map(({ code, name, region, tz, coverage, sessions }) => ({
+      [...usedCalendars.values()].map(({ code, name, region, tz, coverage, sessions }) => ({
         code,
         name,
         region,

@@ -48,13 +48,17 @@ function selectColumns(market: MarketData, run: Run, composer: Composer): number
       composer.members(document.id, decision).forEach((isMember, column) => (isNeeded[column]! |= isMember));
       for (const column of columns) isNeeded[column] = 1;
     }
-  const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
+  const columnByIdentifier = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
   const benchmark = run.plan.request.benchmark;
-  if (benchmark?.kind === 'identifier' && columnOf.has(benchmark.id)) isNeeded[columnOf.get(benchmark.id)!] = 1;
+  if (benchmark?.kind === 'identifier' && columnByIdentifier.has(benchmark.id))
+    isNeeded[columnByIdentifier.get(benchmark.id)!] = 1;
   for (let isGrowing = true; isGrowing;) {
     isGrowing = false;
     for (const { identifier, related } of market.actions) {
-      const [from, to] = [columnOf.get(identifier), related === null ? undefined : columnOf.get(related)];
+      const [from, to] = [
+        columnByIdentifier.get(identifier),
+        related === null ? undefined : columnByIdentifier.get(related),
+      ];
       if (from === undefined || to === undefined || isNeeded[from] !== 1 || isNeeded[to] === 1) continue;
       isNeeded[to] = 1;
       isGrowing = true;

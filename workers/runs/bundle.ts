@@ -36,11 +36,11 @@ type Input = ThreadInput<'publication-bundle'>;
  */
 export const writePublicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
-  const whole = openCachedMarket(input.market);
+  const wholeMarket = openCachedMarket(input.market);
   const reads = createReadRecords(
-    whole,
+    wholeMarket,
     openCachedCalendars(listClosures(plan.documents)),
-    openEarlierContents(whole, input.known).known,
+    openEarlierContents(wholeMarket, input.known).known,
   );
   const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openModels(input.models) };
   const composers: Composer[] = [];
@@ -48,27 +48,29 @@ export const writePublicationBundle: Task<'publication-bundle'> = async (input, 
   const { run } = recomputeCloses({ ...terms, market: reads.market, known: reads.known, onComposer });
   control.report(0.4);
   // Decisions on data known at the time use earlier universes, so every security is kept.
-  const names = input.known === undefined ? listIncludedSecurities(whole, run, composers[0]!) : null;
+  const names = input.known === undefined ? listIncludedSecurities(wholeMarket, run, composers[0]!) : null;
   const slices = [
     (of: MarketData) =>
       sliceMarket(reads.narrowed(of), { names: names ?? new Set(of.identifiers), end: run.days.at(-1)! }),
     reads.narrowed,
   ];
   for (const slice of slices) {
-    const market = slice(whole);
+    const market = slice(wholeMarket);
     const earlier =
-      input.known && sliceVersions(whole, input.known, { first: findFirstDecision(run), slice, ownMarket: market });
+      input.known &&
+      sliceVersions(wholeMarket, input.known, { first: findFirstDecision(run), slice, ownMarket: market });
     const recomputation = { ...terms, market, known: earlier?.known };
-    const different =
+    const firstDifference =
       slice === reads.narrowed ? findDifference(entries, recomputation) : tryRecompute(entries, recomputation);
-    if (different === undefined)
+    if (firstDifference === undefined)
       return createOutput(market, {
         'plan.json': encodeJson(plan),
         'calendars.json': encodeJson(reads.used()),
         ...collectModels(plan, input),
         ...earlier?.files,
       });
-    if (different !== 'refused' && slice === reads.narrowed) throw refuseNotReproduced(plan.indexId, different);
+    if (firstDifference !== 'refused' && slice === reads.narrowed)
+      throw refuseNotReproduced(plan.indexId, firstDifference);
     control.report(0.6);
   }
   throw new Error('no slice was tried');
@@ -112,8 +114,8 @@ function collectModels({ models = {} }: BacktestPlan, input: Input): Readonly<Re
 
 function createOutput(market: MarketData, ownFiles: Readonly<Record<string, Uint8Array>>) {
   const { securities, dates } = computeInputDigests(market);
-  const all = { ...ownFiles, ...encodeSlice(market) };
-  const files = Object.fromEntries(Object.entries(all).map(([name, bytes]) => [name, answerBytes(bytes)]));
+  const allFiles = { ...ownFiles, ...encodeSlice(market) };
+  const files = Object.fromEntries(Object.entries(allFiles).map(([name, bytes]) => [name, answerBytes(bytes)]));
   const hashes = Object.entries(files).map(([name, { bytes }]) => [
     name,
     createHash('sha256').update(bytes).digest('hex'),

@@ -15,14 +15,14 @@ import type { OutcomesFile } from '#jobs/tasks/runs.js';
 export function openOutcomes(files: readonly OutcomesFile[], variation: Variation): OutcomeSource {
   const parts = orderSweepParts(variation);
   const count = countVariants(variation);
-  const variantsOf = files.map((file) => file.parts.flatMap((part) => parts.variants(part)));
-  const checked = new Set<OutcomesFile>();
+  const variantsByFile = files.map((file) => file.parts.flatMap((part) => parts.variants(part)));
+  const checkedFiles = new Set<OutcomesFile>();
 
   function readOutcomes(file: OutcomesFile): readonly VariantOutcome[] {
     const bytes = readFileSync(file.path);
-    if (!checked.has(file) && createHash('sha256').update(bytes).digest('hex') !== file.sha256)
+    if (!checkedFiles.has(file) && createHash('sha256').update(bytes).digest('hex') !== file.sha256)
       throw new Refusal('DOCUMENT_UNREADABLE', 'Outcomes of some variants are damaged: run the sweep again.');
-    checked.add(file);
+    checkedFiles.add(file);
     return deserialize(bytes) as readonly VariantOutcome[]; // the parts wrote these outcomes
   }
 
@@ -31,7 +31,7 @@ export function openOutcomes(files: readonly OutcomesFile[], variation: Variatio
     visit(call, wanted) {
       const isDone = new Uint8Array(count);
       for (const [i, file] of files.entries()) {
-        const variants = variantsOf[i]!;
+        const variants = variantsByFile[i]!;
         const isDue = (variant: number): boolean => isDone[variant] === 0 && (wanted?.has(variant) ?? true);
         if (!variants.some(isDue)) continue;
         for (const [position, outcome] of readOutcomes(file).entries()) {

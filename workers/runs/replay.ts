@@ -12,7 +12,7 @@ import { createJsonWriter } from '#views/json-writer.js';
 import { createReplayView } from '#views/replay-view.js';
 import { runForDataset, createStamp } from './backtest.js';
 import { runOnEngine } from '../input/numerics.js';
-import { resolveNextTo, useRunFile } from '../run-files/run-file.js';
+import { resolveSibling, useRunFile } from '../run-files/run-file.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /**
@@ -44,7 +44,7 @@ function findDifference(path: string, { columns, prices: separatePrices }: RunFi
     separatePrices === null ? undefined : joinBytes(separatePrices, allocateRetainedMemory(separatePrices.length)); // the prices of many securities are on disk
   const areSame =
     isEqual(readStored(path), columns) &&
-    (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES_NAME)), prices));
+    (prices === undefined || isEqual(readStored(resolveSibling(path, PRICES_NAME)), prices));
   if (areSame) return null;
   // the columns of an extended run have another layout
   const openRange =

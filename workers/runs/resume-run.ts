@@ -106,20 +106,20 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
     throw new CannotResume('no_checkpoint');
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
   const { checkpoint } = state;
-  const after = Math.min(checkpoint.since, findSettledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
-  const market = openCachedSince(handle, after);
-  const changed = comparePrefixes(createPrefix(market, handle.digests, checkpoint.day), state.prefix);
-  if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
+  const sinceDay = Math.min(checkpoint.since, findSettledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
+  const market = openCachedSince(handle, sinceDay);
+  const prefixChange = comparePrefixes(createPrefix(market, handle.digests, checkpoint.day), state.prefix);
+  if (prefixChange !== null) throw new CannotResume(prefixChange === 'names' ? 'names_changed' : 'history_changed');
   if (changesEarlierDays(market, checkpoint.day)) throw new CannotResume('history_changed');
   return readOrGiveUp(() =>
     useRunFile(run.columns, (stored) => {
-      const extended = extendRun({
+      const extendedRun = extendRun({
         plan,
         checkpoint,
         stored,
         market,
         calendars: openCachedCalendars(listClosures(plan.documents)),
-        marketSince: (day) => (day >= after ? market : addCashSince(handle, market, day)),
+        marketSince: (day) => (day >= sinceDay ? market : addCashSince(handle, market, day)),
         wholeMarket: () => openCachedMarket(handle),
         models: openModels(models),
         createDecider: createIndexDeciders(engine, findSharing(market)),
@@ -129,8 +129,8 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         actionsOf: (columns) => listActions(handle, columns),
         contentHash: handle.contentHash,
       });
-      const { checkpoint: next } = extended;
-      return { ...extended, state: encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint: next }) };
+      const { checkpoint: next } = extendedRun;
+      return { ...extendedRun, state: encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint: next }) };
     }),
   );
 }

@@ -13,7 +13,7 @@ import { writeTextFile } from '../output/text-file.js';
 import { hashFile, useRunFile } from '../run-files/run-file.js';
 
 /** Writes the record or the result of a stored run as JSON. */
-export const runText: Task<'run-text'> = async (input) => {
+export const readRunText: Task<'run-text'> = async (input) => {
   const json = createJsonWriter();
   writeText(json, input);
   return answerBytes(json.bytes());
@@ -53,10 +53,10 @@ function writeStored(json: JsonWriter, { text, stored }: { readonly stored: Stor
   if (text === 'record') json.value(upgradeRecord(readJson(stored)));
   else if (inset === undefined) json.value(upgradeResult(readJson(stored)));
   else {
-    const whole = readStored(stored);
-    json.token(whole.subarray(0, inset.at));
+    const resultBytes = readStored(stored);
+    json.token(resultBytes.subarray(0, inset.at));
     json.token(readStored(inset));
-    json.token(whole.subarray(inset.at));
+    json.token(resultBytes.subarray(inset.at));
   }
 }
 

@@ -67,7 +67,7 @@ async function planStart(input: SimulationInput): Promise<SimulationStart> {
   const run = readRun(input);
   const growth = computeLevelGrowth(run.level);
   const moments = computeMoments(growth);
-  const observed = {
+  const observedModel = {
     observations: growth.length,
     observedStart: formatDay(run.days[0]!),
     observedEnd: formatDay(run.days.at(-1)!),
@@ -76,16 +76,16 @@ async function planStart(input: SimulationInput): Promise<SimulationStart> {
   };
   if (request.method === 'block_bootstrap') {
     const plan = planSimulation(request, { kind: 'block_bootstrap', growth, block: request.block }, moments);
-    return { plan, ...observed, deviation: moments.deviation, factorShare: null };
+    return { plan, ...observedModel, deviation: moments.deviation, factorShare: null };
   }
   const { totalVariance, factorShare } = await computeModelledRisk(input, run);
-  const deviation = Math.sqrt(totalVariance / observed.periods);
+  const deviation = Math.sqrt(totalVariance / observedModel.periods);
   const plan = planSimulation(
     request,
     { kind: 'gaussian', mean: moments.mean, deviation },
     { mean: moments.mean, deviation },
   );
-  return { plan, ...observed, deviation, factorShare } satisfies SimulationStart;
+  return { plan, ...observedModel, deviation, factorShare } satisfies SimulationStart;
 }
 
 interface RunHistory {

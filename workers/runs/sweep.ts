@@ -33,30 +33,30 @@ const SPARSE_MEMORY_BYTES_MAX = 64 * 2 ** 20;
 let sparseMemory = createSparseMemory();
 
 /** Decisions that variants of this thread share, because definitions of consecutive parts are similar. */
-const sharing = createSharedDecisions();
+const sharedDecisions = createSharedDecisions();
 
 /** Runs some of the variants of a sweep. */
 export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, control) => {
   const outcomes = await runOnEngine((engine) => {
     const market = openCachedMarket(input.market);
     const variants = input.patches.map(createVariants(input, market));
-    const accepted = variants.filter((variant): variant is Variant => !('kind' in variant));
+    const acceptedVariants = variants.filter((variant): variant is Variant => !('kind' in variant));
     try {
-      const ran = runVariants({
+      const variantOutcomes = runVariants({
         market,
         calendars: openCachedCalendars(listClosures(createGround(input))),
-        variants: accepted,
+        variants: acceptedVariants,
         documents: input.documents,
         models: openModels(input.models),
         ...openEarlierContents(market, input.known),
-        createDecider: createIndexDeciders(engine, sharing),
+        createDecider: createIndexDeciders(engine, sharedDecisions),
         room: sparseMemory,
         report: (fraction) => control.report(fraction, 'running variants'),
       });
       let next = 0;
-      return variants.map((variant): VariantOutcome => ('kind' in variant ? variant : ran[next++]!));
+      return variants.map((variant): VariantOutcome => ('kind' in variant ? variant : variantOutcomes[next++]!));
     } finally {
-      sharing.makeRoom();
+      sharedDecisions.makeRoom();
       if (sparseMemory.bytes() > SPARSE_MEMORY_BYTES_MAX) sparseMemory = createSparseMemory();
     }
   });
@@ -77,11 +77,11 @@ function createVariants(
   { base, documents, models, areChecked }: Omit<SweepPartInput, 'outputs'>,
   market: MarketData,
 ): (patch: Patch) => Variant | Extract<VariantOutcome, { kind: 'refused' }> {
-  const reached = createGround({ base, documents });
+  const reachedGround = createGround({ base, documents });
   const ground = {
     market,
-    calendars: openCachedCalendars(listClosures(reached)),
-    documents: reached,
+    calendars: openCachedCalendars(listClosures(reachedGround)),
+    documents: reachedGround,
     models: new Set(Object.keys(models ?? {})),
   };
   const accept = (body: unknown) => ({ document: parseAcceptedIndex(body), findings: [] });

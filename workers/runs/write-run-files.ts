@@ -8,7 +8,7 @@ import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { NewFile } from '#store/access/new-file.js';
 import { hasContent, rememberWritten } from '../run-files/checked-files.js';
 import { copyOutput, findOutputPath, findStoredAlready, writeOutputs } from '../output/task-outputs.js';
-import { hashOfPrices, formatPricesKey, rememberPrices } from '../output/written-prices.js';
+import { getPricesHash, formatPricesKey, rememberPrices } from '../output/written-prices.js';
 
 /** Practice run, and the stored price files that it may share. */
 export type PracticeOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan'> & Partial<PricesOrder>;
@@ -83,7 +83,7 @@ export function practiseRunFiles(
   copyOutput(toCanonicalJson(plan));
   if (computedFiles.prices === null) return;
   const key = formatPricesKey(market, computedFiles.prices);
-  if (hashOfPrices(key) === undefined) rememberPrices(key, hashParts(computedFiles.prices, computedFiles.look));
+  if (getPricesHash(key) === undefined) rememberPrices(key, hashParts(computedFiles.prices, computedFiles.look));
   if (outputs) findStoredPrices({ market, outputs, ...order }, computedFiles);
 }
 
@@ -105,12 +105,12 @@ function findStoredPrices(
   { market, storedPrices: candidates = [], stored, outputs, checkedFiles }: PricesOrder & { market: MarketIdentity },
   { prices, look }: ComputedFiles,
 ): string | undefined {
-  const sha256 = prices === null ? undefined : hashOfPrices(formatPricesKey(market, prices));
+  const sha256 = prices === null ? undefined : getPricesHash(formatPricesKey(market, prices));
   const result = sha256 === undefined ? undefined : candidates.find((ref) => ref.sha256 === sha256);
   if (result === undefined) return undefined;
   const isRerun = stored === 'no_new_session' || stored === 'no_checkpoint';
   const path = findOutputPath(outputs, result);
-  const hasIt =
+  const isStored =
     path === undefined || hasContent({ path, sha256: result.sha256 }, isRerun ? undefined : checkedFiles, look);
-  return hasIt ? result.sha256 : undefined;
+  return isStored ? result.sha256 : undefined;
 }

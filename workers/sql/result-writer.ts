@@ -9,10 +9,13 @@ const GROUP_ROWS = 1 << 16;
 /** Creates a writer of query results in the formats of exports; JSON begins with names and types of the columns. */
 export const createResultWriter: CreateResultWriter = (format, columns, append) => {
   if (format === 'json') return createJsonWriter(columns, append);
-  const declared = Object.fromEntries(Object.entries(columns).map(([name, type]) => [name, createColumn(name, type)]));
+  const columnsByName = Object.fromEntries(
+    Object.entries(columns).map(([name, type]) => [name, createColumn(name, type)]),
+  );
   let from: Parameters<(typeof PART_WRITERS)[typeof format]>[0]['from'] = { at: 0, rows: 0 };
-  const open = () => PART_WRITERS[format]({ runId: 'sql', table: 'result', columns: declared, from, sink: { append } });
-  let writer = open();
+  const openWriter = () =>
+    PART_WRITERS[format]({ runId: 'sql', table: 'result', columns: columnsByName, from, sink: { append } });
+  let writer = openWriter();
   let rows = 0;
   let groupRows = 0;
   return {
@@ -24,7 +27,7 @@ export const createResultWriter: CreateResultWriter = (format, columns, append) 
       const groups = writer.end(false);
       from = { at: rows, rows, ...(groups && { groups }) };
       groupRows = 0;
-      writer = open();
+      writer = openWriter();
     },
     end: () => void writer.end(true),
   };
@@ -37,8 +40,8 @@ function createJsonWriter(
   append: (bytes: Uint8Array) => void,
 ): ResultWriter {
   const writer = createRowWriter({ ...JSON_ROWS, firstStart: '[' }, { append });
-  const described = Object.entries(columns).map(([name, type]) => ({ name, type }));
-  writer.raw(`{"columns":${JSON.stringify(described)},"data":[`);
+  const columnDescriptions = Object.entries(columns).map(([name, type]) => ({ name, type }));
+  writer.raw(`{"columns":${JSON.stringify(columnDescriptions)},"data":[`);
   let rows = 0;
   return {
     rows(batch: readonly ResultColumn[], count) {

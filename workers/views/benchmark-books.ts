@@ -28,7 +28,7 @@ const BOOKS_MAX = 2;
 const BOOK_BYTES_MAX = 64 * 2 ** 20;
 
 /** Books up to the last session of their market, least recently used first; they are released with the market. */
-const booksFor = new WeakMap<MarketData, Map<string, Book>>();
+const booksByMarket = new WeakMap<MarketData, Map<string, Book>>();
 
 /**
  * Runs an index from its definition to a book that reaches a day. Later data does not change earlier days, so one book
@@ -40,8 +40,8 @@ export function runBenchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const market = requireMarket(input);
   const books = getBooks(market);
   const key = JSON.stringify([input.indexId, input.documents, input.models]);
-  const cached = books.get(key);
-  const book = cached ?? findWholeBook(engine, { ...input, market }) ?? runBookUntil(engine, { ...input, market });
+  const cachedBook = books.get(key);
+  const book = cachedBook ?? findWholeBook(engine, { ...input, market }) ?? runBookUntil(engine, { ...input, market });
   books.delete(key);
   const isWhole = book.from + book.length === book.sm.sessions.length;
   if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
@@ -109,7 +109,7 @@ function requireMarket({ market }: BenchmarkInput): MarketData {
 }
 
 function getBooks(market: MarketData): Map<string, Book> {
-  const cached = booksFor.get(market) ?? new Map<string, Book>();
-  booksFor.set(market, cached);
-  return cached;
+  const cachedBook = booksByMarket.get(market) ?? new Map<string, Book>();
+  booksByMarket.set(market, cachedBook);
+  return cachedBook;
 }

@@ -75,16 +75,16 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
     async file(query, control) {
       const table = query.table ?? (query.fields.length > 0 ? 'fields' : 'groups');
-      return createExposuresFile(await showExposures(query, control), table, formatOf(query));
+      return createExposuresFile(await showExposures(query, control), table, getFormat(query));
     },
   },
   limits: {
     show: (query, control) => createObjectView(showLimits(query, control)),
-    file: (query, control) => createLimitsFile(showLimits(query, control), query.table ?? 'state', formatOf(query)),
+    file: (query, control) => createLimitsFile(showLimits(query, control), query.table ?? 'state', getFormat(query)),
   },
   scenarios: {
     show: (query) => createObjectView(showScenarios(query)),
-    file: (query) => createScenariosFile(showScenarios(query), query.table ?? 'scenarios', formatOf(query)),
+    file: (query) => createScenariosFile(showScenarios(query), query.table ?? 'scenarios', getFormat(query)),
   },
   compare: {
     async show(compareViewInput) {
@@ -110,6 +110,6 @@ const computeRunView = ({ columns }: { readonly columns: string }, view: (run: R
 const encodeText = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** Returns the format of a file. */
-function formatOf<F extends string>({ format }: { readonly format?: F | 'json' | undefined }): Exclude<F, 'json'> {
+function getFormat<F extends string>({ format }: { readonly format?: F | 'json' | undefined }): Exclude<F, 'json'> {
   return format as Exclude<F, 'json'>; // the caller requests a file format
 }

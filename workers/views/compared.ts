@@ -98,11 +98,11 @@ export function openCompared(
       const from = findFirstAtLeast(sm.sessions, days[0]!);
       const to = findLastAtMost(sm.sessions, days.at(-1)!);
       const reference = { kind: 'identifier', id: indexId, price_column: 'CLOSE' } as const;
-      const begin = { level: Number.NaN, first: Number.NaN };
+      const emptyLevels = { level: Number.NaN, first: Number.NaN };
       return createSeriesBenchmark({ sm, document, treatment: document.pipeline!.treatment }, reference, {
         from,
         to,
-        begin,
+        begin: emptyLevels,
       }).series;
     },
   };

@@ -14,18 +14,18 @@ import { openFiles } from '../run-files/run-file.js';
 import { writeWorkbookPart } from './workbook-part.js';
 
 /** Writes a part of an export of a stored run to memory that the service shares. */
-export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
+export const exportRunPart: Task<'export-part'> = async (input, control) => {
   const { exportId, run, table, format, start, end, by, from, market, buffer } = input;
   const { sink, written } = createBufferSink(new Uint8Array(buffer));
   const { columns, announced } = await openExport(input, control);
   const keep = (marketData: MarketData | null) => getFigures(run, marketData && market);
-  const open = () => ({ columns, market: market && openCachedMarket(market), keep, announced });
-  const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
+  const openSource = () => ({ columns, market: market && openCachedMarket(market), keep, announced });
+  const exportOptions = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =
     format === 'xlsx'
-      ? await writeWorkbookPart({ ...common, exportId, open })
-      : exportPart({ ...common, ...open(), format });
-  if (next === null) latest = undefined;
+      ? await writeWorkbookPart({ ...exportOptions, exportId, open: openSource })
+      : exportPart({ ...exportOptions, ...openSource(), format });
+  if (next === null) latestExport = undefined;
   return { ...written(), next };
 };
 
@@ -36,14 +36,14 @@ interface OpenedExport {
 }
 
 /** Export of the last part that this thread wrote, because the parts of one export follow each other. */
-let latest: OpenedExport | undefined;
+let latestExport: OpenedExport | undefined;
 
 /** Opens an export, whose files stay open and unchanged while it is read. */
 async function openExport(input: ThreadInput<'export-part'>, control: TaskControl): Promise<OpenedExport> {
   const { exportId, files } = input;
-  if (latest?.exportId === exportId) return latest;
+  if (latestExport?.exportId === exportId) return latestExport;
   const columns = openFiles(files);
-  return (latest = { exportId, columns, announced: await readAnnounced(columns, input, control) });
+  return (latestExport = { exportId, columns, announced: await readAnnounced(columns, input, control) });
 }
 
 /** Returns the announced composition of the index on the requested session; undefined for tables of the stored run. */
@@ -68,16 +68,16 @@ async function readAnnounced(
 /** Creates a sink that fills a buffer, and collects the bytes that exceed it. */
 function createBufferSink(room: Uint8Array) {
   let length = 0;
-  const rest: Uint8Array[] = [];
+  const restParts: Uint8Array[] = [];
   return {
     sink: {
       append(piece: Uint8Array): void {
-        const fitting = rest.length > 0 ? 0 : Math.min(piece.length, room.length - length);
-        room.set(piece.subarray(0, fitting), length);
-        length += fitting;
-        if (fitting < piece.length) rest.push(piece.slice(fitting));
+        const fittingLength = restParts.length > 0 ? 0 : Math.min(piece.length, room.length - length);
+        room.set(piece.subarray(0, fittingLength), length);
+        length += fittingLength;
+        if (fittingLength < piece.length) restParts.push(piece.slice(fittingLength));
       },
     },
-    written: () => ({ length, rest: new Uint8Array(Buffer.concat(rest)) }),
+    written: () => ({ length, rest: new Uint8Array(Buffer.concat(restParts)) }),
   };
 }

@@ -16,7 +16,7 @@ import { createBookHoldings, openStoredHoldings } from '#views/exposures/sides.j
 import { openCompared } from './compared.js';
 import { createWindow } from './run-view.js';
 import { listGroupSpells, SINGLE_GROUPS, createSingleGroup } from '#domain/market/market-groups.js';
-import { createUniverseFunction, type UniverseOn } from './index-universe.js';
+import { createUniverseFunction, type UniverseFinder } from './index-universe.js';
 import { getFigures } from '../run-files/cached-figures.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
@@ -54,9 +54,9 @@ function compareExposures(
   { columns, market: handle, ...input }: InputOfView<'exposures'>,
   { run, stored, onDate }: OpenRuns,
 ): Exposures {
-  const served = handle && openCachedMarket(handle);
-  const otherComparedBenchmark = input.benchmark && openCompared(input.benchmark, served!, run.header);
-  const market = otherComparedBenchmark?.market ?? served;
+  const servedMarket = handle && openCachedMarket(handle);
+  const otherComparedBenchmark = input.benchmark && openCompared(input.benchmark, servedMarket!, run.header);
+  const market = otherComparedBenchmark?.market ?? servedMarket;
   const order = stored && computeColumnOrder(stored.header.names, market!);
   const holdings =
     stored === null
@@ -81,7 +81,12 @@ function compareExposures(
       benchmarkNames: holdings?.names ?? [],
       universeIn: (sm) =>
         input.universe &&
-        createUniverseFunction(engine, { ...input.universe, market: served!, sm, until: run.i32('days').at(-1)! }),
+        createUniverseFunction(engine, {
+          ...input.universe,
+          market: servedMarket!,
+          sm,
+          until: run.i32('days').at(-1)!,
+        }),
     }),
     keep: getFigures(columns, handle),
     engine,
@@ -104,8 +109,8 @@ function haveSameAxes(runColumns: RunColumns, otherRunColumns: RunColumns): bool
 /** Returns the positions of securities in the order of their columns, which is the order in an index run. */
 function computeColumnOrder(names: readonly string[], { identifiers }: MarketData): Int32Array {
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
-  const columnAt = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds only securities of its market
-  return Int32Array.from(names.keys()).sort((a, b) => columnAt[a]! - columnAt[b]!);
+  const columnByPosition = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds only securities of its market
+  return Int32Array.from(names.keys()).sort((a, b) => columnByPosition[a]! - columnByPosition[b]!);
 }
 
 interface FieldValues {
@@ -116,7 +121,7 @@ interface FieldValues {
   /**
    * Returns the universe for BETA, in columns of a market; null if BETA is not requested or the universe is unknown.
    */
-  universeIn(sm: SessionMarket): UniverseOn | null;
+  universeIn(sm: SessionMarket): UniverseFinder | null;
 }
 
 /** Reads datapoints with the settings of a run: its currency and its staleness. */
@@ -133,18 +138,18 @@ function createFieldReader(
     own: locateSecurities(engine, sm, header.names),
     benchmark: locateSecurities(engine, sm, benchmarkNames),
   };
-  const universeOn = universeIn(sm);
+  const findUniverse = universeIn(sm);
   const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
   // The universe of BETA changes over time among all securities.
-  const followed =
-    universeOn === null
+  const universeColumns =
+    findUniverse === null
       ? Int32Array.from(heldAtAll).sort()
       : Int32Array.from({ length: sm.securityCount }, (_, i) => i);
   const sections = createIndexCrossSections({
     market: sm,
     treatment,
     currency: readSecurityCurrency(header),
-    followed,
+    followed: universeColumns,
   });
   const requestedFields = fields.map((field) => parseField(field, market));
   const latestOf = requestedFields.map((field) =>
@@ -158,7 +163,7 @@ function createFieldReader(
       const ownHeldSecurities = sides.own.locateHeld(weights);
       let otherHeldSecurities: HeldSecurities | undefined;
       let section: CrossSection | undefined;
-      const getUniverse = () => universeOn?.(day) ?? NO_COLUMNS;
+      const getUniverse = () => findUniverse?.(day) ?? NO_COLUMNS;
       return {
         // An index and a reweighted version of it hold the same securities.
         held: (side, held) =>
@@ -198,27 +203,34 @@ interface SecurityPositions {
 
 /** Maps securities to columns of a market; securities that the market lacks have no values. */
 function locateSecurities(engine: Engine, sm: SessionMarket, names: readonly string[]): SecurityPositions {
-  const columnAt = names.map((name) => sm.columnOf(name));
-  const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
-  const all = [...names.keys()];
-  const ordered = all.filter(placed).toSorted((a, b) => columnAt[a]! - columnAt[b]!);
+  const columnByPosition = names.map((name) => sm.columnOf(name));
+  const [placed, absent] = [
+    (place: number) => columnByPosition[place]! >= 0,
+    (place: number) => columnByPosition[place]! < 0,
+  ];
+  const allPositions = [...names.keys()];
+  const orderedPositions = allPositions.filter(placed).toSorted((a, b) => columnByPosition[a]! - columnByPosition[b]!);
   /** Positions of securities by column, followed by those of securities without a column. */
-  const places = Int32Array.from([...ordered, ...all.filter(absent)]);
+  const columnOrder = Int32Array.from([...orderedPositions, ...allPositions.filter(absent)]);
   const sizes = engine.room(names.length);
-  const same = createColumnComparison();
-  let heldAt: Int32Array = new Int32Array(0);
-  let others: Int32Array = places;
+  const areEqualColumns = createColumnComparison();
+  let heldPositions: Int32Array = new Int32Array(0);
+  let otherPositions: Int32Array = columnOrder;
   let columns: Int32Array = new Int32Array(0);
   return {
-    columns: Int32Array.from(ordered, (place) => columnAt[place]!),
+    columns: Int32Array.from(orderedPositions, (place) => columnByPosition[place]!),
     locateHeld(weights, alike) {
-      if (!copyHoldings(weights, { heldAt, others }, sizes)) {
-        heldAt = places.filter((place) => weights[place] !== 0);
-        others = places.filter((place) => weights[place] === 0);
-        columns = heldAt.filter(placed).map((place) => columnAt[place]!);
-        copyHoldings(weights, { heldAt, others }, sizes);
+      if (!copyHoldings(weights, { heldAt: heldPositions, others: otherPositions }, sizes)) {
+        heldPositions = columnOrder.filter((place) => weights[place] !== 0);
+        otherPositions = columnOrder.filter((place) => weights[place] === 0);
+        columns = heldPositions.filter(placed).map((place) => columnByPosition[place]!);
+        copyHoldings(weights, { heldAt: heldPositions, others: otherPositions }, sizes);
       }
-      return { columns: alike && same(columns, alike) ? alike : columns, weights: sizes, count: heldAt.length };
+      return {
+        columns: alike && areEqualColumns(columns, alike) ? alike : columns,
+        weights: sizes,
+        count: heldPositions.length,
+      };
     },
   };
 }
@@ -246,10 +258,10 @@ function copyHoldings(weights: Float64Array, { heldAt, others }: HoldingPosition
 
 /** Creates a comparison of two lists of columns that compares an equal pair only once. */
 function createColumnComparison(): (a: Int32Array, b: Int32Array) => boolean {
-  let compared: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
+  let lastComparison: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
   return (a, b) => {
-    if (compared?.a !== a || compared.b !== b)
-      compared = { a, b, areEqual: a.length === b.length && a.every((column, i) => column === b[i]) };
-    return compared.areEqual;
+    if (lastComparison?.a !== a || lastComparison.b !== b)
+      lastComparison = { a, b, areEqual: a.length === b.length && a.every((column, i) => column === b[i]) };
+    return lastComparison.areEqual;
   };
 }

@@ -48,9 +48,9 @@ export function showFactorRisk(
       compared: otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day),
       onPart,
     };
-    const measured =
+    const measuredFactors =
       'stored' in measure ? selectStoredFactors(measure.stored, weights) : estimateFactors(engine, measure, weights);
-    return decomposeRisk(measureWithHindsight(measured, runHoldings), {
+    return decomposeRisk(measureWithHindsight(measuredFactors, runHoldings), {
       benchmark: otherComparedBenchmark.id,
       requested_as_of: asOf,
       as_of: formatDay(runHoldings.weights.day),
@@ -121,10 +121,10 @@ function readFactorsOn({ path, names, factors, dates, ...span }: FactorModelFile
     return { names, numbers, window: { window_start: span.observedStart, window_end: span.observedEnd } };
   const K = factors.length;
   const parts = groupPartsByDate(names, dates, K);
-  const part = findPart(parts, date) ?? parts[0]!; // an imported model has at least one date
-  const end = part.factorsAt + part.names.length * (K + 1) + K * K;
-  const window = { window_start: part.date, window_end: part.date };
-  return { names: part.names, numbers: numbers.subarray(part.factorsAt, end), window };
+  const datePart = findPart(parts, date) ?? parts[0]!; // an imported model has at least one date
+  const end = datePart.factorsAt + datePart.names.length * (K + 1) + K * K;
+  const window = { window_start: datePart.date, window_end: datePart.date };
+  return { names: datePart.names, numbers: numbers.subarray(datePart.factorsAt, end), window };
 }
 
 /** Maximum number of securities in a finding. */
@@ -132,10 +132,19 @@ const NAMED_MAX = 5;
 
 function createLackFindings(modelId: string, names: readonly string[]): Finding[] {
   if (names.length === 0) return [];
-  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
-  const message = `The risk model ${modelId} has no estimate of ${names.slice(0, NAMED_MAX).join(', ')}${more}: they are excluded.`;
-  const places = names.toSorted(compareText).slice(0, NAMED_MAX);
-  return [{ severity: 'warning', code: 'MODEL_LACKS_NAMES', path: 'risk_model', message, count: names.length, places }];
+  const remainderText = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
+  const message = `The risk model ${modelId} has no estimate of ${names.slice(0, NAMED_MAX).join(', ')}${remainderText}: they are excluded.`;
+  const listedNames = names.toSorted(compareText).slice(0, NAMED_MAX);
+  return [
+    {
+      severity: 'warning',
+      code: 'MODEL_LACKS_NAMES',
+      path: 'risk_model',
+      message,
+      count: names.length,
+      places: listedNames,
+    },
+  ];
 }
 
 /** Adds a warning if the estimate uses returns after the date of the weights. */

@@ -122,11 +122,11 @@ export function assertPriced(
 }
 
 function refuseUnpriced(names: Iterable<string>, why: string): Refusal {
-  const excluded = new Map([...names].toSorted(compareText).map((name) => [name, why]));
+  const excludedReasons = new Map([...names].toSorted(compareText).map((name) => [name, why]));
   const detail = { assets: 0, observations: 0, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS };
   return new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `0 of ${excluded.size} securities are covered; at least 1 security is required. ${describeExclusion(excluded)}`,
+    `0 of ${excludedReasons.size} securities are covered; at least 1 security is required. ${describeExclusion(excludedReasons)}`,
     detail,
   );
 }
@@ -177,7 +177,7 @@ export function measureRisk(
     findContribution: (name) => total.contributions.get(sm.columnOf(name)) ?? null,
   };
   if (!benchmark || !active) return { risk, active: null };
-  const notHeld = [...benchmark.weights.keys()]
+  const absentNames = [...benchmark.weights.keys()]
     .filter((name) => !weights.has(name) && active.contributions.has(sm.columnOf(name)))
     .toSorted(compareText);
   return {
@@ -188,7 +188,7 @@ export function measureRisk(
         tracking_error: active.volatility,
         covered_weight: active.coveredWeight,
         contributions_not_held: Object.fromEntries(
-          notHeld.map((name) => [name, active.contributions.get(sm.columnOf(name))!]),
+          absentNames.map((name) => [name, active.contributions.get(sm.columnOf(name))!]),
         ),
         uncovered: listUncovered(sm, active, new Set([...weights.keys(), ...benchmark.weights.keys()])),
         ...span,

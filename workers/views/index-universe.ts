@@ -22,7 +22,7 @@ export interface UniverseInput extends ComparedWith {
  * Function that returns the columns of an index's universe on a day, ascending; the same array while the columns do not
  * change.
  */
-export type UniverseOn = (day: Day) => Int32Array;
+export type UniverseFinder = (day: Day) => Int32Array;
 
 /**
  * Creates a function that returns the universe of an index. @cost of running the indices of the universe, once; O(N)
@@ -31,7 +31,7 @@ export type UniverseOn = (day: Day) => Int32Array;
 export function createUniverseFunction(
   engine: Engine,
   { indexId, documents, models, market, sm, until }: UniverseInput,
-): UniverseOn {
+): UniverseFinder {
   const composer = createComposer({
     market,
     calendars: openCachedCalendars(listClosures(documents)),

@@ -33,7 +33,7 @@ export function measureByModel(
 ): MeasuredHoldings {
   const { modelId } = measuring;
   const model = findModelInForce(openModels({ [modelId]: measuring })(modelId), day);
-  const dated = formatDay(model.observedEnd);
+  const modelDate = formatDay(model.observedEnd);
   const weights = listHoldingsByName(names, held);
   assertKnownSecurities(model, weights);
   return measureWithModel(model, {
@@ -42,8 +42,8 @@ export function measureByModel(
     span: {
       risk_model: modelId,
       risk_estimator: null,
-      window_start: model.isImported === true ? dated : measuring.observedStart,
-      window_end: dated,
+      window_start: model.isImported === true ? modelDate : measuring.observedStart,
+      window_end: modelDate,
     },
   });
 }
@@ -68,12 +68,12 @@ export function measureByEstimate(
     const requests = Int32Array.from(columns).toSorted();
     const { coverage, covariance } = estimateRiskModel(engine, window, requests, RiskModelRequest.parse({ estimator }));
     const order = coverage.columns.length;
-    const packed = openPackedMatrix(packUpper(covariance, order), order);
+    const packedMatrix = openPackedMatrix(packUpper(covariance, order), order);
     const model: StoredModel = {
       modelId: estimator,
       names: Array.from(coverage.columns, (column) => sm.identifiers[column]!),
       observedEnd: sm.sessions[to]!,
-      covariance: () => packed,
+      covariance: () => packedMatrix,
     };
     return measureWithModel(model, {
       weights,
@@ -106,13 +106,13 @@ function computeActiveRisk(
   model: StoredModel,
   { weights: own, benchmark: { id, weights }, span }: ActiveInput,
 ): ActiveRisk {
-  const active = computeActiveByName(own, weights);
-  const union = [...active.keys()];
-  const { volatility, contributions, uncovered } = computeModelShares(model, active);
+  const activeWeights = computeActiveByName(own, weights);
+  const unionNames = [...activeWeights.keys()];
+  const { volatility, contributions, uncovered } = computeModelShares(model, activeWeights);
   const computeGross = (names: Iterable<string>) =>
-    [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);
-  const total = computeGross(union);
-  const notHeld = union.filter((name) => !own.has(name) && contributions.has(name));
+    [...names].reduce((sum, name) => sum + Math.abs(activeWeights.get(name)!), 0);
+  const total = computeGross(unionNames);
+  const notHeld = unionNames.filter((name) => !own.has(name) && contributions.has(name));
   return {
     payload: {
       benchmark: id,

@@ -69,13 +69,13 @@ async function readNamedLevels(
   market: MarketHandle,
 ): Promise<Levels> {
   const otherComparedBenchmark = openCompared(benchmark, openCachedMarket(market), header);
-  const dated = await runOnEngine((engine) => otherComparedBenchmark.levelsOver(engine, days));
-  const valueOn = new Map(Array.from(dated.days, (day, t) => [day, dated.values[t]!]));
-  const shared = days.filter((day) => valueOn.has(day));
+  const datedLevels = await runOnEngine((engine) => otherComparedBenchmark.levelsOver(engine, days));
+  const valueByDay = new Map(Array.from(datedLevels.days, (day, t) => [day, datedLevels.values[t]!]));
+  const commonDays = days.filter((day) => valueByDay.has(day));
   return {
-    days: shared,
-    level: Float64Array.from(shared, (day) => level[findLastAtMost(days, day)]!),
-    reference: Float64Array.from(shared, (day) => valueOn.get(day)!),
+    days: commonDays,
+    level: Float64Array.from(commonDays, (day) => level[findLastAtMost(days, day)]!),
+    reference: Float64Array.from(commonDays, (day) => valueByDay.get(day)!),
   };
 }
 

@@ -65,11 +65,11 @@ function findMissingInputs(rows: readonly ConstraintRow[], run: RunColumns, mark
   const findings: Finding[] = [];
   const report = (lack: MissingValues, position: number): void => {
     const values = lack.values.map((value, place) => (heldFlags[place] === 1 ? value : 0));
-    const lacking = listMissingValues({ ...lack, values }, { identifiers: names, weights });
-    const { identifiers } = lacking;
+    const missingValues = listMissingValues({ ...lack, values }, { identifiers: names, weights });
+    const { identifiers } = missingValues;
     if (identifiers.length === 0) return;
     const count = heldFlags.reduce((sum, is) => sum + is, 0);
-    const message = `On ${formatDay(days.at(-1)!)} ${describeLackingValues(lack, lacking, { count, whole: 'the portfolio' })}`;
+    const message = `On ${formatDay(days.at(-1)!)} ${describeLackingValues(lack, missingValues, { count, whole: 'the portfolio' })}`;
     const { id } = rows[position]!;
     findings.push({
       severity: 'warning',
@@ -140,11 +140,11 @@ function createRowsByDay(
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = restoreTreatment(header.treatment);
   const sections = createIndexCrossSections({ market: sm, treatment, currency: readSecurityCurrency(header) });
-  const placed = header.names
+  const placedNames = header.names
     .map((name, position) => ({ position, column: sm.columnOf(name) }))
     .filter(({ column }) => column >= 0)
     .toSorted((a, b) => a.column - b.column);
-  const columns = Int32Array.from(placed, ({ column }) => column);
+  const columns = Int32Array.from(placedNames, ({ column }) => column);
   return (day, heldFlags) => {
     const session = findLastAtMost(sm.sessions, day);
     const { numbers, categories } = readDatapoints(sections.at(session, columns), columns);
@@ -153,14 +153,14 @@ function createRowsByDay(
       covers: (name) => heldFlags[name] === 1,
       ...(missing ? { missing } : {}),
       numbers(field) {
-        const all = new Float64Array(header.names.length).fill(NaN);
-        numbers(field).forEach((value, k) => (all[placed[k]!.position] = value));
-        return all;
+        const valuesByName = new Float64Array(header.names.length).fill(NaN);
+        numbers(field).forEach((value, k) => (valuesByName[placedNames[k]!.position] = value));
+        return valuesByName;
       },
       categories(field) {
-        const all: (string | null)[] = header.names.map(() => null);
-        categories(field).forEach((value, k) => (all[placed[k]!.position] = value));
-        return all;
+        const textsByName: (string | null)[] = header.names.map(() => null);
+        categories(field).forEach((value, k) => (textsByName[placedNames[k]!.position] = value));
+        return textsByName;
       },
     };
     return createLimitRows(rows, context);

@@ -21,19 +21,22 @@ export async function showWeights(input: InputOfView<'weights'>, { report }: Tas
   const { compared, measured } = await runOnEngine((engine) => {
     const otherComparedBenchmark =
       benchmark && openCompared({ ...benchmark, onPart }, requireMarket(market), runHoldings.header);
-    const compared = otherComparedBenchmark && otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day);
-    const against = otherComparedBenchmark && { id: otherComparedBenchmark.id, weights: compared! };
-    if (model !== null) return { compared, measured: measureByModel(model, runHoldings.weights, against) };
-    if (!risk) return { compared, measured: null };
-    const measured = {
+    const comparedWeights = otherComparedBenchmark && otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day);
+    const against = otherComparedBenchmark && { id: otherComparedBenchmark.id, weights: comparedWeights! };
+    if (model !== null)
+      return { compared: comparedWeights, measured: measureByModel(model, runHoldings.weights, against) };
+    if (!risk) return { compared: comparedWeights, measured: null };
+    const measuredWeights = {
       runHoldings,
       market: otherComparedBenchmark?.market ?? market!,
       benchmark: against,
       onPart,
     };
     return {
-      compared,
-      measured: estimator ? measureByEstimate(engine, estimator, measured) : measureRisk(engine, measured),
+      compared: comparedWeights,
+      measured: estimator
+        ? measureByEstimate(engine, estimator, measuredWeights)
+        : measureRisk(engine, measuredWeights),
     };
   });
   return createWeightsView({

@@ -37,11 +37,11 @@ export async function writeWorkbookPart(input: WorkbookPartInput): Promise<Expor
   for (let left = PART_BYTES; left > 0;) {
     const { done, value } = await workbook.reader.read();
     if (done) return null;
-    const begin = Math.max(0, from.at - workbook.at); // these bytes were sent before the workbook was recreated
+    const startOffset = Math.max(0, from.at - workbook.at); // these bytes were sent before the workbook was recreated
     workbook.at += value.length;
-    if (begin >= value.length) continue;
-    sink.append(value.subarray(begin));
-    left -= value.length - begin;
+    if (startOffset >= value.length) continue;
+    sink.append(value.subarray(startOffset));
+    left -= value.length - startOffset;
   }
   openWorkbooks.set(exportId, workbook);
   for (const [oldest, { reader }] of openWorkbooks) {

@@ -48,14 +48,14 @@ export function createEigenOperations(
       const [pv, writeValues] = operands.output(values);
       const [pz, writeVectors] = operands.output(vectors);
       const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
-      const converged = inTeam(n, () => kernels.symmetricEigen(pa, n, n, pv, pz, scratch));
+      const hasConverged = inTeam(n, () => kernels.symmetricEigen(pa, n, n, pv, pz, scratch));
       writeValues();
       writeVectors();
       for (let k = 0; k < n; k++) orientRow(vectors, k * n, n);
-      return converged !== 0;
+      return hasConverged !== 0;
     });
   };
-  const solving = { ...parts, symmetricEigen: symmetricEigenHere };
+  const extremesEngine = { ...parts, symmetricEigen: symmetricEigenHere };
 
   return {
     symmetricEigenvalues(a, n, values) {
@@ -65,10 +65,10 @@ export function createEigenOperations(
         if (needsScaling(pa, n)) return computeSymmetricEigenvalues(a, n, values);
         const [pv, write] = operands.output(values);
         const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));
-        const converged = inTeam(n, () => kernels.symmetricEigenvalues(pa, n, pv, scratch));
+        const hasConverged = inTeam(n, () => kernels.symmetricEigenvalues(pa, n, pv, scratch));
         write();
         values.sort();
-        return converged !== 0;
+        return hasConverged !== 0;
       });
     },
 
@@ -77,12 +77,13 @@ export function createEigenOperations(
       return run(() => {
         const pa = operands.input(a);
         if (needsScaling(pa, n)) return findEigenvalueRange(computeSymmetricEigenvalues, a, n);
-        const near = n < EXTREMES_ORDER_MIN ? undefined : findExtremeEigenvalues(solving, arena.view(pa, n * n), n);
-        if (near !== undefined) return near;
-        const ends = arena.reserve(2 * BYTES);
+        const eigenvalueRange =
+          n < EXTREMES_ORDER_MIN ? undefined : findExtremeEigenvalues(extremesEngine, arena.view(pa, n * n), n);
+        if (eigenvalueRange !== undefined) return eigenvalueRange;
+        const rangeAddress = arena.reserve(2 * BYTES);
         const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));
-        const isFound = inTeam(n, () => kernels.symmetricEigenvalueRange(pa, n, ends, scratch));
-        const [smallest, largest] = arena.view(ends, 2);
+        const isFound = inTeam(n, () => kernels.symmetricEigenvalueRange(pa, n, rangeAddress, scratch));
+        const [smallest, largest] = arena.view(rangeAddress, 2);
         return isFound === 0 ? undefined : { smallest: smallest!, largest: largest! };
       });
     },
@@ -94,14 +95,14 @@ export function createEigenOperations(
       return run(() => {
         const pa = operands.input(a);
         if (needsScaling(pa, n)) return computeLargestEigen(a, n, values, vectors);
-        const all = arena.reserve(n * BYTES);
+        const allValues = arena.reserve(n * BYTES);
         const rows = arena.reserve(n * n * BYTES);
         const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
-        const converged = inTeam(n, () => kernels.symmetricEigen(pa, n, count, all, rows, scratch));
-        values.set(arena.view(all + (n - count) * BYTES, count));
+        const hasConverged = inTeam(n, () => kernels.symmetricEigen(pa, n, count, allValues, rows, scratch));
+        values.set(arena.view(allValues + (n - count) * BYTES, count));
         vectors.set(arena.view(rows + (n - count) * n * BYTES, count * n));
         for (let k = 0; k < count; k++) orientRow(vectors, k * n, n);
-        return converged !== 0;
+        return hasConverged !== 0;
       });
     },
   };

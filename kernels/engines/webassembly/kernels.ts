@@ -30,16 +30,16 @@ export function createKernels(kernels: KernelExports, arena: Arena): Kernels {
 /** Returns functions that place operands in the arena. Operands that are already there are used in place. */
 function createOperands(arena: Arena) {
   const ignoreCall = (): void => {};
-  const place = (array: Float64Array): number => arena.addressOf(array) ?? arena.reserve(array.length * BYTES);
+  const reserveAddress = (array: Float64Array): number => arena.addressOf(array) ?? arena.reserve(array.length * BYTES);
   return {
     input(array: Float64Array): number {
-      const address = place(array);
+      const address = reserveAddress(array);
       if (arena.addressOf(array) === undefined) arena.view(address, array.length).set(array);
       return address;
     },
     /** Returns the address of an operand that the kernel overwrites, and a function that copies the result back. */
     result(array: Float64Array): readonly [address: number, write: () => void] {
-      const address = place(array);
+      const address = reserveAddress(array);
       return [
         address,
         arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : ignoreCall,

@@ -19,7 +19,7 @@ export function createPathOperations({ kernels, arena, operands, run }: Kernels)
         const [drawdowns, writeDrawdowns] = operands.output(tallies.drawdowns);
         const underwater = operands.integers(tallies.underwater);
         const steps = arena.reserve(horizon * BYTES);
-        const rest = [low, scale, bins.count, counts, finals, lows, drawdowns, underwater, steps] as const;
+        const commonArguments = [low, scale, bins.count, counts, finals, lows, drawdowns, underwater, steps] as const;
         const start = [
           horizon,
           (seed % WORD_VALUES) | 0,
@@ -33,9 +33,9 @@ export function createPathOperations({ kernels, arena, operands, run }: Kernels)
             model.growth.length,
             model.block,
             ...start,
-            ...rest,
+            ...commonArguments,
           );
-        } else kernels.gaussianPaths(model.mean, model.deviation, ...start, ...rest);
+        } else kernels.gaussianPaths(model.mean, model.deviation, ...start, ...commonArguments);
         writeFinals();
         writeLows();
         writeDrawdowns();

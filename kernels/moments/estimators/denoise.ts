@@ -29,9 +29,9 @@ export function denoise(
   let noise = n;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const edge = computeMeanBelow(noise) * spread; // the edge is above the mean, so at least one eigenvalue is below it
-    const below = eigenvalues.findLastIndex((value, k) => k < noise && value <= edge) + 1;
-    if (below === noise) break;
-    noise = below;
+    const countBelow = eigenvalues.findLastIndex((value, k) => k < noise && value <= edge) + 1;
+    if (countBelow === noise) break;
+    noise = countBelow;
   }
   return { values: eigenvalues.slice().fill(computeMeanBelow(noise), 0, noise), signals: n - noise };
 }

@@ -33,19 +33,19 @@ export function estimateGerber(
   assert(out.length === n * n, `out: ${out.length} values for ${n} assets`);
   engine.scope(() => {
     const moves = engine.allocate(panel.length);
-    const still = engine.allocate(panel.length);
+    const isStill = engine.allocate(panel.length);
     for (let k = 0; k < panel.length; k++) {
       const bound = threshold * deviations[k % n]!;
       moves[k] = panel[k]! >= bound ? Number(panel[k]! > 0 || bound > 0) : panel[k]! <= -bound ? -1 : 0;
       if (deviations[k % n] === 0) moves[k] = 0;
-      still[k] = moves[k] === 0 ? 1 : 0;
+      isStill[k] = moves[k] === 0 ? 1 : 0;
     }
-    const bothStill = engine.allocate(n * n);
+    const stillProducts = engine.allocate(n * n);
     engine.symmetricRankK(moves, n, out);
-    engine.symmetricRankK(still, n, bothStill);
+    engine.symmetricRankK(isStill, n, stillProducts);
     for (let k = 0; k < out.length; k++) {
-      const counted = observations - bothStill[k]!;
-      out[k] = counted === 0 ? 0 : out[k]! / counted;
+      const movingCount = observations - stillProducts[k]!;
+      out[k] = movingCount === 0 ? 0 : out[k]! / movingCount;
     }
   });
   for (let i = 0; i < n; i++) out[i * n + i] = 1;

@@ -32,16 +32,16 @@ export function estimateNeweyWest(
   assert(Number.isInteger(lags) && lags >= 0 && lags < observations, `lags: ${lags} of ${observations} observations`);
   engine.symmetricRankK(panel, n, out);
   engine.scope(() => {
-    const shifted = engine.allocate(n * n);
+    const shiftedProducts = engine.allocate(n * n);
     for (let lag = 1; lag <= lags; lag++) {
       const inner = observations - lag;
-      const later = panel.subarray(lag * n);
-      const earlier = panel.subarray(0, inner * n);
-      engine.gemm({ rows: n, inner, columns: n, transposeA: true }, later, earlier, shifted);
+      const laterRows = panel.subarray(lag * n);
+      const earlierRows = panel.subarray(0, inner * n);
+      engine.gemm({ rows: n, inner, columns: n, transposeA: true }, laterRows, earlierRows, shiftedProducts);
       const weight = 1 - lag / (lags + 1);
       for (let i = 0; i < n; i++)
         for (let j = i; j < n; j++) {
-          const value = out[i * n + j]! + weight * (shifted[i * n + j]! + shifted[j * n + i]!);
+          const value = out[i * n + j]! + weight * (shiftedProducts[i * n + j]! + shiftedProducts[j * n + i]!);
           out[i * n + j] = value;
           out[j * n + i] = value;
         }

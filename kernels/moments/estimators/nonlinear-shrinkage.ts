@@ -26,22 +26,22 @@ export function shrinkEigenvalues(eigenvalues: Float64Array, observations: numbe
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
   const p = eigenvalues.length;
   const n = observations;
-  const least = SINGULAR_RATIO * Math.max(eigenvalues[p - 1]!, 0);
-  if (least === 0) return new Float64Array(p);
+  const valueMin = SINGULAR_RATIO * Math.max(eigenvalues[p - 1]!, 0);
+  if (valueMin === 0) return new Float64Array(p);
   const nulls = Math.max(0, p - n);
-  const lambda = eigenvalues.subarray(nulls).map((value) => Math.max(value, least));
+  const lambda = eigenvalues.subarray(nulls).map((value) => Math.max(value, valueMin));
   const width = 1 / computeCubeRoot(n);
-  const shrunk = new Float64Array(p);
+  const shrunkValues = new Float64Array(p);
   lambda.forEach((value, i) => {
     const { density, transform } = estimateDensity(lambda, value, width);
     const real = Math.PI * value * density;
     const imaginary = Math.PI * value * transform;
     const c = p / n;
-    shrunk[nulls + i] =
+    shrunkValues[nulls + i] =
       nulls === 0 ? value / ((c * real) ** 2 + (1 - c - c * imaginary) ** 2) : value / (real ** 2 + imaginary ** 2);
   });
-  if (nulls > 0) shrunk.fill(computeNullValue(lambda, { width, nulls, observations: n }), 0, nulls);
-  return shrunk;
+  if (nulls > 0) shrunkValues.fill(computeNullValue(lambda, { width, nulls, observations: n }), 0, nulls);
+  return shrunkValues;
 }
 
 /** Returns kernel estimates of the density of the eigenvalues and of its Hilbert transform at one eigenvalue. */

@@ -1,7 +1,7 @@
 import { IDLE, type ActiveState, type Iterate } from './active-state.js';
 import { fixSecurities, refineState, solveState } from './equality-problem.js';
 import { createEqualitySystem, type Curvatures } from './equality-system.js';
-import { createWorkFor } from './equality-work.js';
+import { createActiveSetWork } from './equality-work.js';
 import { sumKinks, type Program } from '../program/program.js';
 import { flipStates } from './state-flips.js';
 
@@ -45,10 +45,10 @@ export function runActiveSet(
   iterate: Iterate,
   options: ActiveSetOptions,
 ): ActiveSetOutcome {
-  const work = createWorkFor(program);
+  const work = createActiveSetWork(program);
   const problem = { program, state, iterate, work, system: createEqualitySystem(program, curvatures, work) };
-  let fewest = Number.POSITIVE_INFINITY;
-  let sinceFewer = 0;
+  let fewestFlips = Number.POSITIVE_INFINITY;
+  let roundsSinceFewer = 0;
   for (let iteration = 1; iteration <= options.iterationsMax; iteration++) {
     fixSecurities(program, state, iterate, work);
     if (!solveState(problem)) return { status: 'stuck', iterations: iteration };
@@ -62,10 +62,10 @@ export function runActiveSet(
         status: !options.nearby && exceedsKinks(program, state, iterate.x) ? 'kinked' : 'solved',
         iterations: iteration,
       };
-    if (flips < fewest) {
-      fewest = flips;
-      sinceFewer = 0;
-    } else if (++sinceFewer >= PATIENCE) return { status: 'stuck', iterations: iteration };
+    if (flips < fewestFlips) {
+      fewestFlips = flips;
+      roundsSinceFewer = 0;
+    } else if (++roundsSinceFewer >= PATIENCE) return { status: 'stuck', iterations: iteration };
   }
   return { status: 'stuck', iterations: options.iterationsMax };
 }

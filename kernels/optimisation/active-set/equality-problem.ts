@@ -100,9 +100,9 @@ export function refineState(problem: EqualityProblem): void {
 
 /** Returns the largest gradient magnitude on the free securities; zero at an exact solution. */
 function findFreeResidual({ gradient, free, freeCount }: Work): number {
-  let worst = 0;
-  for (let p = 0; p < freeCount; p++) worst = Math.max(worst, Math.abs(gradient[free[p]!]!));
-  return worst;
+  let largestResidual = 0;
+  for (let p = 0; p < freeCount; p++) largestResidual = Math.max(largestResidual, Math.abs(gradient[free[p]!]!));
+  return largestResidual;
 }
 
 /**

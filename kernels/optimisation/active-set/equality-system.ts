@@ -44,11 +44,11 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   const firstName = rows.count + kinks.length + norms.length;
   const first = createFactoredVariables(curvatures[0], work);
   const last = createFactoredVariables(curvatures[1], work);
-  let present: FactoredVariables = first;
+  let currentFactor: FactoredVariables = first;
   let columns = new Float64Array(0);
-  let solved = new Float64Array(0);
+  let solvedColumns = new Float64Array(0);
   let schur = new Float64Array(0);
-  let skipped = new Uint8Array(0);
+  let isSkipped = new Uint8Array(0);
   let change = new Float64Array(0);
   let isMany = false;
   const columnRows = createSparseRows();
@@ -58,28 +58,30 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
     isMany = work.activeCount >= MANY_ROWS;
     const isPlain = !isMany && proximal === 0 && norms.every((_, q) => iterate.normMultipliers[q] === 0);
     if (isPlain) {
-      const serving = [first, last].find((factored) => factored.serves());
-      if (serving !== undefined) {
-        present = serving;
+      const servingFactor = [first, last].find((factored) => factored.serves());
+      if (servingFactor !== undefined) {
+        currentFactor = servingFactor;
         return true;
       }
     } else {
       first.forget();
       last.forget();
     }
-    const regularised = { scale: program.curvature, ridge: program.ridge + proximal * work.meanCurvature };
-    present = isPlain && first.count() > 0 ? last : first;
-    const isDefinite = present.begin(createLagrangianCurvature(program, regularised, iterate.normMultipliers));
-    if (!isPlain) present.forget();
+    const regularisedCurvature = { scale: program.curvature, ridge: program.ridge + proximal * work.meanCurvature };
+    currentFactor = isPlain && first.count() > 0 ? last : first;
+    const isDefinite = currentFactor.begin(
+      createLagrangianCurvature(program, regularisedCurvature, iterate.normMultipliers),
+    );
+    if (!isPlain) currentFactor.forget();
     return isDefinite;
   }
 
   /** Computes the products of the columns L^-1 c of fixed securities and active rows. */
   function factorHalves(state: ActiveState, iterate: Iterate): void {
-    const { names } = present;
-    const keys = present.heldPlaces.map((position) => firstName + position);
+    const { names } = currentFactor;
+    const keys = currentFactor.heldPlaces.map((position) => firstName + position);
     for (let a = 0; a < work.activeCount; a++) keys.push(work.active[a]!);
-    const count = present.count();
+    const count = currentFactor.count();
     const source = {
       // Gradients of kinks and norms change with the state and the point.
       isNew: (key: number) => key >= rows.count && key < firstName,
@@ -94,7 +96,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
         return 0;
       },
     };
-    present.products(keys, source, schur);
+    currentFactor.products(keys, source, schur);
   }
 
   /** Computes the columns H^-1 c of the active rows, [free x active], and their products with c. */
@@ -103,48 +105,48 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
     if (m === 0) return;
     if (columns.length < f * m) {
       columns = new Float64Array(f * m);
-      solved = new Float64Array(f * m);
+      solvedColumns = new Float64Array(f * m);
     }
     for (let a = 0; a < m; a++) {
       const gradient = findRowGradient(program, state, iterate, active[a]!);
       for (let p = 0; p < f; p++) columns[p * m + a] = gradient(free[p]!);
     }
-    present.curvature.solveWithProducts(columns, m, solved, schur);
+    currentFactor.curvature.solveWithProducts(columns, m, solvedColumns, schur);
     columnRows.read(columns, f, m);
-    solvedRows.read(solved, f, m);
+    solvedRows.read(solvedColumns, f, m);
   }
 
   function solveWhole(step: Float64Array, wanted: Float64Array): void {
     const { freeCount: f, activeCount: m } = work;
-    present.curvature.solve(step, 1);
+    currentFactor.curvature.solve(step, 1);
     if (m === 0) return;
     for (let a = 0; a < m; a++) wanted[a] = -wanted[a]!;
     columnRows.addColumns(step, wanted);
-    solveFactored(schur, m, wanted, skipped);
+    solveFactored(schur, m, wanted, isSkipped);
     for (let p = 0; p < f; p++) step[p] = solvedRows.less(p, step[p]!, wanted);
   }
 
   return {
     factor(state, iterate, proximal) {
       if (!factorVariables(iterate, proximal)) return false;
-      const total = present.heldPlaces.length + work.activeCount;
+      const total = currentFactor.heldPlaces.length + work.activeCount;
       if (schur.length < total * total) schur = new Float64Array(total * total);
-      if (skipped.length < total) skipped = new Uint8Array(total);
+      if (isSkipped.length < total) isSkipped = new Uint8Array(total);
       if (change.length !== total) change = new Float64Array(total);
-      if (present.isWhole() && !isMany) factorHalves(state, iterate);
+      if (currentFactor.isWhole() && !isMany) factorHalves(state, iterate);
       else factorWhole(state, iterate);
-      factorSemidefinite(schur, total, skipped, { algebra: present.curvature.algebra });
+      factorSemidefinite(schur, total, isSkipped, { algebra: currentFactor.curvature.algebra });
       return true;
     },
     solve(step, wanted) {
-      if (!present.isWhole() || isMany) {
+      if (!currentFactor.isWhole() || isMany) {
         solveWhole(step, wanted);
         return;
       }
-      const heldCount = present.heldPlaces.length;
+      const heldCount = currentFactor.heldPlaces.length;
       change.fill(0, 0, heldCount);
       for (let a = 0; a < work.activeCount; a++) change[heldCount + a] = wanted[a]!;
-      present.solve(step, change, schur, skipped);
+      currentFactor.solve(step, change, schur, isSkipped);
       for (let a = 0; a < work.activeCount; a++) wanted[a] = change[heldCount + a]!;
     },
   };

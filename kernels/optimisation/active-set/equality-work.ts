@@ -23,7 +23,7 @@ export interface Work {
   readonly change: Float64Array;
 }
 
-export function createWorkFor(program: Program): Work {
+export function createActiveSetWork(program: Program): Work {
   const { n, rows, kinks, norms } = program;
   const count = rows.count + kinks.length + norms.length;
   const mean = computeMeanCurvature(program);

@@ -29,8 +29,8 @@ export function createHalfColumns(most: number): HalfColumns {
   const slots = new Map<number, number>();
   /** Products of columns by slot: row s has s + 1 entries. */
   const products: Float64Array[] = [];
-  const nothing = new Float64Array(most);
-  let present: number[] = [];
+  const zeroColumn = new Float64Array(most);
+  let presentSlots: number[] = [];
   let triangle: Float64Array = new Float64Array(0);
   let n = 0;
 
@@ -58,16 +58,16 @@ export function createHalfColumns(most: number): HalfColumns {
       rd += value * d[p]!;
     }
     [ra, rb, rc, rd].forEach((value, s) => {
-      const other = others[s];
-      if (other !== undefined) products[Math.max(slot, other)]![Math.min(slot, other)] = value;
+      const otherSlot = others[s];
+      if (otherSlot !== undefined) products[Math.max(slot, otherSlot)]![Math.min(slot, otherSlot)] = value;
     });
   }
 
   /** Returns the columns of up to four slots, with zeros for missing slots. */
   function selectFour(some: readonly number[]): FourColumns {
     const [a, b, c, d] = some;
-    const getColumnAt = (slot: number | undefined) => (slot === undefined ? nothing : columns[slot]!);
-    return [getColumnAt(a), getColumnAt(b), getColumnAt(c), getColumnAt(d)];
+    const getColumn = (slot: number | undefined) => (slot === undefined ? zeroColumn : columns[slot]!);
+    return [getColumn(a), getColumn(b), getColumn(c), getColumn(d)];
   }
 
   return {
@@ -75,11 +75,11 @@ export function createHalfColumns(most: number): HalfColumns {
       triangle = l;
       n = order;
       slots.clear();
-      present = [];
+      presentSlots = [];
     },
     want(keys, { isNew, write }) {
       const newSlots: number[] = [];
-      present = keys.map((key) => {
+      presentSlots = keys.map((key) => {
         const earlierSlot = slots.get(key);
         if (earlierSlot !== undefined && !isNew(key)) return earlierSlot;
         const slot = earlierSlot ?? findSlot(key);
@@ -96,25 +96,25 @@ export function createHalfColumns(most: number): HalfColumns {
       }
       const isMade = new Set(newSlots);
       for (const slot of newSlots) {
-        const others = Array.from({ length: slots.size }, (_, other) => other).filter(
+        const otherSlots = Array.from({ length: slots.size }, (_, other) => other).filter(
           (other) => !isMade.has(other) || other <= slot,
         );
-        for (let position = 0; position < others.length; position += 4)
-          setProducts(slot, others.slice(position, position + 4));
+        for (let position = 0; position < otherSlots.length; position += 4)
+          setProducts(slot, otherSlots.slice(position, position + 4));
       }
     },
     products(out) {
-      const count = present.length;
+      const count = presentSlots.length;
       for (let a = 0; a < count; a++) {
-        const slot = present[a]!;
+        const slot = presentSlots[a]!;
         for (let b = 0; b <= a; b++) {
-          const other = present[b]!;
-          out[a * count + b] = slot < other ? products[other]![slot]! : products[slot]![other]!;
+          const otherSlot = presentSlots[b]!;
+          out[a * count + b] = slot < otherSlot ? products[otherSlot]![slot]! : products[slot]![otherSlot]!;
         }
       }
     },
     times(x, out) {
-      present.forEach((slot, a) => {
+      presentSlots.forEach((slot, a) => {
         const column = columns[slot]!;
         let total = 0;
         for (let p = firsts[slot]!; p < n; p++) total += column[p]! * x[p]!;
@@ -122,7 +122,7 @@ export function createHalfColumns(most: number): HalfColumns {
       });
     },
     subtract(weights, x) {
-      present.forEach((slot, a) => {
+      presentSlots.forEach((slot, a) => {
         const column = columns[slot]!;
         const weight = weights[a]!;
         if (weight !== 0) for (let p = firsts[slot]!; p < n; p++) x[p]! -= weight * column[p]!;

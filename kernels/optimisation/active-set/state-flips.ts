@@ -47,14 +47,14 @@ function flipRows({ n, rows }: Program, state: ActiveState, { x, rowMultipliers 
     let next = side;
     if (side === IDLE || side === OVER || side === UNDER) {
       const value = computeRowValue(rows.coefficients, r * n, x);
-      const over = value - rows.upper[r]!;
-      const under = rows.lower[r]! - value;
+      const excess = value - rows.upper[r]!;
+      const shortfall = rows.lower[r]! - value;
       const slack = PRIMAL_TOLERANCE * (1 + Math.abs(value));
       if (side === IDLE) {
-        if (over > slack) next = UPPER;
-        else if (under > slack) next = LOWER;
-      } else if (side === OVER && over < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : UPPER;
-      else if (side === UNDER && under < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : LOWER;
+        if (excess > slack) next = UPPER;
+        else if (shortfall > slack) next = LOWER;
+      } else if (side === OVER && excess < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : UPPER;
+      else if (side === UNDER && shortfall < -slack) next = rows.lower[r] === rows.upper[r] ? EQUAL : LOWER;
     } else if (y > penalty) next = OVER;
     else if (y < -penalty) next = UNDER;
     else if (side === UPPER && y < -tolerance) next = IDLE;
@@ -155,9 +155,9 @@ function fixVariable(
       state.sides[k * n + i] = side;
       continue;
     }
-    const crossed = Math.abs(value - at[i]!);
-    if (crossed > furthest && at[i]! > lower[i]! && at[i]! < upper[i]!) {
-      furthest = crossed;
+    const kinkDistance = Math.abs(value - at[i]!);
+    if (kinkDistance > furthest && at[i]! > lower[i]! && at[i]! < upper[i]!) {
+      furthest = kinkDistance;
       next = PINNED + k;
     }
   }
@@ -204,17 +204,17 @@ function unpinVariable(
   i: number,
   tolerance: number,
 ): boolean {
-  const where = kinks[state.names[i]! - PINNED]!.at[i]!;
+  const kinkPosition = kinks[state.names[i]! - PINNED]!.at[i]!;
   let leftSlope = gradient;
   let rightSlope = gradient;
   for (let k = 0; k < kinks.length; k++) {
-    if (kinks[k]!.at[i] !== where) continue;
+    if (kinks[k]!.at[i] !== kinkPosition) continue;
     leftSlope += kinkMultipliers[k]! * kinks[k]!.left[i]!;
     rightSlope += kinkMultipliers[k]! * kinks[k]!.right[i]!;
   }
   if (leftSlope <= tolerance && rightSlope >= -tolerance) return false;
   const side = leftSlope > tolerance ? -1 : 1;
-  for (let k = 0; k < kinks.length; k++) if (kinks[k]!.at[i] === where) state.sides[k * n + i] = side;
+  for (let k = 0; k < kinks.length; k++) if (kinks[k]!.at[i] === kinkPosition) state.sides[k * n + i] = side;
   state.names[i] = FREE;
   return true;
 }

@@ -11,7 +11,7 @@ import {
 } from '../active-set/active-state.js';
 import { fixSecurities } from '../active-set/equality-problem.js';
 import { createEqualitySystem, type EqualitySystem } from '../active-set/equality-system.js';
-import { createWorkFor, type Work } from '../active-set/equality-work.js';
+import { createActiveSetWork, type Work } from '../active-set/equality-work.js';
 import type { DenseAlgebra } from '../factors/algebra.js';
 import { createCurvature } from '../factors/curvature.js';
 import { reduceRounding, solveLeastMultipliers } from './least-multipliers.js';
@@ -83,23 +83,26 @@ const findLargest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(
 export function certify(program: Program, answer: ProgramResult, algebra: DenseAlgebra): CertifiedSolution {
   const state = createFixedState(program, answer);
   const iterate = copyIterate(answer.point);
-  const scaled = equilibrate(program);
-  let best: CertifiedSolution | undefined;
+  const scaledForm = equilibrate(program);
+  let bestSolution: CertifiedSolution | undefined;
   for (let flip = 0; flip <= FLIPS_MAX; flip++) {
     solveLeastMultipliers(program, state, iterate);
-    const corrections = createCorrections({ program, scaled }, state, iterate, algebra);
+    const corrections = createCorrections({ program, scaled: scaledForm }, state, iterate, algebra);
     let step: Correction = 'done';
     for (let correction = 1; correction <= CORRECTIONS_MAX && step === 'done'; correction++) {
       step = corrections.correct();
       if (correction < CORRECTIONS_MIN || step !== 'done') continue;
       const ownCertifiedSolution = closePoint(program, state, iterate, correction - CORRECTIONS_MIN);
-      if (best === undefined || findLargest(ownCertifiedSolution.residuals) < findLargest(best.residuals))
-        best = ownCertifiedSolution;
-      if (best.isCertified) return best;
+      if (
+        bestSolution === undefined ||
+        findLargest(ownCertifiedSolution.residuals) < findLargest(bestSolution.residuals)
+      )
+        bestSolution = ownCertifiedSolution;
+      if (bestSolution.isCertified) return bestSolution;
     }
     if (step !== 'blocked' && !flipWorst(program, state, iterate)) break;
   }
-  return best ?? closePoint(program, state, iterate, 0);
+  return bestSolution ?? closePoint(program, state, iterate, 0);
 }
 
 /**
@@ -142,7 +145,7 @@ function createCorrections(
 ): Corrections {
   const ownProgram = scaled?.program ?? program;
   const units = scaled?.units ?? new Float64Array(program.n).fill(1);
-  const work: Work = createWorkFor(ownProgram);
+  const work: Work = createActiveSetWork(ownProgram);
   const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
   const system: EqualitySystem = createEqualitySystem(ownProgram, curvatures, work);
   fixSecurities(program, state, iterate, work);
@@ -186,15 +189,15 @@ function closePoint(program: Program, state: ActiveState, iterate: Iterate, atte
   reduceRounding(program, state, iterate.x, rowMultipliers);
   const point = createPoint({ x: iterate.x.slice(), rowMultipliers });
   const gradient = computeExactGradient(program, point);
-  const free = new Uint8Array(n);
+  const isFree = new Uint8Array(n);
   for (let i = 0; i < n; i++) {
     const isHeld = state.names[i] !== FREE || lower[i] === upper[i];
-    free[i] = isHeld ? 0 : 1;
+    isFree[i] = isHeld ? 0 : 1;
     const z = -gradient[i]!;
     const bound = z > 0 ? upper[i]! : lower[i]!;
     if (isHeld && point.x[i] === bound) point.boundMultipliers[i] = z;
   }
-  closeGap(program, point, free, attempt);
+  closeGap(program, point, isFree, attempt);
   const residuals = computeExactResiduals(program, point);
   return { point, residuals, isCertified: findLargest(residuals) <= CERTIFIED_MAX };
 }

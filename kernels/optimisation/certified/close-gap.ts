@@ -48,18 +48,18 @@ function findBestChange({ values, at, effect, room }: Lever, gap: number): numbe
 
 /** Moves the lever that leaves the smallest gap; returns false if no lever reduces it. */
 function moveSingleLever(levers: readonly Lever[], gap: number): boolean {
-  let best: Lever | undefined;
-  let bestBy = 0;
-  let left = 0.9 * Math.abs(gap);
+  let bestLever: Lever | undefined;
+  let bestChange = 0;
+  let smallestGap = 0.9 * Math.abs(gap);
   for (const lever of levers) {
     const change = findBestChange(lever, gap);
-    const after = Math.abs(gap + lever.effect * change);
-    if (!(change !== 0 && after < left)) continue;
-    [best, bestBy, left] = [lever, change, after];
-    if (left <= GAP_TOLERANCE) break;
+    const newGap = Math.abs(gap + lever.effect * change);
+    if (!(change !== 0 && newGap < smallestGap)) continue;
+    [bestLever, bestChange, smallestGap] = [lever, change, newGap];
+    if (smallestGap <= GAP_TOLERANCE) break;
   }
-  best?.move(bestBy);
-  return best !== undefined;
+  bestLever?.move(bestChange);
+  return bestLever !== undefined;
 }
 
 /** Moves up to three levers by one last digit each; returns false if no combination reduces the gap. */
@@ -74,18 +74,18 @@ function moveThreeLevers(levers: readonly Lever[], gap: number): boolean {
     })
     .toSorted((a, b) => Math.abs(a.effect) - Math.abs(b.effect))
     .slice(0, 2 * COMBINED_MAX);
-  let best: readonly (typeof steps)[number][] = [];
-  let left = 0.9 * Math.abs(gap);
+  let bestSteps: readonly (typeof steps)[number][] = [];
+  let smallestGap = 0.9 * Math.abs(gap);
   for (let a = 0; a < steps.length; a++) {
     for (let b = a + 1; b < steps.length; b++) {
       const pair = gap + steps[a]!.effect + steps[b]!.effect;
-      if (Math.abs(pair) < left) [best, left] = [[steps[a]!, steps[b]!], Math.abs(pair)];
+      if (Math.abs(pair) < smallestGap) [bestSteps, smallestGap] = [[steps[a]!, steps[b]!], Math.abs(pair)];
       for (let c = b + 1; c < steps.length; c++) {
-        const after = Math.abs(pair + steps[c]!.effect);
-        if (after < left) [best, left] = [[steps[a]!, steps[b]!, steps[c]!], after];
+        const newGap = Math.abs(pair + steps[c]!.effect);
+        if (newGap < smallestGap) [bestSteps, smallestGap] = [[steps[a]!, steps[b]!, steps[c]!], newGap];
       }
     }
   }
-  for (const { lever, change } of best) lever.move(change);
-  return best.length > 0;
+  for (const { lever, change } of bestSteps) lever.move(change);
+  return bestSteps.length > 0;
 }

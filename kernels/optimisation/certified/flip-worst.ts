@@ -10,11 +10,11 @@ const FAULT_MAX = 9e-10;
  * violated. @cost m n
  */
 export function flipWorst(program: Program, state: ActiveState, iterate: Iterate): boolean {
-  let worst = FAULT_MAX;
+  let largestFault = FAULT_MAX;
   let flip: (() => void) | undefined;
   const considerFault = (fault: number, change: () => void) => {
-    if (!(fault > worst)) return;
-    worst = fault;
+    if (!(fault > largestFault)) return;
+    largestFault = fault;
     flip = change;
   };
   const { n, lower, upper, rows } = program;

@@ -54,9 +54,9 @@ export function reduceRounding(
     const digit = computeLastDigit(gradient[i]!);
     if (!(digit > 2 * ROUNDING_MAX) || (state.names[i] === FREE && lower[i] !== upper[i])) continue;
     boundMultipliers[i] = -gradient[i]!;
-    const left = computeGradient()[i]!;
+    const remainder = computeGradient()[i]!;
     boundMultipliers[i] = 0;
-    if (Math.abs(left) <= ROUNDING_MAX) continue;
+    if (Math.abs(remainder) <= ROUNDING_MAX) continue;
     const r = loose.find(
       (row) =>
         computeLastDigit(rowMultipliers[row]!) * Math.abs(rows.coefficients[row * n + i]!) < ROUNDING_MAX &&
@@ -64,11 +64,11 @@ export function reduceRounding(
     );
     if (r === undefined) continue;
     const [least, most] = findPermittedRange(program, state, gradient, r, rowMultipliers[r]!);
-    const wanted = [-left, digit - left, -digit - left]
+    const neededChange = [-remainder, digit - remainder, -digit - remainder]
       .map((force) => rowMultipliers[r]! + force / rows.coefficients[r * n + i]!)
       .find((multiplier) => multiplier >= least && multiplier <= most);
-    if (wanted === undefined) continue;
-    rowMultipliers[r] = wanted;
+    if (neededChange === undefined) continue;
+    rowMultipliers[r] = neededChange;
     gradient = computeGradient();
   }
 }
@@ -93,14 +93,14 @@ function findPermittedRange(
   r: number,
   multiplier: number,
 ): readonly [number, number] {
-  let least = sides[r] === UPPER ? 0 : -Infinity;
-  let most = sides[r] === LOWER ? 0 : Infinity;
+  let leastChange = sides[r] === UPPER ? 0 : -Infinity;
+  let mostChange = sides[r] === LOWER ? 0 : Infinity;
   for (let i = 0; i < n; i++) {
     const entry = rows.coefficients[r * n + i]!;
     if (entry === 0 || lower[i] === upper[i]) continue;
     const end = multiplier - gradient[i]! / entry;
-    if ((names[i] === LOWER) === entry > 0) least = Math.max(least, end);
-    else most = Math.min(most, end);
+    if ((names[i] === LOWER) === entry > 0) leastChange = Math.max(leastChange, end);
+    else mostChange = Math.min(mostChange, end);
   }
-  return [least, most];
+  return [leastChange, mostChange];
 }

@@ -84,16 +84,16 @@ function createLever(
     at: position,
     effect,
     room() {
-      let most = range[0] - values[position]!;
-      let least = range[1] - values[position]!;
+      let changeMax = range[0] - values[position]!;
+      let changeMin = range[1] - values[position]!;
       const narrowRange = (rate: number, above: number, below: number) => {
         const ends = [Math.max(above, 0) / rate, -Math.max(below, 0) / rate] as const;
-        most = Math.min(most, Math.max(...ends));
-        least = Math.max(least, Math.min(...ends));
+        changeMax = Math.min(changeMax, Math.max(...ends));
+        changeMin = Math.max(changeMin, Math.min(...ends));
       };
       for (const [i, rate] of duals) narrowRange(rate, DUAL_MAX - dual[i]!, DUAL_MAX + dual[i]!);
       for (const [r, rate] of rows) narrowRange(rate, PRIMAL_MAX - over[r]!, PRIMAL_MAX - under[r]!);
-      return [most, least];
+      return [changeMax, changeMin];
     },
     move(change) {
       values[position]! += change;
@@ -127,15 +127,15 @@ function computeRowRates({ n, rows }: Program, multiplier: number, r: number): L
 function computeVariableRates(program: Program, x: Float64Array, slope: number, i: number): LeverRates {
   const { n, metric, curvature, ridge, rows, lower, upper } = program;
   const duals: [number, number][] = [];
-  let curved = ridge * x[i]!;
+  let curvedSlope = ridge * x[i]!;
   for (let j = 0, e = i * n; j < n; j++, e++) {
     const entry = (metric?.form === 'dense' ? curvature * metric.matrix[e]! : 0) + (i === j ? ridge : 0);
     if (entry === 0) continue;
     duals.push([j, entry]);
-    if (metric?.form === 'dense') curved += curvature * metric.matrix[e]! * x[j]!;
+    if (metric?.form === 'dense') curvedSlope += curvature * metric.matrix[e]! * x[j]!;
   }
   const rates: [number, number][] = [];
   for (let r = 0; r < rows.count; r++)
     if (rows.coefficients[r * n + i] !== 0) rates.push([r, rows.coefficients[r * n + i]!]);
-  return { effect: slope + curved, duals, rows: rates, range: [upper[i]! + PRIMAL_MAX, lower[i]! - PRIMAL_MAX] };
+  return { effect: slope + curvedSlope, duals, rows: rates, range: [upper[i]! + PRIMAL_MAX, lower[i]! - PRIMAL_MAX] };
 }

@@ -27,14 +27,14 @@ export interface ExactResiduals {
 /** Adds entry i of the gradient of the objective to a sum. */
 function addSlope({ n, metric, curvature, ridge, centre, linear }: Program, x: Float64Array, i: number, sum: ExactSum) {
   if (metric?.form === 'dense' && curvature !== 0) {
-    const curved = new ExactSum();
+    const curvedSum = new ExactSum();
     for (let j = 0, e = i * n; j < n; j++, e++) {
       const entry = metric.matrix[e]!;
       if (entry === 0) continue;
-      if (x[j] !== 0) curved.addProduct(entry, x[j]!);
-      if (centre[j] !== 0) curved.addProduct(-entry, centre[j]!);
+      if (x[j] !== 0) curvedSum.addProduct(entry, x[j]!);
+      if (centre[j] !== 0) curvedSum.addProduct(-entry, centre[j]!);
     }
-    sum.addMultiple(curvature, curved);
+    sum.addMultiple(curvature, curvedSum);
   }
   if (ridge !== 0) sum.addProduct(ridge, x[i]!).addProduct(-ridge, centre[i]!);
   sum.add(linear[i]!);

@@ -38,21 +38,21 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
   const products = new Float64Array(REMEMBERED_STEPS * REMEMBERED_STEPS);
   const step = new Float64Array(length);
   const last = new Float64Array(length);
-  let added = 0;
+  let addedSteps = 0;
   return {
-    clear: () => (added = 0),
+    clear: () => (addedSteps = 0),
     add(point, next) {
-      if (added > 0) {
-        const position = (added - 1) % REMEMBERED_STEPS;
+      if (addedSteps > 0) {
+        const position = (addedSteps - 1) % REMEMBERED_STEPS;
         const [ofStep, ofNext] = [stepChanges[position]!, nextChanges[position]!];
         for (let e = 0; e < length; e++) {
-          const now = next[e]! - point[e]!;
-          ofStep[e] = now - step[e]!;
+          const nextStep = next[e]! - point[e]!;
+          ofStep[e] = nextStep - step[e]!;
           ofNext[e] = next[e]! - last[e]!;
-          step[e] = now;
+          step[e] = nextStep;
           last[e] = next[e]!;
         }
-        for (let k = 0; k < Math.min(added, REMEMBERED_STEPS); k++)
+        for (let k = 0; k < Math.min(addedSteps, REMEMBERED_STEPS); k++)
           products[position * REMEMBERED_STEPS + k] = products[k * REMEMBERED_STEPS + position] = computeDotProduct(
             stepChanges[k]!,
             ofStep,
@@ -61,10 +61,10 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
         for (let e = 0; e < length; e++) step[e] = next[e]! - point[e]!;
         last.set(next);
       }
-      added++;
+      addedSteps++;
     },
     extrapolate(next) {
-      const count = Math.min(added - 1, REMEMBERED_STEPS);
+      const count = Math.min(addedSteps - 1, REMEMBERED_STEPS);
       if (count < STEPS_MIN) return;
       const factor = new Float64Array(count * count);
       let trace = 0;

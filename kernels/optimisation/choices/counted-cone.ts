@@ -67,33 +67,33 @@ export function createCardinalityCone(
  */
 function findPrice(excessAt: (price: number) => number, last: number): number {
   let high = last * BRACKET_FIRST;
-  let over = excessAt(high);
+  let highExcess = excessAt(high);
   let low = last / BRACKET_FIRST;
-  let under = over > 0 ? over : excessAt(low);
-  for (let step = 0; step < PRICE_STEPS && over > 0; step++) {
-    [low, under] = [high, over];
+  let lowExcess = highExcess > 0 ? highExcess : excessAt(low);
+  for (let step = 0; step < PRICE_STEPS && highExcess > 0; step++) {
+    [low, lowExcess] = [high, highExcess];
     high *= BRACKET_GROWTH;
-    over = excessAt(high);
+    highExcess = excessAt(high);
   }
-  for (let step = 0; step < PRICE_STEPS && under <= 0 && low > 0; step++) {
-    [high, over] = [low, under];
+  for (let step = 0; step < PRICE_STEPS && lowExcess <= 0 && low > 0; step++) {
+    [high, highExcess] = [low, lowExcess];
     low = step < PRICE_STEPS - 1 ? low / BRACKET_GROWTH : 0;
-    under = low > 0 ? excessAt(low) : Infinity;
+    lowExcess = low > 0 ? excessAt(low) : Infinity;
   }
   let side = 0;
-  for (let step = 0; step < PRICE_STEPS && high - low > CONVERGED * high && over < 0; step++) {
-    const secant = (low * over - high * under) / (over - under);
+  for (let step = 0; step < PRICE_STEPS && high - low > CONVERGED * high && highExcess < 0; step++) {
+    const secant = (low * highExcess - high * lowExcess) / (highExcess - lowExcess);
     const middle = secant > low && secant < high ? secant : (low + high) / 2;
     if (middle <= low || middle >= high) break;
     const excess = excessAt(middle);
     if (excess > 0) {
-      [low, under] = [middle, excess];
-      if (side === 1) over /= 2;
+      [low, lowExcess] = [middle, excess];
+      if (side === 1) highExcess /= 2;
       side = 1;
     } else {
-      [high, over] = [middle, excess];
+      [high, highExcess] = [middle, excess];
       if (excess > -CONVERGED) break;
-      if (side === -1) under /= 2;
+      if (side === -1) lowExcess /= 2;
       side = -1;
     }
   }
@@ -110,10 +110,11 @@ function solveSquareEntry(size: number, square: number, price: number): number {
   const mass = price * size * size;
   if (s === 0 && -square - mass / (price * price) >= 0) return 0;
   for (let step = 0; step < NEWTON_STEPS; step++) {
-    const room = s + price;
-    const move = (square + mass / (room * room) - s) / (1 + (2 * mass) / (room * room * room));
-    s += move;
-    if (Math.abs(move) <= CONVERGED * (1 + s)) break;
+    const shiftedRoot = s + price;
+    const newtonStep =
+      (square + mass / (shiftedRoot * shiftedRoot) - s) / (1 + (2 * mass) / (shiftedRoot * shiftedRoot * shiftedRoot));
+    s += newtonStep;
+    if (Math.abs(newtonStep) <= CONVERGED * (1 + s)) break;
   }
   return s;
 }

@@ -56,33 +56,33 @@ export function priceOptions(problem: OptionProblem): PricedOptions {
   const shape = new Float64Array(m * m).map((_, e) => (e % (m + 1) === 0 ? axis[e % m]! ** 2 : 0));
   const centre = new Float64Array(m);
   const slopes = new Float64Array(m);
-  const along = new Float64Array(m);
+  const direction = new Float64Array(m);
   let bound = Number.NEGATIVE_INFINITY;
-  let best = centre.slice();
+  let bestPrices = centre.slice();
   for (let step = 0; step < STEPS_PER_LIMIT * m * m; step++) {
     const outside = centre.findIndex((price, r) => price !== 0 && !Number.isFinite(price > 0 ? upper[r] : lower[r]));
     if (outside >= 0) slopes.fill(0)[outside] = -Math.sign(centre[outside]!);
     else {
       const value = computeBound(problem, centre, slopes);
-      if (value > bound) [bound, best] = [value, centre.slice()];
+      if (value > bound) [bound, bestPrices] = [value, centre.slice()];
     }
     let square = 0;
     for (let r = 0; r < m; r++) {
-      along[r] = 0;
-      for (let s = 0; s < m; s++) along[r]! += shape[r * m + s]! * slopes[s]!;
-      square += along[r]! * slopes[r]!;
+      direction[r] = 0;
+      for (let s = 0; s < m; s++) direction[r]! += shape[r * m + s]! * slopes[s]!;
+      square += direction[r]! * slopes[r]!;
     }
     if (!(square > 0) || (outside < 0 && Math.sqrt(square) < RISE_MIN * costScale)) break;
     const root = Math.sqrt(square);
     const growth = (m * m) / (m * m - 1);
-    for (let r = 0; r < m; r++) centre[r]! += along[r]! / (root * (m + 1));
+    for (let r = 0; r < m; r++) centre[r]! += direction[r]! / (root * (m + 1));
     for (let e = 0; e < m * m; e++) {
-      const product = (along[Math.floor(e / m)]! * along[e % m]!) / square;
+      const product = (direction[Math.floor(e / m)]! * direction[e % m]!) / square;
       shape[e] = growth * (shape[e]! - (2 / (m + 1)) * product);
     }
   }
-  const priced = problem.costs.map((cost, o) => cost + priceAmounts(problem, o, best));
-  return { bound, priced };
+  const pricedCosts = problem.costs.map((cost, o) => cost + priceAmounts(problem, o, bestPrices));
+  return { bound, priced: pricedCosts };
 }
 
 /** Returns the bound at some prices less its rounding error, and writes its slopes. */
@@ -100,15 +100,15 @@ function computeBound(problem: OptionProblem, prices: Float64Array, slopes: Floa
     size += Math.abs(price * limit);
   }
   for (let i = 0; i + 1 < starts.length; i++) {
-    let least = Infinity;
-    let cheapest = 0;
+    let leastCost = Infinity;
+    let cheapestOption = 0;
     for (let o = starts[i]!; o < starts[i + 1]!; o++) {
       const value = costs[o]! + priceAmounts(problem, o, prices);
-      if (value < least) [least, cheapest] = [value, o];
+      if (value < leastCost) [leastCost, cheapestOption] = [value, o];
     }
-    total += least;
-    size += Math.abs(least);
-    for (let r = 0; r < m; r++) slopes[r]! += amounts[cheapest * m + r]!;
+    total += leastCost;
+    size += Math.abs(leastCost);
+    for (let r = 0; r < m; r++) slopes[r]! += amounts[cheapestOption * m + r]!;
   }
   return total - (starts.length + m) * Number.EPSILON * size;
 }

@@ -92,14 +92,15 @@ export function splitCovariance(
 ): CovarianceSplit | undefined {
   const { n, matrix } = quadratic;
   assert(matrix.length === n * n && quadratic.linear.length === n, `matrix: ${matrix.length} values for order ${n}`);
-  const open = Int32Array.from(decisions.keys()).filter((i) => decisions[i] !== EXCLUDED);
-  const order = open.length + 1;
+  const openSecurities = Int32Array.from(decisions.keys()).filter((i) => decisions[i] !== EXCLUDED);
+  const order = openSecurities.length + 1;
   const size = order * order;
-  const { costs, normal, even, scale } = scaleProblem(quadratic, open);
+  const { costs, normal, even, scale } = scaleProblem(quadratic, openSecurities);
   const projectSemidefinite = createSemidefiniteCone(algebra, normal);
-  const projectCounted = createCardinalityCone(order, selectCounts(quadratic.counts, decisions, open));
-  const cone = from === undefined ? even : selectEntries(from.cone, from.open, open);
-  const multipliers = from === undefined ? new Float64Array(size) : selectEntries(from.multipliers, from.open, open);
+  const projectCounted = createCardinalityCone(order, selectCounts(quadratic.counts, decisions, openSecurities));
+  const cone = from === undefined ? even : selectEntries(from.cone, from.open, openSecurities);
+  const multipliers =
+    from === undefined ? new Float64Array(size) : selectEntries(from.multipliers, from.open, openSecurities);
   const semidefinite = new Float64Array(size);
   const target = new Float64Array(size);
   // Sum of `cone` and `multipliers`, which determines both: the point of the fixed-point iteration.
@@ -118,19 +119,19 @@ export function splitCovariance(
     acceleration?.add(point, target);
     if (turn % EXTRAPOLATION_TURNS === 2 && turn < iterations - EXTRAPOLATION_TURNS) acceleration?.extrapolate(target);
     let squaredMoves = 0;
-    let apart = 0;
+    let squaredDistance = 0;
     projectCounted(target, multipliers);
     for (let e = 0; e < size; e++) {
-      const now = multipliers[e]!;
-      const change = now - cone[e]!;
-      const distance = now - semidefinite[e]!;
+      const nextEntry = multipliers[e]!;
+      const change = nextEntry - cone[e]!;
+      const distance = nextEntry - semidefinite[e]!;
       squaredMoves += change * change;
-      apart += distance * distance;
-      multipliers[e] = target[e]! - now;
-      cone[e] = now;
+      squaredDistance += distance * distance;
+      multipliers[e] = target[e]! - nextEntry;
+      cone[e] = nextEntry;
     }
     if (turn % (turn <= EARLY_ITERATIONS && from === undefined ? EARLY_TURNS : LATE_TURNS) > 0) continue;
-    const ratio = Math.sqrt(apart) / (BALANCE * penalty * Math.sqrt(squaredMoves));
+    const ratio = Math.sqrt(squaredDistance) / (BALANCE * penalty * Math.sqrt(squaredMoves));
     const factor = ratio > BALANCE_RATIO ? PENALTY_STEP : ratio < 1 / BALANCE_RATIO ? 1 / PENALTY_STEP : 1;
     if (factor === 1) continue;
     penalty *= factor;
@@ -140,17 +141,17 @@ export function splitCovariance(
   const diagonal = new Float64Array(n);
   const pairs = new Float64Array(n * n);
   const shares = new Float64Array(n).fill(1);
-  open.forEach((i, row) => {
+  openSecurities.forEach((i, row) => {
     const size = cone[row + 1]!;
     if (decisions[i] === UNDECIDED && size > 0) shares[i] = Math.min(1, (size * size) / cone[(row + 1) * (order + 1)]!);
     else if (decisions[i] === UNDECIDED) shares[i] = 0;
-    open.forEach((j, column) => {
+    openSecurities.forEach((j, column) => {
       pairs[i * n + j] = Math.max(0, (-penalty / scale) * multipliers[(row + 1) * order + column + 1]!);
     });
     diagonal[i] = pairs[i * n + i]!;
     pairs[i * n + i] = 0;
   });
-  return { diagonal, pairs, shares, state: { open, cone, multipliers, penalty } };
+  return { diagonal, pairs, shares, state: { open: openSecurities, cone, multipliers, penalty } };
 }
 
 /**
@@ -174,26 +175,28 @@ function scaleProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, open
   const normal = new Float64Array(order).fill(1 / length);
   normal[0] = -holdingCount / length;
   const direction = Float64Array.from(normal, (_, i) => (i === 0 ? 1 : holdingCount / open.length));
-  const even = new Float64Array(order * order).map((_, e) => direction[Math.floor(e / order)]! * direction[e % order]!);
-  return { costs, normal, even, scale };
+  const evenEntries = new Float64Array(order * order).map(
+    (_, e) => direction[Math.floor(e / order)]! * direction[e % order]!,
+  );
+  return { costs, normal, even: evenEntries, scale };
 }
 
 /** Returns the entries of a matrix for the constant and a subset of the variables. */
 function selectEntries(entries: Float64Array, from: Int32Array, open: Int32Array): Float64Array {
   const [before, order] = [from.length + 1, open.length + 1];
-  const places = Int32Array.from({ length: order }, (_, i) => (i === 0 ? 0 : from.indexOf(open[i - 1]!) + 1));
-  const selected = new Float64Array(order * order);
+  const positions = Int32Array.from({ length: order }, (_, i) => (i === 0 ? 0 : from.indexOf(open[i - 1]!) + 1));
+  const selectedEntries = new Float64Array(order * order);
   for (let i = 0; i < order; i++)
-    for (let j = 0; j < order; j++) selected[i * order + j] = entries[places[i]! * before + places[j]!]!;
-  return selected;
+    for (let j = 0; j < order; j++) selectedEntries[i * order + j] = entries[positions[i]! * before + positions[j]!]!;
+  return selectedEntries;
 }
 
 /** Returns the cardinality constraints of the open variables, by their positions. */
 function selectCounts(counts: readonly Count[], decisions: Uint8Array, open: Int32Array): Count[] {
   return counts.map(({ members, maximum }) => {
     const includedCount = members.reduce((count, i) => count + (decisions[i] === INCLUDED ? 1 : 0), 0);
-    const left = members.filter((i) => decisions[i] === UNDECIDED);
-    return { members: left.map((i) => open.indexOf(i)), maximum: maximum - includedCount };
+    const undecidedMembers = members.filter((i) => decisions[i] === UNDECIDED);
+    return { members: undecidedMembers.map((i) => open.indexOf(i)), maximum: maximum - includedCount };
   });
 }
 
@@ -206,7 +209,7 @@ type Projection = (from: Float64Array, to: Float64Array) => boolean;
 function createSemidefiniteCone(algebra: DenseAlgebra, normal: Float64Array): Projection {
   const order = normal.length;
   const values = new Float64Array(order);
-  const along = new Float64Array(order);
+  const projection = new Float64Array(order);
   return (from, to) =>
     algebra.scope(() => {
       const matrix = algebra.room(order * order);
@@ -214,23 +217,23 @@ function createSemidefiniteCone(algebra: DenseAlgebra, normal: Float64Array): Pr
       removeAlong(matrix);
       const vectors = algebra.room(order * order);
       if (!algebra.symmetricEigen(matrix, order, values, vectors)) return false;
-      const positive = values.reduce((count, value) => count + (value > 0 ? 1 : 0), 0);
+      const positiveCount = values.reduce((count, value) => count + (value > 0 ? 1 : 0), 0);
       // The smaller side: the positive part itself, or the negative part to subtract.
-      const isPositive = positive < order / 2;
-      const count = isPositive ? positive : order - positive;
+      const isPositive = positiveCount < order / 2;
+      const count = isPositive ? positiveCount : order - positiveCount;
       const first = isPositive ? order - count : 0;
       if (count === 0) {
         if (isPositive) to.fill(0);
         else to.set(matrix);
         return true;
       }
-      const part = algebra.room(count * order);
+      const scaledVectors = algebra.room(count * order);
       for (let k = 0; k < count; k++) {
         const root = Math.sqrt(Math.abs(values[first + k]!));
-        for (let i = 0; i < order; i++) part[k * order + i] = root * vectors[(first + k) * order + i]!;
+        for (let i = 0; i < order; i++) scaledVectors[k * order + i] = root * vectors[(first + k) * order + i]!;
       }
       const product = algebra.room(order * order);
-      algebra.symmetricRankK(part, order, product);
+      algebra.symmetricRankK(scaledVectors, order, product);
       if (isPositive) to.set(product);
       else for (let e = 0; e < to.length; e++) to[e] = matrix[e]! + product[e]!;
       return true;
@@ -241,13 +244,13 @@ function createSemidefiniteCone(algebra: DenseAlgebra, normal: Float64Array): Pr
     for (let i = 0; i < order; i++) {
       let total = 0;
       for (let j = 0; j < order; j++) total += matrix[i * order + j]! * normal[j]!;
-      along[i] = total;
+      projection[i] = total;
       square += total * normal[i]!;
     }
     for (let i = 0; i < order; i++) {
-      const [normalEntry, other] = [normal[i]!, along[i]! - square * normal[i]!];
+      const [normalEntry, other] = [normal[i]!, projection[i]! - square * normal[i]!];
       for (let j = 0; j <= i; j++) {
-        const value = matrix[i * order + j]! - (normalEntry * along[j]! + other * normal[j]!);
+        const value = matrix[i * order + j]! - (normalEntry * projection[j]! + other * normal[j]!);
         matrix[i * order + j] = matrix[j * order + i] = value;
       }
     }

@@ -89,11 +89,11 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
   const { n, matrix, linear, sum, lower, upper, needed, counts } = quadratic;
   let trace = 0;
   for (let i = 0; i < n; i++) trace += matrix[i * n + i]!;
-  const along = sum === undefined ? 0 : (SUM_CURVATURE_RATIO * trace) / n;
-  const pull = along * (sum ?? 0);
-  const rowsOf = Array.from({ length: n }, () => [] as number[]);
+  const sumCurvature = sum === undefined ? 0 : (SUM_CURVATURE_RATIO * trace) / n;
+  const pull = sumCurvature * (sum ?? 0);
+  const rowsBySecurity = Array.from({ length: n }, () => [] as number[]);
   counts.forEach(({ members }, r) => {
-    for (const i of members) rowsOf[i]!.push(r);
+    for (const i of members) rowsBySecurity[i]!.push(r);
   });
   return { evaluate, listBest, isAllowed, countHeldMembers: countHoldings, takeFirst };
 
@@ -104,15 +104,15 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
       const factor = algebra.room(h * h);
       const responses = algebra.room(h * n);
       names.forEach((i, place) => {
-        for (let j = 0; j < n; j++) responses[place * n + j] = matrix[i * n + j]! + along;
-        names.forEach((j, other) => (factor[place * h + other] = matrix[i * n + j]! + along));
+        for (let j = 0; j < n; j++) responses[place * n + j] = matrix[i * n + j]! + sumCurvature;
+        names.forEach((j, other) => (factor[place * h + other] = matrix[i * n + j]! + sumCurvature));
       });
       if (algebra.cholesky(factor, h) < h) return undefined;
       algebra.solveLower(factor, h, responses);
       const x = Float64Array.from(names, (i) => linear[i]! + pull);
       algebra.solveLower(factor, h, x);
       const residuals = linear.map((slope) => slope + pull);
-      const curvatures = Float64Array.from(residuals, (_, i) => matrix[i * n + i]! + along);
+      const curvatures = Float64Array.from(residuals, (_, i) => matrix[i * n + i]! + sumCurvature);
       let value = pull * (sum ?? 0);
       for (let place = 0; place < h; place++) {
         const leavingWeight = x[place]!;
@@ -145,42 +145,45 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
     value,
   }: EvaluatedChoice): SwapMove[] {
     const heldCounts = countHoldings(chosen);
-    const least = -GAIN_MIN * Math.abs(value);
+    const changeMax = -GAIN_MIN * Math.abs(value);
     const swapMoves: SwapMove[] = [];
-    const take = (move: SwapMove) => {
-      let place = swapMoves.length;
-      while (place > 0 && swapMoves[place - 1]!.change > move.change) place--;
-      swapMoves.splice(place, 0, move);
+    const insertMove = (move: SwapMove) => {
+      let insertAt = swapMoves.length;
+      while (insertAt > 0 && swapMoves[insertAt - 1]!.change > move.change) insertAt--;
+      swapMoves.splice(insertAt, 0, move);
       if (swapMoves.length > TRIALS_MAX) swapMoves.pop();
     };
-    const others = Int32Array.from(chosen.keys()).filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!);
-    for (const j of others) {
-      if (rowsOf[j]!.some((r) => heldCounts[r]! >= counts[r]!.maximum)) continue;
+    const candidates = Int32Array.from(chosen.keys()).filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!);
+    for (const j of candidates) {
+      if (rowsBySecurity[j]!.some((r) => heldCounts[r]! >= counts[r]!.maximum)) continue;
       const weight = residuals[j]! / curvatures[j]!;
       const change = -residuals[j]! * weight;
-      if (change < least && weight >= lower[j]! && weight <= upper[j]!) take({ place: -1, incoming: j, change });
+      if (change < changeMax && weight >= lower[j]! && weight <= upper[j]!)
+        insertMove({ place: -1, incoming: j, change });
     }
     if (swapMoves.length > 0) return swapMoves;
     names.forEach((i, place) => {
       if (needed[i] === 1) return;
       const step = x[place]! / inverse[place]!;
       const cost = x[place]! * step;
-      for (const j of others) {
+      for (const j of candidates) {
         const response = responses[place * n + j]!;
         const residual = residuals[j]! + response * step;
         const curvature = curvatures[j]! + (response * response) / inverse[place]!;
         const change = cost - (residual * residual) / curvature;
-        if (change >= (swapMoves.length < TRIALS_MAX ? least : swapMoves.at(-1)!.change)) continue;
+        if (change >= (swapMoves.length < TRIALS_MAX ? changeMax : swapMoves.at(-1)!.change)) continue;
         const weight = residual / curvature;
         if (weight < lower[j]! || weight > upper[j]!) continue;
-        if (isAllowed(heldCounts, i, j)) take({ place, incoming: j, change });
+        if (isAllowed(heldCounts, i, j)) insertMove({ place, incoming: j, change });
       }
     });
     return swapMoves;
   }
 
   function isAllowed(heldCounts: readonly number[], leaving: number, incoming: number): boolean {
-    return rowsOf[incoming]!.every((r) => heldCounts[r]! < counts[r]!.maximum || rowsOf[leaving]!.includes(r));
+    return rowsBySecurity[incoming]!.every(
+      (r) => heldCounts[r]! < counts[r]!.maximum || rowsBySecurity[leaving]!.includes(r),
+    );
   }
 
   function countHoldings(chosen: Uint8Array): number[] {
@@ -191,9 +194,9 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
     const chosen = needed.slice();
     const heldCounts = countHoldings(chosen);
     for (const i of order) {
-      if (chosen[i] === 1 || rowsOf[i]!.some((r) => heldCounts[r]! >= counts[r]!.maximum)) continue;
+      if (chosen[i] === 1 || rowsBySecurity[i]!.some((r) => heldCounts[r]! >= counts[r]!.maximum)) continue;
       chosen[i] = 1;
-      for (const r of rowsOf[i]!) heldCounts[r]!++;
+      for (const r of rowsBySecurity[i]!) heldCounts[r]!++;
     }
     return chosen;
   }

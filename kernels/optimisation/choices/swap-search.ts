@@ -39,21 +39,21 @@ export function searchSwaps(
   const { n, lower, upper, needed } = quadratic;
   const moves = createSwapMoves(algebra, quadratic);
   let work = 0;
-  let best: EvaluatedChoice | undefined;
+  let bestChoice: EvaluatedChoice | undefined;
   for (const order of orders) {
-    if (best !== undefined && !isLeft()) break;
+    if (bestChoice !== undefined && !isLeft()) break;
     const result = descend(moves.takeFirst(order));
-    if (result !== undefined && isBetter(result, best)) best = result;
+    if (result !== undefined && isBetter(result, bestChoice)) bestChoice = result;
   }
-  if (best === undefined) return undefined;
+  if (bestChoice === undefined) return undefined;
   const random = createCounterRandom({ seed: 1, stream: 0 });
   for (let descents = 0; descents < DESCENTS_MAX && isLeft(); descents++) {
-    const result = descend(exchangeRandomly(best, random));
-    if (result === undefined || !isBetter(result, best)) continue;
-    best = result;
+    const result = descend(exchangeRandomly(bestChoice, random));
+    if (result === undefined || !isBetter(result, bestChoice)) continue;
+    bestChoice = result;
     descents = 0;
   }
-  return { chosen: best.chosen, value: best.value };
+  return { chosen: bestChoice.chosen, value: bestChoice.value };
 
   function isLeft(): boolean {
     return work < workMax;
@@ -65,7 +65,7 @@ export function searchSwaps(
 
   /** Applies the best exchange until no exchange improves. */
   function descend(start: Uint8Array): EvaluatedChoice | undefined {
-    let evaluatedChoice = evaluateWithin(start);
+    let evaluatedChoice = evaluateBounded(start);
     while (evaluatedChoice !== undefined && isLeft()) {
       const next = improve(evaluatedChoice);
       if (next === undefined) break;
@@ -80,17 +80,17 @@ export function searchSwaps(
       if (place >= 0) chosen[evaluatedChoice.names[place]!] = 0;
       chosen[incoming] = 1;
       const next = evaluate(chosen);
-      if (next !== undefined && isWithin(next) && isBetter(next, evaluatedChoice)) return next;
+      if (next !== undefined && isWithinBounds(next) && isBetter(next, evaluatedChoice)) return next;
     }
     return undefined;
   }
 
   /** Evaluates a choice after removing the variables whose optimum is outside their bounds. */
-  function evaluateWithin(start: Uint8Array): EvaluatedChoice | undefined {
+  function evaluateBounded(start: Uint8Array): EvaluatedChoice | undefined {
     let chosen = start;
     for (;;) {
       const result = evaluate(chosen);
-      if (result === undefined || isWithin(result)) return result;
+      if (result === undefined || isWithinBounds(result)) return result;
       const next = chosen.slice();
       let isLess = false;
       result.names.forEach((i, place) => {
@@ -103,7 +103,7 @@ export function searchSwaps(
     }
   }
 
-  function isWithin({ names, x }: EvaluatedChoice): boolean {
+  function isWithinBounds({ names, x }: EvaluatedChoice): boolean {
     return x.every((value, place) => value >= lower[names[place]!]! && value <= upper[names[place]!]!);
   }
 
@@ -121,13 +121,13 @@ export function searchSwaps(
     const next = chosen.slice();
     const computeGain = (j: number) => (residuals[j]! * residuals[j]!) / curvatures[j]!;
     const leaving = names.filter((i) => needed[i] === 0);
-    const others = Array.from(chosen.keys())
+    const entering = Array.from(chosen.keys())
       .filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!)
       .toSorted((a, b) => computeGain(b) - computeGain(a) || a - b);
-    if (leaving.length === 0 || others.length === 0) return next;
+    if (leaving.length === 0 || entering.length === 0) return next;
     for (let k = 0; k < KICK_EXCHANGES; k++) {
       const i = leaving[random.integer(leaving.length)]!;
-      const j = others[Math.floor(others.length * random.uniform() ** 2)]!;
+      const j = entering[Math.floor(entering.length * random.uniform() ** 2)]!;
       if (next[i] === 0 || next[j] === 1 || !moves.isAllowed(moves.countHeldMembers(next), i, j)) continue;
       next[i] = 0;
       next[j] = 1;

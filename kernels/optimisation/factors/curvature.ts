@@ -75,10 +75,10 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   ): boolean {
     order = count;
     if (outer !== undefined) {
-      const whole = allocateDense(count);
-      algebra.symmetricRankK(outer, count, whole);
-      addLower(metric, scale, diagonal, free, count, whole);
-      return algebra.cholesky(whole, count) === count;
+      const matrix = allocateDense(count);
+      algebra.symmetricRankK(outer, count, matrix);
+      addLower(metric, scale, diagonal, free, count, matrix);
+      return algebra.cholesky(matrix, count) === count;
     }
     form = 'partial';
     if (metric === null || scale === 0) return partial.factorDiagonal(diagonal, free, count);

@@ -40,12 +40,12 @@ export function createLowRankForm(algebra: DenseAlgebra): LowRankForm {
     /** Computes b := D^-1 b - D^-1/2 S (I + S'S)^-1 S' D^-1/2 b with S = D^-1/2 L, by Woodbury's identity. */
     solve(b, columns) {
       if (scores.length < k * columns) scores = new Float64Array(k * columns);
-      const part = scores.subarray(0, k * columns).fill(0);
+      const blockScores = scores.subarray(0, k * columns).fill(0);
       const shape = { loadings: scaled, rows: order, factors: k, columns };
       scaleRows(b, roots, order, columns);
-      addLoaded(shape, b, part);
-      solveWith(algebra, inner.subarray(0, k * k), k, part, columns);
-      subtractLoaded(shape, part, b);
+      addLoaded(shape, b, blockScores);
+      solveWith(algebra, inner.subarray(0, k * k), k, blockScores, columns);
+      subtractLoaded(shape, blockScores, b);
       scaleRows(b, roots, order, columns);
     },
   };

@@ -19,10 +19,10 @@ const ROWS_PER_PASS = 8;
  */
 export function addLoaded(shape: LoadedRows, b: Float64Array, sums: Float64Array): void {
   const { loadings, rows, factors, columns } = shape;
-  const whole = rows - (rows % ROWS_PER_PASS);
+  const wholeRows = rows - (rows % ROWS_PER_PASS);
   for (let c = 0; c < columns; c++) {
-    for (let p = 0; p < whole; p += ROWS_PER_PASS) addEight(shape, b, p * columns + c, p * factors, sums);
-    for (let p = whole; p < rows; p++) {
+    for (let p = 0; p < wholeRows; p += ROWS_PER_PASS) addEight(shape, b, p * columns + c, p * factors, sums);
+    for (let p = wholeRows; p < rows; p++) {
       const value = b[p * columns + c]!;
       for (let e = p * factors, f = 0; f < factors; f++, e++) sums[f * columns + c]! += loadings[e]! * value;
     }
@@ -62,9 +62,9 @@ export function subtractLoaded(
   x: Float64Array,
   b: Float64Array,
 ): void {
-  const whole = rows & ~3;
+  const wholeRows = rows & ~3;
   for (let c = 0; c < columns; c++) {
-    for (let p = 0; p < whole; p += 4) {
+    for (let p = 0; p < wholeRows; p += 4) {
       const to = p * columns + c;
       let v = b[to]!;
       let w = b[to + columns]!;
@@ -83,7 +83,7 @@ export function subtractLoaded(
       b[to + 2 * columns] = y;
       b[to + 3 * columns] = z;
     }
-    for (let p = whole; p < rows; p++) {
+    for (let p = wholeRows; p < rows; p++) {
       const to = p * columns + c;
       let value = b[to]!;
       for (let e = p * factors, f = 0; f < factors; f++, e++) value -= loadings[e]! * x[f * columns + c]!;

@@ -59,9 +59,9 @@ function computeLowerProduct(
   for (let p = 0; p < count; p++) {
     const row = free[p]! * k;
     for (let q = 0; q <= p; q++) {
-      const other = free[q]! * k;
+      const otherRow = free[q]! * k;
       let total = 0;
-      for (let f = 0; f < k; f++) total += loadings[row + f]! * loadings[other + f]!;
+      for (let f = 0; f < k; f++) total += loadings[row + f]! * loadings[otherRow + f]!;
       out[p * count + q] = scale * total;
     }
     out[p * count + p]! += scale * specific[free[p]!]! + diagonal[free[p]!]!;

@@ -23,14 +23,14 @@ export function createPartialForm(algebra: DenseAlgebra): PartialForm {
   let roots = new Float64Array(0);
   let coupling: { readonly of: DenseMetric; readonly isCoupled: Uint8Array } | undefined;
   let block = new Float64Array(0);
-  let coupled = new Int32Array(0);
+  let coupledVariables = new Int32Array(0);
   let [order, coupledCount] = [0, 0];
 
   function select(metric: DenseMetric, free: Int32Array, count: number): number {
     if (coupling?.of !== metric) coupling = { of: metric, isCoupled: findCoupledVariables(metric) };
-    if (coupled.length < count) coupled = new Int32Array(count);
+    if (coupledVariables.length < count) coupledVariables = new Int32Array(count);
     coupledCount = 0;
-    for (let p = 0; p < count; p++) if (coupling.isCoupled[free[p]!] === 1) coupled[coupledCount++] = p;
+    for (let p = 0; p < count; p++) if (coupling.isCoupled[free[p]!] === 1) coupledVariables[coupledCount++] = p;
     return coupledCount;
   }
 
@@ -51,8 +51,8 @@ export function createPartialForm(algebra: DenseAlgebra): PartialForm {
     }
     if (square.length < c * c) square = new Float64Array(c * c);
     for (let a = 0; a < c; a++) {
-      const i = free[coupled[a]!]!;
-      for (let b = 0; b <= a; b++) square[a * c + b] = scale * matrix[i * n + free[coupled[b]!]!]!;
+      const i = free[coupledVariables[a]!]!;
+      for (let b = 0; b <= a; b++) square[a * c + b] = scale * matrix[i * n + free[coupledVariables[b]!]!]!;
       square[a * c + a]! += diagonal[i]!;
     }
     return c === 0 || algebra.cholesky(square.subarray(0, c * c), c) === c;
@@ -86,11 +86,13 @@ export function createPartialForm(algebra: DenseAlgebra): PartialForm {
   ): void {
     const c = coupledCount;
     if (block.length < c * columns) block = new Float64Array(c * columns);
-    const part = block.subarray(0, c * columns);
-    for (let a = 0; a < c; a++) part.set(b.subarray(coupled[a]! * columns, (coupled[a]! + 1) * columns), a * columns);
-    if (c > 0) solveTriangle(square.subarray(0, c * c), c, part);
+    const rightSides = block.subarray(0, c * columns);
+    for (let a = 0; a < c; a++)
+      rightSides.set(b.subarray(coupledVariables[a]! * columns, (coupledVariables[a]! + 1) * columns), a * columns);
+    if (c > 0) solveTriangle(square.subarray(0, c * c), c, rightSides);
     scaleRows(b, factors, order, columns);
-    for (let a = 0; a < c; a++) b.set(part.subarray(a * columns, (a + 1) * columns), coupled[a]! * columns);
+    for (let a = 0; a < c; a++)
+      b.set(rightSides.subarray(a * columns, (a + 1) * columns), coupledVariables[a]! * columns);
   }
 
   return {

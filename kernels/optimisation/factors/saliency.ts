@@ -29,7 +29,7 @@ export function computeSaliencies(
   algebra.solveLower(factor, h, inverse);
   // The diagonal of (L L')^-1 is the sum of the squares of the rows of L^-1; S^-1 1 follows from their sums.
   const diagonal = new Float64Array(h);
-  const along = new Float64Array(h);
+  const projection = new Float64Array(h);
   for (let k = 0; k < h; k++) {
     let sum = 0;
     for (let p = 0; p <= k; p++) {
@@ -37,12 +37,12 @@ export function computeSaliencies(
       diagonal[p]! += value * value;
       sum += value;
     }
-    for (let p = 0; p <= k; p++) along[p]! += inverse[k * h + p]! * sum;
+    for (let p = 0; p <= k; p++) projection[p]! += inverse[k * h + p]! * sum;
   }
-  const total = along.reduce((sum, value) => sum + value, 0);
+  const total = projection.reduce((sum, value) => sum + value, 0);
   return Float64Array.from(places, (i, p) => {
-    const projected = diagonal[p]! - (along[p]! * along[p]!) / total;
-    return projected > 0 ? (weights[i]! * weights[i]!) / (2 * projected) : Number.POSITIVE_INFINITY;
+    const projectedVariance = diagonal[p]! - (projection[p]! * projection[p]!) / total;
+    return projectedVariance > 0 ? (weights[i]! * weights[i]!) / (2 * projectedVariance) : Number.POSITIVE_INFINITY;
   });
 }
 

@@ -81,18 +81,18 @@ function factorPanel({ s, m, skipped, diagonal, firsts }: Matrix, from: number, 
         continue;
       }
       // Two sums at a time, so that each addition depends only on the previous term of the same sum.
-      const other = j * m;
+      const otherRow = j * m;
       let first = s[row + j]!;
       let second = 0;
       // Each sum has the same terms wherever the sums begin.
       let k = Math.max(begin, firsts[j]!);
       k -= (k - from) % 2;
       for (; k + 1 < j; k += 2) {
-        first -= s[row + k]! * s[other + k]!;
-        second -= s[row + k + 1]! * s[other + k + 1]!;
+        first -= s[row + k]! * s[otherRow + k]!;
+        second -= s[row + k + 1]! * s[otherRow + k + 1]!;
       }
-      if (k < j) first -= s[row + k]! * s[other + k]!;
-      s[row + j] = (first + second) / s[other + j]!;
+      if (k < j) first -= s[row + k]! * s[otherRow + k]!;
+      s[row + j] = (first + second) / s[otherRow + j]!;
     }
     if (i >= to) continue;
     let pivot = s[row + i]!;
@@ -106,17 +106,17 @@ function factorPanel({ s, m, skipped, diagonal, firsts }: Matrix, from: number, 
 
 /** Subtracts the products of a panel of columns from all later columns. */
 function subtractProducts(algebra: ProductAlgebra, { s, m, firsts }: Matrix, from: number, to: number): void {
-  const touched = Int32Array.from(firsts.keys()).filter((i) => i >= to && firsts[i]! < to);
-  const left = touched.length;
-  if (left === 0) return;
+  const touchedRows = Int32Array.from(firsts.keys()).filter((i) => i >= to && firsts[i]! < to);
+  const touchedCount = touchedRows.length;
+  if (touchedCount === 0) return;
   algebra.scope(() => {
-    const panel = algebra.room((to - from) * left);
-    for (let i = 0; i < left; i++)
-      for (let k = from; k < to; k++) panel[(k - from) * left + i] = s[touched[i]! * m + k]!;
-    const products = algebra.room(left * left);
-    algebra.symmetricRankK(panel, left, products);
-    for (let i = 0; i < left; i++)
-      for (let j = 0; j <= i; j++) s[touched[i]! * m + touched[j]!]! -= products[i * left + j]!;
+    const panel = algebra.room((to - from) * touchedCount);
+    for (let i = 0; i < touchedCount; i++)
+      for (let k = from; k < to; k++) panel[(k - from) * touchedCount + i] = s[touchedRows[i]! * m + k]!;
+    const products = algebra.room(touchedCount * touchedCount);
+    algebra.symmetricRankK(panel, touchedCount, products);
+    for (let i = 0; i < touchedCount; i++)
+      for (let j = 0; j <= i; j++) s[touchedRows[i]! * m + touchedRows[j]!]! -= products[i * touchedCount + j]!;
   });
 }
 

@@ -68,19 +68,19 @@ export function foldRows(program: Program, free: Int32Array, { rowScale, withHar
   const f = free.length;
   const isFoldable = withHard && areHardFolded(program, f) ? isOneSided : isFolded(program, f) ? isSoft : undefined;
   if (isFoldable === undefined) return null;
-  const all = Array.from({ length: rows.count }, (_, r) => r);
-  const folded = Int32Array.from(all.filter((r) => isFoldable(rows, r)));
-  const values = new Float64Array(folded.length * f);
-  folded.forEach((r, k) => {
+  const rowIndices = Array.from({ length: rows.count }, (_, r) => r);
+  const foldedRows = Int32Array.from(rowIndices.filter((r) => isFoldable(rows, r)));
+  const values = new Float64Array(foldedRows.length * f);
+  foldedRows.forEach((r, k) => {
     const scale = rowScale[r]!;
     for (let p = 0; p < f; p++) values[k * f + p] = scale * rows.coefficients[r * n + free[p]!]!;
   });
   return {
-    rows: folded,
-    others: Int32Array.from(all.filter((r) => !isFoldable(rows, r))),
+    rows: foldedRows,
+    others: Int32Array.from(rowIndices.filter((r) => !isFoldable(rows, r))),
     values,
     weighted: new Float64Array(values.length),
-    weights: new Float64Array(folded.length),
-    pushes: new Float64Array(folded.length),
+    weights: new Float64Array(foldedRows.length),
+    pushes: new Float64Array(foldedRows.length),
   };
 }

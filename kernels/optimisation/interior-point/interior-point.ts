@@ -127,12 +127,12 @@ export function runInteriorPoint(
     if (!factorRegularised(work, curvature)) break;
     setAffineTarget(work.pairs);
     solveDirection(work, curvature);
-    const affine = findLongestStep(work.pairs);
-    const centring = mu > 0 ? raiseToPower(predictComplementarity(work.pairs, affine) / mu, 3) : 0;
-    const aim = Math.min(centring, 1) * mu;
-    setCentredTarget(work.pairs, aim);
+    const affineLength = findLongestStep(work.pairs);
+    const centring = mu > 0 ? raiseToPower(predictComplementarity(work.pairs, affineLength) / mu, 3) : 0;
+    const targetMu = Math.min(centring, 1) * mu;
+    setCentredTarget(work.pairs, targetMu);
     solveDirection(work, curvature);
-    if (run === 'far') addCentralityCorrections(work, curvature, aim);
+    if (run === 'far') addCentralityCorrections(work, curvature, targetMu);
     const length = Math.min(1, STEP_SHARE * findLongestStep(work.pairs));
     shortSteps = length < SHORT_STEP ? shortSteps + 1 : 0;
     if (!(length > 1e-13) || shortSteps > SHORT_STEPS_MAX) break;
@@ -153,7 +153,7 @@ interface Progress {
 function createProgress(work: Work, run: InteriorRun): Progress {
   const { x, y, pairs } = work;
   const lowest = { mu: Infinity, primal: Infinity, dual: Infinity };
-  const best = { x: x.slice(), y: y.slice(), s: pairs.s.slice(), z: pairs.z.slice() };
+  const bestIterate = { x: x.slice(), y: y.slice(), s: pairs.s.slice(), z: pairs.z.slice() };
   let merit = Number.POSITIVE_INFINITY;
   let last = 0;
   return {
@@ -168,17 +168,17 @@ function createProgress(work: Work, run: InteriorRun): Progress {
       const largest = Math.max(mu, primal, dual);
       if (!(largest < merit)) return iteration - last <= (isSettled ? PATIENCE_FAR : PATIENCE);
       merit = largest;
-      best.x.set(x);
-      best.y.set(y);
-      best.s.set(pairs.s);
-      best.z.set(pairs.z);
+      bestIterate.x.set(x);
+      bestIterate.y.set(y);
+      bestIterate.s.set(pairs.s);
+      bestIterate.z.set(pairs.z);
       return true;
     },
     takeBest() {
-      x.set(best.x);
-      y.set(best.y);
-      pairs.s.set(best.s);
-      pairs.z.set(best.z);
+      x.set(bestIterate.x);
+      y.set(bestIterate.y);
+      pairs.s.set(bestIterate.s);
+      pairs.z.set(bestIterate.z);
     },
   };
 }
@@ -194,15 +194,15 @@ function addCentralityCorrections(work: Work, curvature: Curvature, mu: number):
   const parts = [dx, change, pairs.ds, pairs.dz, pairs.target];
   let length = findLongestStep(pairs);
   for (let correction = 0; correction < CORRECTIONS_MAX && length < 1; correction++) {
-    const before = parts.map((values) => values.slice());
-    const wanted = Math.min(1, length + STEP_INCREASE);
-    setNarrowerTarget(pairs, wanted, mu);
+    const savedParts = parts.map((values) => values.slice());
+    const targetLength = Math.min(1, length + STEP_INCREASE);
+    setNarrowerTarget(pairs, targetLength, mu);
     solveDirection(work, curvature);
-    const reached = findLongestStep(pairs);
-    if (reached < length + STEP_INCREASE_SHARE * (wanted - length)) {
-      parts.forEach((values, k) => values.set(before[k]!));
+    const newLength = findLongestStep(pairs);
+    if (newLength < length + STEP_INCREASE_SHARE * (targetLength - length)) {
+      parts.forEach((values, k) => values.set(savedParts[k]!));
       return;
     }
-    length = reached;
+    length = newLength;
   }
 }

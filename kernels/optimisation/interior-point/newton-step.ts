@@ -48,17 +48,17 @@ export function computePairSteps(work: Work): void {
     // slack near zero would magnify rounding errors.
     const upperSlack = on[u] === 1 ? computeSideSlack(on, s, z, u, at.rowOver + r) : 0;
     const lowerSlack = on[l] === 1 ? computeSideSlack(on, s, z, l, at.rowUnder + r) : 0;
-    let up = 0;
-    let down = 0;
+    let upperTerm = 0;
+    let lowerTerm = 0;
     if (lowerSlack > upperSlack) {
-      down = on[u] === 1 ? (-move - computeLowerConstant(work, r, value)) / lowerSlack : -change[column]!;
-      up = change[column]! + down;
+      lowerTerm = on[u] === 1 ? (-move - computeLowerConstant(work, r, value)) / lowerSlack : -change[column]!;
+      upperTerm = change[column]! + lowerTerm;
     } else {
-      up = on[l] === 1 ? (move - computeUpperConstant(work, r, value)) / upperSlack : change[column]!;
-      down = up - change[column]!;
+      upperTerm = on[l] === 1 ? (move - computeUpperConstant(work, r, value)) / upperSlack : change[column]!;
+      lowerTerm = upperTerm - change[column]!;
     }
-    if (on[u] === 1) setSideStep(u, at.rowOver + r, up);
-    if (on[l] === 1) setSideStep(l, at.rowUnder + r, down);
+    if (on[u] === 1) setSideStep(u, at.rowOver + r, upperTerm);
+    if (on[l] === 1) setSideStep(l, at.rowUnder + r, lowerTerm);
   }
   for (let k = 0; k < kinks.length; k++) {
     const { left, right, limit } = kinks[k]!;

@@ -48,8 +48,12 @@ function factor(work: Work, curvature: Curvature): boolean {
   const { on, s, z } = pairs;
   const m = kept.length;
   for (let q = 0; q < norms.length; q++) work.normWeights[q] = z[at.norm + q]! / normRadius[q]!;
-  const regularised = { scale: scale * program.curvature, ridge: scale * program.ridge + work.proximal };
-  const { metric, scale: metricScale, ridge } = createLagrangianCurvature(program, regularised, work.normWeights);
+  const regularisedCurvature = { scale: scale * program.curvature, ridge: scale * program.ridge + work.proximal };
+  const {
+    metric,
+    scale: metricScale,
+    ridge,
+  } = createLagrangianCurvature(program, regularisedCurvature, work.normWeights);
   work.metric = metric;
   work.metricScale = metricScale;
   for (let p = 0; p < f; p++) {
@@ -72,8 +76,8 @@ function factor(work: Work, curvature: Curvature): boolean {
     const r = kept[column]!;
     slack[column] = computeRowSlack(work, r);
     if (work.hasRowColumns) continue;
-    const factorOf = isUnbounded(rows, r) ? 0 : rowScale[r]!;
-    for (let p = 0; p < f; p++) columns[p * c + column] = rows.coefficients[r * n + free[p]!]! * factorOf;
+    const rowFactor = isUnbounded(rows, r) ? 0 : rowScale[r]!;
+    for (let p = 0; p < f; p++) columns[p * c + column] = rows.coefficients[r * n + free[p]!]! * rowFactor;
   }
   for (let k = 0; k < kinks.length; k++) {
     const { left, right, limit } = kinks[k]!;

@@ -5,8 +5,8 @@ import { addRows, computeRowValues } from '../program/row-passes.js';
 
 /** Returns entry i of the scaled objective gradient, without multipliers; valid after `computeResiduals`. */
 export function computeObjectiveSlope({ program, scale, x, product }: Work, i: number): number {
-  const curved = program.metric !== null && program.curvature !== 0 ? program.curvature * product[i]! : 0;
-  return scale * (curved + program.ridge * (x[i]! - program.centre[i]!) + program.linear[i]!);
+  const curvedSlope = program.metric !== null && program.curvature !== 0 ? program.curvature * product[i]! : 0;
+  return scale * (curvedSlope + program.ridge * (x[i]! - program.centre[i]!) + program.linear[i]!);
 }
 
 /**
@@ -63,13 +63,13 @@ export function computeResiduals(work: Work): void {
       slope - (on[at.lower + p] === 1 ? z[at.lower + p]! : 0) + (on[at.upper + p] === 1 ? z[at.upper + p]! : 0);
     largest = Math.max(largest, Math.abs(slope));
   }
-  const all = { matrix: rows.coefficients, width: n, from: 0, to: m };
-  computeRowValues(all, x, rowResidual);
+  const rowRange = { matrix: rows.coefficients, width: n, from: 0, to: m };
+  computeRowValues(rowRange, x, rowResidual);
   for (let r = 0; r < m; r++) {
     rowMultipliers[r] = y[r]! * rowScale[r]!;
     work.primalResidual = Math.max(work.primalResidual, measureRowViolation(work, r, rowResidual[r]!));
   }
-  addRows(all, rowMultipliers, gradient);
+  addRows(rowRange, rowMultipliers, gradient);
   for (let k = 0; k < kinks.length; k++) {
     const { left, right, at: where, limit } = kinks[k]!;
     let sum = 0;
@@ -99,9 +99,9 @@ export function computeResiduals(work: Work): void {
     const multiplier = z[at.norm + q]!;
     for (let p = 0; p < f; p++) gradient[free[p]!]! += multiplier * normGradient[q * f + p]!;
   }
-  let worst = 0;
-  for (let p = 0; p < f; p++) worst = Math.max(worst, Math.abs(gradient[free[p]!]!));
-  work.dualResidual = worst;
+  let largestResidual = 0;
+  for (let p = 0; p < f; p++) largestResidual = Math.max(largestResidual, Math.abs(gradient[free[p]!]!));
+  work.dualResidual = largestResidual;
   work.gradientScale = largest;
 }
 
@@ -112,10 +112,11 @@ function measureRowViolation({ program, pairs: { on, s }, at, rowScale }: Work, 
     if (lower[r] !== upper[r]) return 0;
     return Math.abs(upper[r]! - value) * rowScale[r]!;
   }
-  let worst = 0;
-  if (on[at.rowUpper + r] === 1) worst = Math.abs(measureUpperMismatch(upper[r]!, value, r));
-  if (on[at.rowLower + r] === 1) worst = Math.max(worst, Math.abs(measureLowerMismatch(lower[r]!, value, r)));
-  return worst;
+  let largestViolation = 0;
+  if (on[at.rowUpper + r] === 1) largestViolation = Math.abs(measureUpperMismatch(upper[r]!, value, r));
+  if (on[at.rowLower + r] === 1)
+    largestViolation = Math.max(largestViolation, Math.abs(measureLowerMismatch(lower[r]!, value, r)));
+  return largestViolation;
 
   function measureUpperMismatch(bound: number, at_: number, row: number): number {
     return (

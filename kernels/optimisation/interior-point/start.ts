@@ -83,31 +83,31 @@ export function setFarStart(work: Work, curvature: Curvature): void {
   for (let r = 0; r < rows.count; r++)
     if (pairs.on[at.rowUpper + r] === 0 && pairs.on[at.rowLower + r] === 0)
       y[r]! += isUnbounded(rows, r) ? 0 : change[columnOf[r]!]!;
-  const room = new Float64Array(pairs.count);
+  const slacks = new Float64Array(pairs.count);
   for (let p = 0; p < f; p++) {
-    room[at.lower + p] = x[free[p]!]! - lower[free[p]!]!;
-    room[at.upper + p] = upper[free[p]!]! - x[free[p]!]!;
+    slacks[at.lower + p] = x[free[p]!]! - lower[free[p]!]!;
+    slacks[at.upper + p] = upper[free[p]!]! - x[free[p]!]!;
   }
   for (let r = 0; r < rows.count; r++) {
     let value = 0;
     for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * x[i]!;
-    room[at.rowUpper + r] = (rows.upper[r]! - value) * rowScale[r]!;
-    room[at.rowLower + r] = (value - rows.lower[r]!) * rowScale[r]!;
+    slacks[at.rowUpper + r] = (rows.upper[r]! - value) * rowScale[r]!;
+    slacks[at.rowLower + r] = (value - rows.lower[r]!) * rowScale[r]!;
   }
   let shift = 0;
   let total = 0;
   let number = 0;
-  for (let k = 0; k < at.rowOver; k++) if (pairs.on[k] === 1) shift = Math.max(shift, -1.5 * room[k]!);
+  for (let k = 0; k < at.rowOver; k++) if (pairs.on[k] === 1) shift = Math.max(shift, -1.5 * slacks[k]!);
   for (let k = 0; k < at.rowOver; k++) {
     if (pairs.on[k] === 0) continue;
-    total += Math.min(room[k]! + shift, 1e6);
+    total += Math.min(slacks[k]! + shift, 1e6);
     number++;
   }
   shift += number === 0 ? 0 : Math.max((0.5 * total) / number, 1e-3);
-  for (let k = 0; k < at.rowOver; k++) if (pairs.on[k] === 1) pairs.s[k] = room[k]! + shift;
+  for (let k = 0; k < at.rowOver; k++) if (pairs.on[k] === 1) pairs.s[k] = slacks[k]! + shift;
   for (let p = 0; p < f; p++) {
-    lowerResidual[p] = pairs.on[at.lower + p] === 1 ? room[at.lower + p]! - pairs.s[at.lower + p]! : 0;
-    upperResidual[p] = pairs.on[at.upper + p] === 1 ? room[at.upper + p]! - pairs.s[at.upper + p]! : 0;
+    lowerResidual[p] = pairs.on[at.lower + p] === 1 ? slacks[at.lower + p]! - pairs.s[at.lower + p]! : 0;
+    upperResidual[p] = pairs.on[at.upper + p] === 1 ? slacks[at.upper + p]! - pairs.s[at.upper + p]! : 0;
   }
   scaleAllDuals(work);
 }
@@ -147,9 +147,9 @@ function scaleAllDuals(work: Work): void {
   computeResiduals(work);
   let size = 0;
   for (let p = 0; p < f; p++) size += Math.abs(computeObjectiveSlope(work, free[p]!));
-  const wanted = Math.min(Math.max(size / Math.max(f, 1), 1e-4), 1e4);
+  const startDual = Math.min(Math.max(size / Math.max(f, 1), 1e-4), 1e4);
   const scaleDuals = (from: number, to: number) => {
-    for (let k = from; k < to; k++) if (pairs.on[k] === 1) pairs.z[k] = wanted;
+    for (let k = from; k < to; k++) if (pairs.on[k] === 1) pairs.z[k] = startDual;
   };
   scaleDuals(at.lower, at.rowUpper);
   for (let r = 0; r < work.program.rows.count; r++) {
@@ -160,15 +160,15 @@ function scaleAllDuals(work: Work): void {
       if (pairs.on[side] === 0) continue;
       if (pairs.on[soft] === 1) {
         const price = pairs.z[side]! + pairs.z[soft]!;
-        pairs.z[side] = Math.min(wanted, price / 2);
+        pairs.z[side] = Math.min(startDual, price / 2);
         pairs.z[soft] = price - pairs.z[side]!;
-      } else pairs.z[side] = wanted;
+      } else pairs.z[side] = startDual;
     }
   }
   for (let k = 0; k < work.program.kinks.length; k++) {
     if (pairs.on[at.limit + k] === 0) continue;
     const ceiling = pairs.on[at.limitOver + k] === 1 ? pairs.z[at.limit + k]! + pairs.z[at.limitOver + k]! : Infinity;
-    const multiplier = Math.min(wanted, ceiling / 2);
+    const multiplier = Math.min(startDual, ceiling / 2);
     pairs.z[at.limit + k] = multiplier;
     if (ceiling < Infinity) pairs.z[at.limitOver + k] = ceiling - multiplier;
     for (let p = 0; p < f; p++) {

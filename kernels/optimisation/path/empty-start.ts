@@ -50,7 +50,7 @@ export function startEmpty(program: Program): PathStart | undefined {
     for (let i = 0; i < n; i++) state.sides[k * n + i] = x[i]! < at[i]! ? -1 : 1;
   });
   const charge = computeCharge(computeGradientAt(program, state, x), lower, upper);
-  const before: Program = {
+  const startProgram: Program = {
     ...program,
     linear: program.linear.map((value) => value + charge),
     rows: extendRows(rows, x),
@@ -61,7 +61,7 @@ export function startEmpty(program: Program): PathStart | undefined {
     kinkMultipliers: new Float64Array(kinks.length).fill(1),
     normMultipliers: new Float64Array(0),
   };
-  return { program: before, point, state };
+  return { program: startProgram, point, state };
 }
 
 /** Returns the smallest charge on all weights at which the empty point is optimal. */

@@ -31,9 +31,9 @@ function offer(
   next: number,
   way = 0,
 ): void {
-  const reached = length > 0 ? length : 0;
-  if (reached >= first.length) return;
-  first.length = reached;
+  const eventLength = length > 0 ? length : 0;
+  if (eventLength >= first.length) return;
+  first.length = eventLength;
   first.subject = subject;
   first.at = position;
   first.next = next;
@@ -74,14 +74,14 @@ function offerPinnedVariable(
   first: FirstEvent,
   i: number,
 ): void {
-  const where = kinks[state.names[i]! - PINNED]!.at[i]!;
+  const kinkPosition = kinks[state.names[i]! - PINNED]!.at[i]!;
   let left = gradient[i]!;
   let right = left;
   let leftRate = gradientRate[i]!;
   let rightRate = leftRate;
   for (let k = 0; k < kinks.length; k++) {
     const kink = kinks[k]!;
-    if (kink.at[i] !== where) continue;
+    if (kink.at[i] !== kinkPosition) continue;
     left += z[k]! * kink.left[i]!;
     leftRate += dz[k]! * kink.left[i]!;
     right += z[k]! * kink.right[i]!;
@@ -151,15 +151,15 @@ function offerIdleRows(
     let rate = 0;
     for (let i = 0; i < n; i++) value += rows.coefficients[from + i]! * x[i]!;
     for (let p = 0; p < count; p++) rate += rows.coefficients[from + factor.order[p]!]! * dx[factor.order[p]!]!;
-    const above = rate - upperRate[r]!;
-    const below = lowerRate[r]! - rate;
+    const rateAbove = rate - upperRate[r]!;
+    const rateBelow = lowerRate[r]! - rate;
     if (side === IDLE) {
-      if (above > 0) offer(first, (rowUpper[r]! - value) / above, 'row', r, UPPER);
-      if (below > 0) offer(first, (value - rowLower[r]!) / below, 'row', r, LOWER);
-    } else if (side === OVER && above < 0)
-      offer(first, (value - rowUpper[r]!) / -above, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : UPPER);
-    else if (side === UNDER && below < 0)
-      offer(first, (rowLower[r]! - value) / -below, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : LOWER);
+      if (rateAbove > 0) offer(first, (rowUpper[r]! - value) / rateAbove, 'row', r, UPPER);
+      if (rateBelow > 0) offer(first, (value - rowLower[r]!) / rateBelow, 'row', r, LOWER);
+    } else if (side === OVER && rateAbove < 0)
+      offer(first, (value - rowUpper[r]!) / -rateAbove, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : UPPER);
+    else if (side === UNDER && rateBelow < 0)
+      offer(first, (rowLower[r]! - value) / -rateBelow, 'row', r, rows.lower[r] === rows.upper[r] ? EQUAL : LOWER);
   }
 }
 

@@ -61,12 +61,12 @@ function isSameCurvature(a: Program, b: Program): boolean {
 
 /** Removes securities that are no longer free and adds newly free ones; returns false if too many have changed. */
 function updateFactor(factor: PathFactor, free: Int32Array): boolean {
-  const wanted = new Set(free);
-  const removed = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !wanted.has(name));
-  const added = free.filter((name) => factor.placeOf(name) < 0);
-  if (removed.length + added.length > CHANGED_MAX * Math.max(free.length, 16)) return false;
-  for (const name of removed) factor.remove(name);
-  return added.every((name) => factor.add(name));
+  const freeSet = new Set(free);
+  const removedNames = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !freeSet.has(name));
+  const addedNames = free.filter((name) => factor.placeOf(name) < 0);
+  if (removedNames.length + addedNames.length > CHANGED_MAX * Math.max(free.length, 16)) return false;
+  for (const name of removedNames) factor.remove(name);
+  return addedNames.every((name) => factor.add(name));
 }
 
 /** Ratio to its diagonal entry below which a pivot is a rounding error. */
@@ -84,31 +84,31 @@ function createPathFactor({
   ridge,
 }: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge'>): PathFactor {
   const order = new Int32Array(n);
-  const places = new Int32Array(n).fill(-1);
+  const positions = new Int32Array(n).fill(-1);
   const entries = createEntries(metric, curvature, ridge);
   let f = 0;
   let stride = Math.min(n, 64);
   let l = new Float64Array(stride * stride);
 
   function grow(): void {
-    const wider = Math.min(n, 2 * stride);
-    const next = new Float64Array(wider * wider);
-    for (let p = 0; p < f; p++) for (let q = 0; q <= p; q++) next[p * wider + q] = l[p * stride + q]!;
+    const newStride = Math.min(n, 2 * stride);
+    const next = new Float64Array(newStride * newStride);
+    for (let p = 0; p < f; p++) for (let q = 0; q <= p; q++) next[p * newStride + q] = l[p * stride + q]!;
     l = next;
-    stride = wider;
+    stride = newStride;
   }
 
-  function begin(algebra: DenseAlgebra, names: Int32Array): boolean {
+  function startFactor(algebra: DenseAlgebra, names: Int32Array): boolean {
     const count = names.length;
     stride = Math.min(n, Math.max(64, Math.ceil(1.25 * count)));
     l = new Float64Array(stride * stride);
-    const whole = new Float64Array(count * count);
+    const matrix = new Float64Array(count * count);
     order.set(names);
-    for (let p = 0; p < count; p++) whole[p * count + p] = entries(names[p]!, order, p, whole, p * count);
-    if (algebra.cholesky(whole, count) < count) return false;
+    for (let p = 0; p < count; p++) matrix[p * count + p] = entries(names[p]!, order, p, matrix, p * count);
+    if (algebra.cholesky(matrix, count) < count) return false;
     for (let p = 0; p < count; p++) {
-      places[names[p]!] = p;
-      for (let q = 0; q <= p; q++) l[p * stride + q] = whole[p * count + q]!;
+      positions[names[p]!] = p;
+      for (let q = 0; q <= p; q++) l[p * stride + q] = matrix[p * count + q]!;
     }
     f = count;
     return true;
@@ -118,25 +118,25 @@ function createPathFactor({
     if (f === stride) grow();
     const row = f * stride;
     const diagonal = entries(name, order, f, l, row);
-    let rest = diagonal;
+    let pivot = diagonal;
     for (let p = 0; p < f; p++) {
-      const other = p * stride;
+      const otherRow = p * stride;
       let total = l[row + p]!;
-      for (let q = 0; q < p; q++) total -= l[row + q]! * l[other + q]!;
-      total /= l[other + p]!;
+      for (let q = 0; q < p; q++) total -= l[row + q]! * l[otherRow + q]!;
+      total /= l[otherRow + p]!;
       l[row + p] = total;
-      rest -= total * total;
+      pivot -= total * total;
     }
-    if (!(rest > PIVOT_MIN * diagonal)) return false;
-    l[row + f] = Math.sqrt(rest);
+    if (!(pivot > PIVOT_MIN * diagonal)) return false;
+    l[row + f] = Math.sqrt(pivot);
     order[f] = name;
-    places[name] = f++;
+    positions[name] = f++;
     return true;
   }
 
   function remove(name: number): void {
-    const place = places[name]!;
-    places[name] = -1;
+    const place = positions[name]!;
+    positions[name] = -1;
     for (let p = place; p < f - 1; p++) {
       const below = (p + 1) * stride;
       const a = l[below + p]!;
@@ -153,7 +153,7 @@ function createPathFactor({
       }
       for (let q = 0; q <= p; q++) l[p * stride + q] = l[below + q]!;
       order[p] = order[p + 1]!;
-      places[order[p]!] = p;
+      positions[order[p]!] = p;
     }
     f--;
   }
@@ -161,8 +161,8 @@ function createPathFactor({
   return {
     order,
     count: () => f,
-    placeOf: (name) => places[name]!,
-    begin,
+    placeOf: (name) => positions[name]!,
+    begin: startFactor,
     add,
     remove,
     forward: (b) => solveForward(l, b, { n: f, stride }),

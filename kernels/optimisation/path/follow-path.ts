@@ -108,7 +108,7 @@ export function followPath(
         events,
       };
     standstill = first.length > 0 ? 0 : standstill + 1;
-    if (standstill > STANDSTILL_MAX || !apply(path, first) || path.factor.count() > freeMax) return undefined;
+    if (standstill > STANDSTILL_MAX || !applyEvent(path, first) || path.factor.count() > freeMax) return undefined;
   }
   return undefined;
 }
@@ -155,13 +155,13 @@ function beginPath(
     curved: new Float64Array(n),
   };
   if (![...path.lowerRate, ...path.upperRate].every(Number.isFinite)) return undefined;
-  const toGo = computeSmoothGradient(program, path.x);
+  const remainingGradient = computeSmoothGradient(program, path.x);
   if (!hasEqualObjective(program, before)) {
     // The residual gradient of the start is removed gradually along the path.
     const gradient = computeSmoothGradient(before, path.x);
-    for (let i = 0; i < n; i++) path.pull[i] = toGo[i]! - gradient[i]!;
+    for (let i = 0; i < n; i++) path.pull[i] = remainingGradient[i]! - gradient[i]!;
   }
-  setGradient(path, toGo);
+  setGradient(path, remainingGradient);
   const largest = path.gradient.reduce((most, value) => Math.max(most, Math.abs(value)), Number.MIN_VALUE);
   for (let p = 0; p < path.factor.count(); p++)
     if (Math.abs(path.gradient[path.factor.order[p]!]!) > START_MAX * largest) return undefined;
@@ -225,7 +225,7 @@ function advance(
 }
 
 /** Applies an event to the state; returns false if the curvature can no longer be factored. */
-function apply(path: Path, { subject, at, next, way }: PathEvent): boolean {
+function applyEvent(path: Path, { subject, at, next, way }: PathEvent): boolean {
   const {
     program: { n, rows, kinks },
     state,
@@ -256,7 +256,7 @@ function apply(path: Path, { subject, at, next, way }: PathEvent): boolean {
     case 'name':
       if (next === FREE) return release(path, at, way);
       factor.remove(at);
-      hold(path, at, next);
+      fixVariable(path, at, next);
       return true;
   }
 }
@@ -268,24 +268,24 @@ function computeKinkForce({ program, state, z }: Path, i: number): number {
   return total;
 }
 
-function hold(path: Path, i: number, next: number): void {
+function fixVariable(path: Path, i: number, next: number): void {
   const {
     program: { n, lower, upper, kinks },
     state,
     x,
     gradient,
   } = path;
-  const before = computeKinkForce(path, i);
-  const where = next === LOWER ? lower[i]! : next === UPPER ? upper[i]! : kinks[next - PINNED]!.at[i]!;
-  x[i] = where;
+  const previousForce = computeKinkForce(path, i);
+  const target = next === LOWER ? lower[i]! : next === UPPER ? upper[i]! : kinks[next - PINNED]!.at[i]!;
+  x[i] = target;
   state.names[i] = next;
   for (let k = 0; k < kinks.length; k++) {
     const position = kinks[k]!.at[i]!;
-    if (position !== where) state.sides[k * n + i] = where < position ? -1 : 1;
+    if (position !== target) state.sides[k * n + i] = target < position ? -1 : 1;
     else if (next === LOWER) state.sides[k * n + i] = 1;
     else if (next === UPPER) state.sides[k * n + i] = -1;
   }
-  gradient[i] = computeKinkForce(path, i) - before;
+  gradient[i] = computeKinkForce(path, i) - previousForce;
 }
 
 function release(path: Path, i: number, way: number): boolean {

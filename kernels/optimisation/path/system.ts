@@ -23,15 +23,15 @@ export interface PathSystem {
 export function createPathSystem(path: Path): PathSystem {
   const { program, factor, dx, dy, dz, gradientRate } = path;
   const { n, rows, kinks } = program;
-  const most = rows.count + kinks.length;
-  const active = new Int32Array(most);
-  const isRepeated = new Uint8Array(most);
-  const change = new Float64Array(most);
-  const wanted = new Float64Array(most);
-  const schur = new Float64Array(most * most);
-  const whole = new Float64Array(most * most);
+  const rowsMax = rows.count + kinks.length;
+  const activeRows = new Int32Array(rowsMax);
+  const isRepeated = new Uint8Array(rowsMax);
+  const change = new Float64Array(rowsMax);
+  const rightSide = new Float64Array(rowsMax);
+  const schur = new Float64Array(rowsMax * rowsMax);
+  const matrix = new Float64Array(rowsMax * rowsMax);
   const step = new Float64Array(n);
-  const pulled = new Float64Array(n);
+  const pulledGradient = new Float64Array(n);
   const isPulled = path.pull.some((value) => value !== 0);
   const columns: Float64Array[] = [];
   let m = 0;
@@ -41,15 +41,15 @@ export function createPathSystem(path: Path): PathSystem {
     const f = factor.count();
     while (columns.length < m) columns.push(new Float64Array(n));
     for (let a = 0; a < m; a++) {
-      const row = active[a]!;
+      const row = activeRows[a]!;
       const column = columns[a]!;
       for (let p = 0; p < f; p++) column[p] = readRowCoefficient(path, row, factor.order[p]!);
       factor.forward(column);
       for (let b = 0; b <= a; b++) {
         let total = 0;
-        const other = columns[b]!;
-        for (let p = 0; p < f; p++) total += column[p]! * other[p]!;
-        whole[a * m + b] = whole[b * m + a] = schur[a * m + b] = total;
+        const otherColumn = columns[b]!;
+        for (let p = 0; p < f; p++) total += column[p]! * otherColumn[p]!;
+        matrix[a * m + b] = matrix[b * m + a] = schur[a * m + b] = total;
       }
     }
     factorSemidefinite(schur, m, isRepeated, { repeated: PIVOT_MIN });
@@ -60,7 +60,7 @@ export function createPathSystem(path: Path): PathSystem {
    * securities.
    */
   function findDependency(row: number): void {
-    for (let a = 0; a < m; a++) change[a] = isRepeated[a] === 1 ? 0 : -whole[a * m + row]!;
+    for (let a = 0; a < m; a++) change[a] = isRepeated[a] === 1 ? 0 : -matrix[a * m + row]!;
     solveFactored(schur, m, change, isRepeated);
     change[row] = 1;
   }
@@ -70,7 +70,7 @@ export function createPathSystem(path: Path): PathSystem {
     dz.fill(0);
     gradientRate.fill(0);
     for (let a = 0; a < m; a++) {
-      const row = active[a]!;
+      const row = activeRows[a]!;
       if (row < rows.count) dy[row] = change[a]!;
       else dz[row - rows.count] = change[a]!;
       if (change[a] === 0) continue;
@@ -83,14 +83,14 @@ export function createPathSystem(path: Path): PathSystem {
    * @returns false if there is no such row
    */
   function solveTurn(): boolean {
-    const size = wanted.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
+    const size = rightSide.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
     for (let row = 0; row < m; row++) {
       if (isRepeated[row] === 0) continue;
       findDependency(row);
       let pull = 0;
       let strength = 0;
       for (let a = 0; a < m; a++) {
-        pull += change[a]! * wanted[a]!;
+        pull += change[a]! * rightSide[a]!;
         strength = Math.max(strength, Math.abs(change[a]!));
       }
       if (Math.abs(pull) <= AGREEMENT_MAX * strength * size) continue;
@@ -107,17 +107,17 @@ export function createPathSystem(path: Path): PathSystem {
    */
   function solveAlongPath(): void {
     const f = factor.count();
-    for (let p = 0; p < f; p++) pulled[p] = isPulled ? path.pull[factor.order[p]!]! : 0;
-    if (isPulled) factor.forward(pulled);
+    for (let p = 0; p < f; p++) pulledGradient[p] = isPulled ? path.pull[factor.order[p]!]! : 0;
+    if (isPulled) factor.forward(pulledGradient);
     for (let a = 0; a < m; a++) {
-      let total = -wanted[a]!;
+      let total = -rightSide[a]!;
       const column = columns[a]!;
-      for (let p = 0; p < f; p++) total -= column[p]! * pulled[p]!;
+      for (let p = 0; p < f; p++) total -= column[p]! * pulledGradient[p]!;
       change[a] = total;
     }
     solveFactored(schur, m, change, isRepeated);
     for (let p = 0; p < f; p++) {
-      let total = -pulled[p]!;
+      let total = -pulledGradient[p]!;
       for (let a = 0; a < m; a++) total -= columns[a]![p]! * change[a]!;
       step[p] = total;
     }
@@ -131,7 +131,7 @@ export function createPathSystem(path: Path): PathSystem {
 
   return {
     solve() {
-      m = gatherActive(path, active, wanted);
+      m = gatherActive(path, activeRows, rightSide);
       factorActive();
       if (solveTurn()) return true;
       solveAlongPath();

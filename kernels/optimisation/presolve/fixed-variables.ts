@@ -25,17 +25,17 @@ const SHARE_MIN = 0.1;
 export function removeFixedVariables(program: Program): ReducedProgram | null {
   const { n, lower, upper, rows, kinks, norms, metric, centre } = program;
   if (norms.length > 0) return null;
-  const free: number[] = [];
-  for (let i = 0; i < n; i++) if (lower[i]! < upper[i]!) free.push(i);
-  if (free.length > (1 - SHARE_MIN) * n) return null;
+  const freeVariables: number[] = [];
+  for (let i = 0; i < n; i++) if (lower[i]! < upper[i]!) freeVariables.push(i);
+  if (freeVariables.length > (1 - SHARE_MIN) * n) return null;
   if (lower.some((bound, i) => bound > upper[i]!)) return null;
-  const keep = Int32Array.from(free);
+  const keep = Int32Array.from(freeVariables);
   const f = keep.length;
   const pick = (values: Float64Array) => Float64Array.from(keep, (i) => values[i]!);
-  const fixed = Float64Array.from(lower, (bound, i) => (bound < upper[i]! ? 0 : bound));
+  const fixedValues = Float64Array.from(lower, (bound, i) => (bound < upper[i]! ? 0 : bound));
   const linear = pick(program.linear);
   if (metric !== null && program.curvature !== 0) {
-    const offset = fixed.map((value, i) => (lower[i]! < upper[i]! ? 0 : value - centre[i]!));
+    const offset = fixedValues.map((value, i) => (lower[i]! < upper[i]! ? 0 : value - centre[i]!));
     const force = new Float64Array(n);
     multiplyMetric(metric, offset, force);
     for (let p = 0; p < f; p++) linear[p]! += program.curvature * force[keep[p]!]!;
@@ -45,9 +45,9 @@ export function removeFixedVariables(program: Program): ReducedProgram | null {
   for (let r = 0; r < rows.count; r++) {
     const from = r * n;
     for (let p = 0; p < f; p++) coefficients[r * f + p] = rows.coefficients[from + keep[p]!]!;
-    for (let i = 0; i < n; i++) if (fixed[i] !== 0) shift[r]! += rows.coefficients[from + i]! * fixed[i]!;
+    for (let i = 0; i < n; i++) if (fixedValues[i] !== 0) shift[r]! += rows.coefficients[from + i]! * fixedValues[i]!;
   }
-  const reduced: Program = {
+  const reducedProgram: Program = {
     ...program,
     n: f,
     metric: metric === null ? null : selectMetric(metric, keep),
@@ -62,16 +62,16 @@ export function removeFixedVariables(program: Program): ReducedProgram | null {
       upper: rows.upper.map((bound, r) => bound - shift[r]!),
     },
     kinks: kinks.map((kink) => {
-      const part = { ...kink, at: pick(kink.at), left: pick(kink.left), right: pick(kink.right) };
-      if (kink.limit === null) return part;
-      const spent = sumKinks(kink, fixed) - sumKinks(part, new Float64Array(f));
-      return { ...part, limit: kink.limit - spent };
+      const reducedKink = { ...kink, at: pick(kink.at), left: pick(kink.left), right: pick(kink.right) };
+      if (kink.limit === null) return reducedKink;
+      const spentLimit = sumKinks(kink, fixedValues) - sumKinks(reducedKink, new Float64Array(f));
+      return { ...reducedKink, limit: kink.limit - spentLimit };
     }),
   };
   return {
-    program: reduced,
+    program: reducedProgram,
     toFull(point) {
-      const x = fixed.slice();
+      const x = fixedValues.slice();
       for (let p = 0; p < f; p++) x[keep[p]!] = point.x[p]!;
       return { ...point, x };
     },

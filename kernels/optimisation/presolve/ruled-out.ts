@@ -24,19 +24,19 @@ function isBeyond(least: number, bound: number, terms: number): boolean {
 
 function isOutOfReach({ n, lower, upper, rows }: Program, r: number): boolean {
   const from = r * n;
-  let least = 0;
-  let most = 0;
+  let leastSum = 0;
+  let mostSum = 0;
   let terms = 0;
   for (let i = 0; i < n; i++) {
     const coefficient = rows.coefficients[from + i]!;
     if (coefficient === 0) continue;
     const low = coefficient > 0 ? lower[i]! : upper[i]!;
     const high = coefficient > 0 ? upper[i]! : lower[i]!;
-    least += coefficient * low;
-    most += coefficient * high;
+    leastSum += coefficient * low;
+    mostSum += coefficient * high;
     terms += Math.abs(coefficient) * (1 + Math.max(measureBound(low), measureBound(high)));
   }
-  return isBeyond(least, rows.upper[r]!, terms) || isBeyond(-most, -rows.lower[r]!, terms);
+  return isBeyond(leastSum, rows.upper[r]!, terms) || isBeyond(-mostSum, -rows.lower[r]!, terms);
 }
 
 function measureBound(bound: number): number {

@@ -60,16 +60,16 @@ export function measureInfeasibility(
     const offset = around.map((value, i) => value - centre[i]!);
     const slope = computeNormForce(program, norm, offset, new Float64Array(n));
     let square = 0;
-    let along = 0;
+    let inner = 0;
     for (let i = 0; i < n; i++) {
       square += offset[i]! * slope[i]!;
-      along += slope[i]! * around[i]!;
+      inner += slope[i]! * around[i]!;
     }
     if (!(square > 0)) return;
     // Tangent of the norm itself, with gradient slope / sqrt(square): linear in the radius, and tighter than the
     // tangent of the square.
     add(weight, slope, 0);
-    gap += weight * (square - Math.sqrt(square) * radius - along);
+    gap += weight * (square - Math.sqrt(square) * radius - inner);
   });
   kinks.forEach(({ limit }, k) => {
     gap -= Math.max(prices[k]!, 0) * (limit ?? 0);
@@ -114,12 +114,12 @@ function findMinimumOver(
   };
   const sumEndSlopes = (side: 'left' | 'right') =>
     kinks.reduce((total, kink, k) => total + Math.max(prices[k]!, 0) * kink[side][i]!, force);
-  let least = Number.POSITIVE_INFINITY;
+  let leastValue = Number.POSITIVE_INFINITY;
   if (low === Number.NEGATIVE_INFINITY && sumEndSlopes('left') > negligible) return Number.NEGATIVE_INFINITY;
   if (high === Number.POSITIVE_INFINITY && sumEndSlopes('right') < -negligible) return Number.NEGATIVE_INFINITY;
   const candidates = [low, high, ...kinks.map(({ at }) => at[i]!)].filter(
     (x) => Number.isFinite(x) && x >= low && x <= high,
   );
-  for (const x of candidates.length === 0 ? [0] : candidates) least = Math.min(least, computeValueAt(x));
-  return least;
+  for (const x of candidates.length === 0 ? [0] : candidates) leastValue = Math.min(leastValue, computeValueAt(x));
+  return leastValue;
 }

@@ -105,22 +105,23 @@ function addForce(gradient: Float64Array, { multiplier, force, from }: Force, be
 /** Returns the largest violation at a point, as `primal` of `checkKkt`. @cost m n */
 export function measurePrimalViolation(program: Program, x: Float64Array): number {
   const { n, lower, upper, rows, kinks, norms } = program;
-  let worst = 0;
+  let largestViolation = 0;
   for (let i = 0; i < n; i++) {
-    worst = maximiseViolation(worst, x[i]!, upper[i]!);
-    worst = maximiseViolation(worst, -x[i]!, -lower[i]!);
+    largestViolation = maximiseViolation(largestViolation, x[i]!, upper[i]!);
+    largestViolation = maximiseViolation(largestViolation, -x[i]!, -lower[i]!);
   }
   for (let r = 0; r < rows.count; r++) {
     if (Number.isFinite(rows.penalty[r]!)) continue;
     const value = computeValue(rows.coefficients, r * n, x);
-    worst = maximiseViolation(worst, value, rows.upper[r]!);
-    worst = maximiseViolation(worst, -value, -rows.lower[r]!);
+    largestViolation = maximiseViolation(largestViolation, value, rows.upper[r]!);
+    largestViolation = maximiseViolation(largestViolation, -value, -rows.lower[r]!);
   }
   for (const kink of kinks)
     if (kink.limit !== null && !Number.isFinite(kink.penalty))
-      worst = maximiseViolation(worst, sumKinks(kink, x), kink.limit);
-  for (const norm of norms) worst = maximiseViolation(worst, computeNormLength(program, norm, x), norm.radius);
-  return worst;
+      largestViolation = maximiseViolation(largestViolation, sumKinks(kink, x), kink.limit);
+  for (const norm of norms)
+    largestViolation = maximiseViolation(largestViolation, computeNormLength(program, norm, x), norm.radius);
+  return largestViolation;
 }
 
 /** Returns the larger of `worst` and the violation of a bound by a value; infinite if the value is not a number. */
@@ -141,9 +142,10 @@ export function listPulledVariables(program: Program, point: Point): Int32Array 
 }
 
 function measureStationarity(program: Program, point: Point, gradient: Float64Array): number {
-  let worst = 0;
-  for (let i = 0; i < program.n; i++) worst = Math.max(worst, measurePull(program, point, gradient, i));
-  return worst;
+  let largestResidual = 0;
+  for (let i = 0; i < program.n; i++)
+    largestResidual = Math.max(largestResidual, measurePull(program, point, gradient, i));
+  return largestResidual;
 }
 
 /** Returns the part of the gradient of a variable that its bounds and kinks do not balance; zero or less if they do. */
@@ -154,17 +156,17 @@ function measurePull(
   i: number,
 ) {
   const value = x[i]!;
-  let least = gradient[i]!;
-  let most = gradient[i]!;
+  let leastSlope = gradient[i]!;
+  let mostSlope = gradient[i]!;
   for (let k = 0; k < kinks.length; k++) {
     const { at, left, right } = kinks[k]!;
-    const near = isTouching(Math.abs(value - at[i]!), at[i]!);
-    least += kinkMultipliers[k]! * (value < at[i]! || near ? left[i]! : right[i]!);
-    most += kinkMultipliers[k]! * (value > at[i]! || near ? right[i]! : left[i]!);
+    const isAtKink = isTouching(Math.abs(value - at[i]!), at[i]!);
+    leastSlope += kinkMultipliers[k]! * (value < at[i]! || isAtKink ? left[i]! : right[i]!);
+    mostSlope += kinkMultipliers[k]! * (value > at[i]! || isAtKink ? right[i]! : left[i]!);
   }
-  if (isTouching(value - lower[i]!, lower[i]!)) least = Number.NEGATIVE_INFINITY;
-  if (isTouching(upper[i]! - value, upper[i]!)) most = Number.POSITIVE_INFINITY;
-  return Math.max(least, -most);
+  if (isTouching(value - lower[i]!, lower[i]!)) leastSlope = Number.NEGATIVE_INFINITY;
+  if (isTouching(upper[i]! - value, upper[i]!)) mostSlope = Number.POSITIVE_INFINITY;
+  return Math.max(leastSlope, -mostSlope);
 }
 
 function isTouching(distance: number, bound: number): boolean {
@@ -174,7 +176,7 @@ function isTouching(distance: number, bound: number): boolean {
 function measureMultiplierFaults(program: Program, point: Point): number {
   const { n, rows, kinks, norms } = program;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = point;
-  let worst = 0;
+  let largestFault = 0;
   for (let r = 0; r < rows.count; r++) {
     const value = computeValue(rows.coefficients, r * n, x);
     const y = rowMultipliers[r]!;
@@ -190,15 +192,15 @@ function measureMultiplierFaults(program: Program, point: Point): number {
       bound: rows.lower[r]!,
       penalty: rows.penalty[r]!,
     });
-    worst = Math.max(worst, Math.max(upper, lower) * findLargest(rows.coefficients, r * n, n));
+    largestFault = Math.max(largestFault, Math.max(upper, lower) * findLargest(rows.coefficients, r * n, n));
   }
   kinks.forEach((kink, k) => {
     const multiplier = kinkMultipliers[k]!;
     const strength = Math.max(findLargest(kink.left, 0, n), findLargest(kink.right, 0, n));
-    if (kink.limit === null) worst = Math.max(worst, Math.abs(multiplier - 1) * strength);
+    if (kink.limit === null) largestFault = Math.max(largestFault, Math.abs(multiplier - 1) * strength);
     else
-      worst = Math.max(
-        worst,
+      largestFault = Math.max(
+        largestFault,
         measureSideFault({
           multiplier,
           excess: sumKinks(kink, x) - kink.limit,
@@ -218,9 +220,9 @@ function measureMultiplierFaults(program: Program, point: Point): number {
       bound: radius,
       penalty: Infinity,
     });
-    worst = Math.max(worst, fault * findLargest(force, 0, n));
+    largestFault = Math.max(largestFault, fault * findLargest(force, 0, n));
   });
-  return worst;
+  return largestFault;
 }
 
 interface Side {
@@ -236,10 +238,10 @@ interface Side {
  * penalty, or its shortfall below the penalty at a violated row.
  */
 function measureSideFault({ multiplier, excess, bound, penalty }: Side): number {
-  const room = Number.isFinite(bound) ? CONTACT * (1 + Math.abs(bound)) : 0;
+  const tolerance = Number.isFinite(bound) ? CONTACT * (1 + Math.abs(bound)) : 0;
   let fault = Math.max(-multiplier, multiplier - penalty, 0);
-  if (!(excess >= -room)) fault = Math.max(fault, Math.abs(multiplier));
-  if (excess > room && Number.isFinite(penalty)) fault = Math.max(fault, penalty - multiplier);
+  if (!(excess >= -tolerance)) fault = Math.max(fault, Math.abs(multiplier));
+  if (excess > tolerance && Number.isFinite(penalty)) fault = Math.max(fault, penalty - multiplier);
   return fault;
 }
 

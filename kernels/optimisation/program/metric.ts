@@ -43,8 +43,8 @@ export function createFactorMetric(loadings: Float64Array, specific: Float64Arra
  * @source  Definition; L (L'x) + D x with loadings L.
  */
 export function multiplyMetric(metric: Metric, x: Float64Array, out: Float64Array): void {
-  const sparse = findSparseForm(metric);
-  if (sparse !== null) sparse.addColumns(x, out.fill(0));
+  const sparseForm = findSparseForm(metric);
+  if (sparseForm !== null) sparseForm.addColumns(x, out.fill(0));
   else if (metric.form === 'dense') multiplyDense(metric.matrix, x, out);
   else multiplyFactors(metric, x, out);
 }
@@ -193,8 +193,8 @@ export interface WeightedMetric {
  */
 export function addMetrics(parts: readonly WeightedMetric[]): Metric {
   const { n } = parts[0]!.metric;
-  const factored = parts.flatMap(({ metric, weight }) => (metric.form === 'factor' ? [{ metric, weight }] : []));
-  return factored.length === parts.length ? sumFactors(factored, n) : sumMatrices(parts, n);
+  const factoredParts = parts.flatMap(({ metric, weight }) => (metric.form === 'factor' ? [{ metric, weight }] : []));
+  return factoredParts.length === parts.length ? sumFactors(factoredParts, n) : sumMatrices(parts, n);
 }
 
 function sumMatrices(parts: readonly WeightedMetric[], n: number): DenseMetric {
@@ -271,9 +271,9 @@ export function selectMetric(metric: Metric, keep: Int32Array): Metric {
   const f = keep.length;
   if (metric.form === 'factor') {
     const { factors: k, loadings, specific } = metric;
-    const part = new Float64Array(f * k);
-    for (let p = 0; p < f; p++) part.set(loadings.subarray(keep[p]! * k, keep[p]! * k + k), p * k);
-    return { form: 'factor', n: f, factors: k, loadings: part, specific: Float64Array.from(keep, (i) => specific[i]!) };
+    const rows = new Float64Array(f * k);
+    for (let p = 0; p < f; p++) rows.set(loadings.subarray(keep[p]! * k, keep[p]! * k + k), p * k);
+    return { form: 'factor', n: f, factors: k, loadings: rows, specific: Float64Array.from(keep, (i) => specific[i]!) };
   }
   const matrix = new Float64Array(f * f);
   for (let p = 0; p < f; p++) {

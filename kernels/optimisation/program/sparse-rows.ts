@@ -28,23 +28,23 @@ export function createSparseRows(): SparseRows {
   let matrix: Float64Array = new Float64Array(0);
   let [rowCount, width] = [0, 0];
   let starts = new Int32Array(0);
-  let places = new Int32Array(0);
+  let columnIndices = new Int32Array(0);
   let isSparse = false;
 
   /** Records the positions of nonzero entries; returns false if there are too many. */
   function recordPositions(): boolean {
     const size = rowCount * width;
     if (size < ENTRIES_MIN) return false;
-    let left = Math.floor(SPARSE_SHARE * size);
-    for (let e = 0; e < size && left >= 0; e++) if (matrix[e] !== 0) left--;
-    if (left < 0) return false;
-    const total = Math.floor(SPARSE_SHARE * size) - left;
+    let remainingEntries = Math.floor(SPARSE_SHARE * size);
+    for (let e = 0; e < size && remainingEntries >= 0; e++) if (matrix[e] !== 0) remainingEntries--;
+    if (remainingEntries < 0) return false;
+    const total = Math.floor(SPARSE_SHARE * size) - remainingEntries;
     if (starts.length <= rowCount) starts = new Int32Array(rowCount + 1);
-    if (places.length < total) places = new Int32Array(total);
+    if (columnIndices.length < total) columnIndices = new Int32Array(total);
     let count = 0;
     for (let row = 0, e = 0; row < rowCount; row++) {
       starts[row] = count;
-      for (let r = 0; r < width; r++, e++) if (matrix[e] !== 0) places[count++] = r;
+      for (let r = 0; r < width; r++, e++) if (matrix[e] !== 0) columnIndices[count++] = r;
     }
     starts[rowCount] = count;
     return true;
@@ -64,7 +64,7 @@ export function createSparseRows(): SparseRows {
         const value = times * x[row]!;
         if (isSparse)
           for (let e = starts[row]!; e < starts[row + 1]!; e++) {
-            const r = places[e]!;
+            const r = columnIndices[e]!;
             out[r]! += values[from + r]! * value;
           }
         else for (let r = 0; r < width; r++) out[r]! += values[from + r]! * value;
@@ -76,7 +76,7 @@ export function createSparseRows(): SparseRows {
       let total = value;
       if (isSparse)
         for (let e = starts[row]!; e < starts[row + 1]!; e++) {
-          const r = places[e]!;
+          const r = columnIndices[e]!;
           total -= values[from + r]! * y[r]!;
         }
       else for (let r = 0; r < width; r++) total -= values[from + r]! * y[r]!;
@@ -88,10 +88,10 @@ export function createSparseRows(): SparseRows {
         const from = row * width;
         const [begin, end] = [starts[row]!, starts[row + 1]!];
         for (let e = begin; e < end; e++) {
-          const r = places[e]!;
+          const r = columnIndices[e]!;
           const value = matrix[from + r]!;
           const to = r * width;
-          for (let o = begin; o <= e; o++) out[to + places[o]!]! += value * matrix[from + places[o]!]!;
+          for (let o = begin; o <= e; o++) out[to + columnIndices[o]!]! += value * matrix[from + columnIndices[o]!]!;
         }
       }
     },

@@ -26,15 +26,15 @@ export function computeCornerSlope(
   gain: Float64Array,
 ): number | undefined {
   const { n, rows, kinks, norms } = program;
-  const free = listPositions(state.names, (held) => held === FREE);
+  const freeVariables = listPositions(state.names, (held) => held === FREE);
   const activeRows = listPositions(state.rows, (side) => side !== IDLE);
-  if (kinks.length > 0 || norms.length > 0 || free.length !== activeRows.length) return undefined;
+  if (kinks.length > 0 || norms.length > 0 || freeVariables.length !== activeRows.length) return undefined;
   const gradient = computeSmoothGradient(program, point.x);
-  const k = free.length;
+  const k = freeVariables.length;
   const sides = new Float64Array(2 * k);
-  for (const [p, i] of free.entries()) [sides[2 * p], sides[2 * p + 1]] = [-gradient[i]!, gain[i]!];
+  for (const [p, i] of freeVariables.entries()) [sides[2 * p], sides[2 * p + 1]] = [-gradient[i]!, gain[i]!];
   const square = Float64Array.from({ length: k * k }, (_, e) =>
-    readEntry(rows, n, activeRows[e % k]!, free[Math.floor(e / k)]!),
+    readEntry(rows, n, activeRows[e % k]!, freeVariables[Math.floor(e / k)]!),
   );
   if (!solveSquare(square, k, sides, 2)) return undefined;
   // Multipliers of the rows are those of the objective plus the slope times those of the gain; likewise for the forces

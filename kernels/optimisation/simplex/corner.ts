@@ -37,12 +37,12 @@ export function solveCorner(program: Program): SolvedCorner | undefined {
   if (corner === undefined) return undefined;
   const [state, iterate] = [createColdState(program), createIterate(program)];
   iterate.x.set(program.lower);
-  const between = new Uint8Array(program.n);
+  const isBetween = new Uint8Array(program.n);
   for (let j = 0; j < segments.n; j++) {
     iterate.x[segments.nameOf[j]!]! += corner.z[j]!;
-    if (corner.isBasic[j] === 1) between[segments.nameOf[j]!] = 1;
+    if (corner.isBasic[j] === 1) isBetween[segments.nameOf[j]!] = 1;
   }
-  for (let i = 0; i < program.n; i++) settleVariable(program, { state, iterate }, i, between[i] === 1);
+  for (let i = 0; i < program.n; i++) settleVariable(program, { state, iterate }, i, isBetween[i] === 1);
   settleRows(program, segments, corner, { state, iterate });
   return { state, iterate, pivots: corner.pivots };
 }
@@ -59,13 +59,13 @@ function settleVariable(
   isBetween: boolean,
 ): void {
   const { lower, upper, kinks } = program;
-  const isAt = (bound: number): boolean => Math.abs(iterate.x[i]! - bound) <= CONTACT * (1 + Math.abs(bound));
-  const pinned = kinks.findIndex(({ at, left, right }) => left[i] !== right[i] && isAt(at[i]!));
+  const isAtBound = (bound: number): boolean => Math.abs(iterate.x[i]! - bound) <= CONTACT * (1 + Math.abs(bound));
+  const pinnedKink = kinks.findIndex(({ at, left, right }) => left[i] !== right[i] && isAtBound(at[i]!));
   state.names[i] = FREE;
   if (!isBetween) {
-    if (isAt(lower[i]!)) state.names[i] = LOWER;
-    else if (isAt(upper[i]!)) state.names[i] = UPPER;
-    else if (pinned >= 0) state.names[i] = PINNED + pinned;
+    if (isAtBound(lower[i]!)) state.names[i] = LOWER;
+    else if (isAtBound(upper[i]!)) state.names[i] = UPPER;
+    else if (pinnedKink >= 0) state.names[i] = PINNED + pinnedKink;
   }
   iterate.x[i] = findStateValue(program, state.names[i]!, i, iterate.x[i]!);
   settleSides(program, state, i, iterate.x[i]!);

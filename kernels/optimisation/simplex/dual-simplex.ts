@@ -109,11 +109,11 @@ function findLargestViolation({ program: { m }, basic, values, lower, upper }: T
   let [worst, found] = [0, -1];
   for (let r = 0; r < m; r++) {
     const [low, high] = [lower[basic[r]!]!, upper[basic[r]!]!];
-    const under = low - values[r]!;
+    const shortfall = low - values[r]!;
     const over = values[r]! - high;
-    const beyond =
-      under > over ? under - VIOLATION_MAX * (1 + Math.abs(low)) : over - VIOLATION_MAX * (1 + Math.abs(high));
-    if (beyond > worst) [worst, found] = [beyond, r];
+    const violation =
+      shortfall > over ? shortfall - VIOLATION_MAX * (1 + Math.abs(low)) : over - VIOLATION_MAX * (1 + Math.abs(high));
+    if (violation > worst) [worst, found] = [violation, r];
   }
   return found;
 }
@@ -134,24 +134,24 @@ function enterBasis(tableau: Tableau, row: number): boolean {
   const isUnder = values[row]! < lower[basic[row]!]!;
   const target = isUnder ? lower[basic[row]!]! : upper[basic[row]!]!;
   const movers = listMovers(tableau, row, isUnder ? 1 : -1);
-  const entering = countPassed(tableau, movers, Math.abs(target - values[row]!));
-  if (entering < 0) return false;
-  for (let k = 0; k < entering; k++) {
+  const enteringColumn = countPassed(tableau, movers, Math.abs(target - values[row]!));
+  if (enteringColumn < 0) return false;
+  for (let k = 0; k < enteringColumn; k++) {
     const { column } = movers[k]!;
     const range = upper[other[column]!]! - lower[other[column]!]!;
     const step = isHigh[column] === 1 ? -range : range;
     isHigh[column]! ^= 1;
     for (let r = 0; r < m; r++) values[r]! += entries[r * n + column]! * step;
   }
-  const { column } = movers[entering]!;
-  const entered = other[column]!;
-  const before = isHigh[column] === 1 ? upper[entered]! : lower[entered]!;
+  const { column } = movers[enteringColumn]!;
+  const enteringVariable = other[column]!;
+  const leavingValue = isHigh[column] === 1 ? upper[enteringVariable]! : lower[enteringVariable]!;
   const step = (target - values[row]!) / entries[row * n + column]!;
   for (let r = 0; r < m; r++) values[r]! += entries[r * n + column]! * step;
-  values[row] = before + step;
+  values[row] = leavingValue + step;
   isHigh[column] = isUnder ? 0 : 1;
   other[column] = basic[row]!;
-  basic[row] = entered;
+  basic[row] = enteringVariable;
   substituteColumn(tableau, row, column);
   return true;
 }
@@ -180,15 +180,15 @@ function listMovers(
  * reduced costs change sign at the same point, the one with the largest effect enters.
  */
 function countPassed({ other, lower, upper }: Tableau, movers: EnteringVariable[], way: number): number {
-  let left = way;
+  let remainingDistance = way;
   for (let k = 0; k < movers.length; k++) {
     const { column, pull, ratio } = movers[k]!;
-    left -= pull * (upper[other[column]!]! - lower[other[column]!]!);
-    if (left >= 0) continue;
-    let best = k;
+    remainingDistance -= pull * (upper[other[column]!]! - lower[other[column]!]!);
+    if (remainingDistance >= 0) continue;
+    let bestMover = k;
     for (let e = k + 1; e < movers.length && movers[e]!.ratio <= ratio + RATIO_TOLERANCE * (1 + ratio); e++)
-      if (movers[e]!.pull > movers[best]!.pull) best = e;
-    [movers[k], movers[best]] = [movers[best]!, movers[k]!];
+      if (movers[e]!.pull > movers[bestMover]!.pull) bestMover = e;
+    [movers[k], movers[bestMover]] = [movers[bestMover]!, movers[k]!];
     return k;
   }
   return -1;

@@ -49,8 +49,8 @@ export function createSegments(program: Program): Segments | undefined {
   const upper = findImpliedUpper(program);
   if (upper === undefined) return undefined;
   const pieces = listPieces(program, upper);
-  const limited = [...kinks.keys()].filter((k) => kinks[k]!.limit !== null);
-  const [m, n] = [rows.count + limited.length, pieces.length];
+  const limitedKinks = [...kinks.keys()].filter((k) => kinks[k]!.limit !== null);
+  const [m, n] = [rows.count + limitedKinks.length, pieces.length];
   if (m * n > TABLEAU_MAX) return undefined;
   const segments: Segments = {
     n,
@@ -62,7 +62,7 @@ export function createSegments(program: Program): Segments | undefined {
     upper: new Float64Array(m),
     nameOf: Int32Array.from(pieces, ({ name }) => name),
     from: Float64Array.from(pieces, ({ from }) => from),
-    limited,
+    limited: limitedKinks,
   };
   fillSegments(segments, program);
   return segments;
@@ -84,15 +84,16 @@ function isLinear({ curvature, ridge, rows, kinks, norms }: Program): boolean {
  */
 function findImpliedUpper({ n, lower, upper, rows }: Program): Float64Array | undefined {
   if (!lower.every(Number.isFinite)) return undefined;
-  const implied = upper.slice();
-  for (let r = 0; r < rows.count && !implied.every(Number.isFinite); r++) {
+  const impliedUpper = upper.slice();
+  for (let r = 0; r < rows.count && !impliedUpper.every(Number.isFinite); r++) {
     const coefficients = rows.coefficients.subarray(r * n, r * n + n);
     if (!Number.isFinite(rows.upper[r]!) || coefficients.some((value) => value < 0)) continue;
-    const room = rows.upper[r]! - coefficients.reduce((sum, value, i) => sum + value * lower[i]!, 0);
+    const rowSlack = rows.upper[r]! - coefficients.reduce((sum, value, i) => sum + value * lower[i]!, 0);
     for (let i = 0; i < n; i++)
-      if (coefficients[i]! > 0) implied[i] = Math.min(implied[i]!, lower[i]! + Math.max(room, 0) / coefficients[i]!);
+      if (coefficients[i]! > 0)
+        impliedUpper[i] = Math.min(impliedUpper[i]!, lower[i]! + Math.max(rowSlack, 0) / coefficients[i]!);
   }
-  return implied.every(Number.isFinite) ? implied : undefined;
+  return impliedUpper.every(Number.isFinite) ? impliedUpper : undefined;
 }
 
 /** Part of a variable between two of its kinks or bounds. */
@@ -106,12 +107,13 @@ function listPieces({ n, lower, kinks }: Program, upper: Float64Array): Piece[] 
   const pieces: Piece[] = [];
   for (let name = 0; name < n; name++) {
     const [low, high] = [lower[name]!, upper[name]!];
-    const bent = kinks.flatMap(({ at, left, right }) => {
-      const where = at[name]!;
-      return left[name] !== right[name] && where > low && where < high ? [where] : [];
+    const kinkPoints = kinks.flatMap(({ at, left, right }) => {
+      const kinkPosition = at[name]!;
+      return left[name] !== right[name] && kinkPosition > low && kinkPosition < high ? [kinkPosition] : [];
     });
-    const ends = [...new Set([low, ...bent, high])].toSorted((a, b) => a - b);
-    for (let e = 0; e + 1 < ends.length; e++) pieces.push({ name, from: ends[e]!, to: ends[e + 1]! });
+    const breakpoints = [...new Set([low, ...kinkPoints, high])].toSorted((a, b) => a - b);
+    for (let e = 0; e + 1 < breakpoints.length; e++)
+      pieces.push({ name, from: breakpoints[e]!, to: breakpoints[e + 1]! });
   }
   return pieces;
 }
@@ -123,9 +125,9 @@ function fillSegments(segments: Segments, program: Program): void {
   for (let r = 0; r < rows.count; r++) {
     const rowCoefficients = rows.coefficients.subarray(r * program.n, (r + 1) * program.n);
     for (let j = 0; j < n; j++) coefficients[r * n + j] = rowCoefficients[nameOf[j]!]!;
-    const before = rowCoefficients.reduce((sum, value, i) => sum + value * least[i]!, 0);
-    lower[r] = rows.lower[r]! - before;
-    upper[r] = rows.upper[r]! - before;
+    const leastSum = rowCoefficients.reduce((sum, value, i) => sum + value * least[i]!, 0);
+    lower[r] = rows.lower[r]! - leastSum;
+    upper[r] = rows.upper[r]! - leastSum;
   }
   const findSlope = (k: number, j: number): number => {
     const { at, left, right } = kinks[k]!;

@@ -22,9 +22,9 @@ function createGrowingArray<A extends Int32Array | Float64Array>(create: (length
     },
     push(value) {
       if (length === memory.length) {
-        const larger = create(Math.max(FIRST_LENGTH, 2 * length));
-        larger.set(memory);
-        memory = larger;
+        const largerMemory = create(Math.max(FIRST_LENGTH, 2 * length));
+        largerMemory.set(memory);
+        memory = largerMemory;
       }
       memory[length++] = value;
     },

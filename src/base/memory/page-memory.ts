@@ -17,9 +17,9 @@ const allocators = new WeakSet<ArrayBufferLike>();
  * WebAssembly memory takes 10 GB
  */
 export function allocatePageMemory(bytes: number): SharedArrayBuffer {
-  const pages = Math.ceil(bytes / PAGE_BYTES);
-  const memory = allocatePages(pages);
-  if (memory === undefined) return new SharedArrayBuffer(pages * PAGE_BYTES);
+  const pageCount = Math.ceil(bytes / PAGE_BYTES);
+  const memory = allocatePages(pageCount);
+  if (memory === undefined) return new SharedArrayBuffer(pageCount * PAGE_BYTES);
   const buffer = memory.buffer as SharedArrayBuffer; // has the requested size
   allocators.add(buffer);
   return buffer;

@@ -43,39 +43,39 @@ interface EncodedColumn {
   readonly encoding: number;
 }
 
-export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn {
+export function encodeColumn(column: ParquetColumn, rowCount: number): EncodedColumn {
   switch (column.kind) {
     case 'coded-text':
-      return encodeCodedColumn(column, encodePlainTexts(column.texts), column.texts.length, rows);
+      return encodeCodedColumn(column, encodePlainTexts(column.texts), column.texts.length, rowCount);
     case 'coded-day':
-      return encodeCodedColumn(column, getBytes(column.days), column.days.length, rows);
+      return encodeCodedColumn(column, getBytes(column.days), column.days.length, rowCount);
     case 'integer': {
       const { values, none } = column;
-      const present = values.filter((value) => value !== none);
+      const presentValues = values.filter((value) => value !== none);
       return encodePlainColumn(
-        getBytes(present),
-        encodeLevels(rows, (row) => values[row] !== none),
-        rows,
+        getBytes(presentValues),
+        encodeLevels(rowCount, (row) => values[row] !== none),
+        rowCount,
       );
     }
     case 'double':
-      return encodeDoubleColumn(column.values, rows);
+      return encodeDoubleColumn(column.values, rowCount);
     case 'text':
-      return encodeTextColumn(column.values, rows);
+      return encodeTextColumn(column.values, rowCount);
     case 'day': {
-      const present = column.values.filter((value) => value !== null);
+      const presentValues = column.values.filter((value) => value !== null);
       return encodePlainColumn(
-        getBytes(Int32Array.from(present)),
-        encodeLevels(rows, (row) => column.values[row] !== null),
-        rows,
+        getBytes(Int32Array.from(presentValues)),
+        encodeLevels(rowCount, (row) => column.values[row] !== null),
+        rowCount,
       );
     }
     case 'boolean': {
-      const present = column.values.filter((value) => value !== null);
+      const presentValues = column.values.filter((value) => value !== null);
       return encodePlainColumn(
-        packBits(present.length, (i) => (present[i] === true ? 1 : 0), 1),
-        encodeLevels(rows, (row) => column.values[row] !== null),
-        rows,
+        packBits(presentValues.length, (i) => (presentValues[i] === true ? 1 : 0), 1),
+        encodeLevels(rowCount, (row) => column.values[row] !== null),
+        rowCount,
       );
     }
   }
@@ -87,51 +87,58 @@ const NO_LEVELS = new Uint8Array(0);
 function encodeCodedColumn(
   { codes, isOptional }: { readonly codes: Int32Array; readonly isOptional?: true },
   dictionary: Uint8Array,
-  entries: number,
-  rows: number,
+  entryCount: number,
+  rowCount: number,
 ): EncodedColumn {
-  if (isOptional !== true) return encodeDictionaryColumn(dictionary, entries, codes, NO_LEVELS, rows);
+  if (isOptional !== true) return encodeDictionaryColumn(dictionary, entryCount, codes, NO_LEVELS, rowCount);
   let first = 0;
-  while (first < rows && codes[first]! >= 0) first++;
-  const present = first === rows ? codes : codes.filter((code) => code >= 0);
-  const levels = first === rows ? encodeWholeLevels(rows) : encodeLevels(rows, (row) => codes[row]! >= 0);
-  return encodeDictionaryColumn(dictionary, entries, present, levels, rows);
+  while (first < rowCount && codes[first]! >= 0) first++;
+  const presentCodes = first === rowCount ? codes : codes.filter((code) => code >= 0);
+  const levels = first === rowCount ? encodeWholeLevels(rowCount) : encodeLevels(rowCount, (row) => codes[row]! >= 0);
+  return encodeDictionaryColumn(dictionary, entryCount, presentCodes, levels, rowCount);
 }
 
-function encodeTextColumn(values: readonly (string | null)[], rows: number): EncodedColumn {
-  const present = values.filter((value) => value !== null);
-  const levels = encodeLevels(rows, (row) => values[row] !== null);
-  const coded = assignCodes(present);
-  return coded === undefined
-    ? encodePlainColumn(encodePlainTexts(present), levels, rows)
-    : encodeDictionaryColumn(encodePlainTexts(coded.distinct), coded.distinct.length, coded.codes, levels, rows);
-}
-
-function encodeDoubleColumn(values: Float64Array, rows: number): EncodedColumn {
-  let first = 0;
-  while (first < rows && values[first] === values[first]) first++;
-  const presentValues = first === rows ? values.subarray(0, rows) : removeNaN(values, rows);
-  const levels = first === rows ? encodeWholeLevels(rows) : encodeLevels(rows, (row) => values[row] === values[row]);
-  const coded = assignCodes(presentValues);
-  return coded === undefined
-    ? encodePlainColumn(getBytes(presentValues), levels, rows)
+function encodeTextColumn(values: readonly (string | null)[], rowCount: number): EncodedColumn {
+  const presentValues = values.filter((value) => value !== null);
+  const levels = encodeLevels(rowCount, (row) => values[row] !== null);
+  const codedValues = assignCodes(presentValues);
+  return codedValues === undefined
+    ? encodePlainColumn(encodePlainTexts(presentValues), levels, rowCount)
     : encodeDictionaryColumn(
-        getBytes(Float64Array.from(coded.distinct)),
-        coded.distinct.length,
-        coded.codes,
+        encodePlainTexts(codedValues.distinct),
+        codedValues.distinct.length,
+        codedValues.codes,
         levels,
-        rows,
+        rowCount,
       );
 }
 
-function removeNaN(values: Float64Array, rows: number): Float64Array {
-  const present = new Float64Array(rows);
+function encodeDoubleColumn(values: Float64Array, rowCount: number): EncodedColumn {
+  let first = 0;
+  while (first < rowCount && values[first] === values[first]) first++;
+  const presentValues = first === rowCount ? values.subarray(0, rowCount) : removeNaN(values, rowCount);
+  const levels =
+    first === rowCount ? encodeWholeLevels(rowCount) : encodeLevels(rowCount, (row) => values[row] === values[row]);
+  const codedValues = assignCodes(presentValues);
+  return codedValues === undefined
+    ? encodePlainColumn(getBytes(presentValues), levels, rowCount)
+    : encodeDictionaryColumn(
+        getBytes(Float64Array.from(codedValues.distinct)),
+        codedValues.distinct.length,
+        codedValues.codes,
+        levels,
+        rowCount,
+      );
+}
+
+function removeNaN(values: Float64Array, rowCount: number): Float64Array {
+  const presentValues = new Float64Array(rowCount);
   let count = 0;
-  for (let row = 0; row < rows; row++) {
+  for (let row = 0; row < rowCount; row++) {
     const value = values[row]!;
-    if (value === value) present[count++] = value;
+    if (value === value) presentValues[count++] = value;
   }
-  return present.subarray(0, count);
+  return presentValues.subarray(0, count);
 }
 
 /**
@@ -157,36 +164,36 @@ function assignCodes<T extends number | string>(
   return { codes, distinct: [...positions.keys()] };
 }
 
-function encodePlainColumn(values: Uint8Array, levels: Uint8Array, rows: number): EncodedColumn {
-  return { data: encodePage(PAGE.DATA, [levels, values], rows, ENCODING.PLAIN), encoding: ENCODING.PLAIN };
+function encodePlainColumn(values: Uint8Array, levels: Uint8Array, rowCount: number): EncodedColumn {
+  return { data: encodePage(PAGE.DATA, [levels, values], rowCount, ENCODING.PLAIN), encoding: ENCODING.PLAIN };
 }
 
 function encodeDictionaryColumn(
   dictionary: Uint8Array,
-  entries: number,
+  entryCount: number,
   codes: Int32Array,
   levels: Uint8Array,
-  rows: number,
+  rowCount: number,
 ): EncodedColumn {
-  const width = Math.max(1, Math.ceil(Math.log2(Math.max(2, entries))));
+  const width = Math.max(1, Math.ceil(Math.log2(Math.max(2, entryCount))));
   const body = encodeHybrid(codes, width);
   return {
-    dictionary: encodePage(PAGE.DICTIONARY, [dictionary], entries, ENCODING.PLAIN),
-    data: encodePage(PAGE.DATA, [levels, Uint8Array.of(width), body], rows, ENCODING.RLE_DICTIONARY),
+    dictionary: encodePage(PAGE.DICTIONARY, [dictionary], entryCount, ENCODING.PLAIN),
+    data: encodePage(PAGE.DATA, [levels, Uint8Array.of(width), body], rowCount, ENCODING.RLE_DICTIONARY),
     encoding: ENCODING.RLE_DICTIONARY,
   };
 }
 
-function encodePage(type: number, parts: readonly Uint8Array[], values: number, encoding: number): Uint8Array {
+function encodePage(type: number, parts: readonly Uint8Array[], valueCount: number, encoding: number): Uint8Array {
   const size = parts.reduce((sum, { length }) => sum + length, 0);
   const detail: ThriftStruct =
     type === PAGE.DICTIONARY
       ? [
-          [1, { i32: values }],
+          [1, { i32: valueCount }],
           [2, { i32: encoding }],
         ]
       : [
-          [1, { i32: values }],
+          [1, { i32: valueCount }],
           [2, { i32: encoding }],
           [3, { i32: ENCODING.RLE }],
           [4, { i32: ENCODING.RLE }],
@@ -208,11 +215,11 @@ function encodePage(type: number, parts: readonly Uint8Array[], values: number, 
 }
 
 function encodePlainTexts(texts: readonly string[]): Uint8Array {
-  const encoded = texts.map((text) => new TextEncoder().encode(text));
-  const bytes = new Uint8Array(encoded.reduce((sum, { length }) => sum + 4 + length, 0));
+  const encodedTexts = texts.map((text) => new TextEncoder().encode(text));
+  const bytes = new Uint8Array(encodedTexts.reduce((sum, { length }) => sum + 4 + length, 0));
   const view = new DataView(bytes.buffer);
   let offset = 0;
-  for (const text of encoded) {
+  for (const text of encodedTexts) {
     view.setUint32(offset, text.length, true);
     bytes.set(text, offset + 4);
     offset += 4 + text.length;

@@ -23,21 +23,21 @@ export interface EncodedChunk {
  * @param from offset of its first byte in the file
  * @source apache/parquet-format, version 1 data pages.
  */
-export function encodeChunk(column: ParquetColumn, rows: number, from: number): EncodedChunk {
-  const { dictionary, data, encoding } = encodeColumn(column, rows);
-  const pieces = dictionary === undefined ? [data] : [dictionary, data];
-  const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+export function encodeChunk(column: ParquetColumn, rowCount: number, from: number): EncodedChunk {
+  const { dictionary, data, encoding } = encodeColumn(column, rowCount);
+  const pages = dictionary === undefined ? [data] : [dictionary, data];
+  const bytes = pages.reduce((sum, { length }) => sum + length, 0);
   const dataOffset = from + (dictionary?.length ?? 0);
-  const chunk = { encoding, rows, bytes, from, dataOffset, hasDictionary: dictionary !== undefined };
-  return { pieces, bytes, entry: { struct: createChunk(column, chunk) } };
+  const chunk = { encoding, rows: rowCount, bytes, from, dataOffset, hasDictionary: dictionary !== undefined };
+  return { pieces: pages, bytes, entry: { struct: createChunk(column, chunk) } };
 }
 
 /** Returns the footer entry of a row group. */
-export function createGroupEntry(chunks: readonly EncodedChunk[], rows: number): ThriftStruct {
+export function createGroupEntry(chunks: readonly EncodedChunk[], rowCount: number): ThriftStruct {
   return [
     [1, { list: chunks.map(({ entry }) => entry) }],
     [2, { i64: chunks.reduce((sum, { bytes }) => sum + bytes, 0) }],
-    [3, { i64: rows }],
+    [3, { i64: rowCount }],
   ];
 }
 
@@ -89,14 +89,14 @@ const isRequired = ({ kind, isOptional }: ColumnShape) =>
   (kind === 'coded-text' || kind === 'coded-day') && isOptional !== true;
 
 function createSchemaElement(column: ColumnShape): ThriftValue {
-  const physical = getPhysicalType(column);
+  const physicalType = getPhysicalType(column);
   const base: ThriftStruct = [
-    [1, { i32: physical }],
+    [1, { i32: physicalType }],
     [3, { i32: isRequired(column) ? 0 : 1 }],
     [4, { text: column.name }],
   ];
-  if (physical === PHYSICAL_TYPES.BYTE_ARRAY) return { struct: [...base, [6, { i32: CONVERTED_TYPES.UTF8 }]] };
-  const isDay = physical === PHYSICAL_TYPES.INT32 && column.kind !== 'integer';
+  if (physicalType === PHYSICAL_TYPES.BYTE_ARRAY) return { struct: [...base, [6, { i32: CONVERTED_TYPES.UTF8 }]] };
+  const isDay = physicalType === PHYSICAL_TYPES.INT32 && column.kind !== 'integer';
   return { struct: isDay ? [...base, [6, { i32: CONVERTED_TYPES.DATE }]] : base };
 }
 

@@ -4,22 +4,22 @@ import { putVarint } from './thrift-compact.js';
  * Encodes the definition levels of an optional column after their length (u32, little endian); as a single run if no
  * value is missing.
  */
-export function encodeLevels(rows: number, isPresent: (row: number) => boolean): Uint8Array {
+export function encodeLevels(rowCount: number, isPresent: (row: number) => boolean): Uint8Array {
   let isWhole = true;
-  for (let row = 0; row < rows && isWhole; row++) isWhole = isPresent(row);
-  if (isWhole) return encodeWholeLevels(rows);
+  for (let row = 0; row < rowCount && isWhole; row++) isWhole = isPresent(row);
+  if (isWhole) return encodeWholeLevels(rowCount);
   const runs: number[] = [];
-  putVarint(runs, Math.ceil(rows / 8) * 2 + 1);
+  putVarint(runs, Math.ceil(rowCount / 8) * 2 + 1);
   return addLength(
     runs,
-    packBits(Math.ceil(rows / 8) * 8, (row) => (row < rows && isPresent(row) ? 1 : 0), 1),
+    packBits(Math.ceil(rowCount / 8) * 8, (row) => (row < rowCount && isPresent(row) ? 1 : 0), 1),
   );
 }
 
 /** Encodes the definition levels of an optional column without missing values. */
-export function encodeWholeLevels(rows: number): Uint8Array {
+export function encodeWholeLevels(rowCount: number): Uint8Array {
   const run: number[] = [];
-  putVarint(run, rows * 2);
+  putVarint(run, rowCount * 2);
   return addLength([...run, 1], new Uint8Array(0));
 }
 
@@ -43,13 +43,13 @@ export function encodeHybrid(codes: Int32Array, width: number): Uint8Array {
   let from = 0;
   const flush = (to: number) => {
     if (to === from) return;
-    const groups = Math.ceil((to - from) / 8);
+    const groupCount = Math.ceil((to - from) / 8);
     const header: number[] = [];
-    putVarint(header, groups * 2 + 1);
+    putVarint(header, groupCount * 2 + 1);
     const start = from;
     parts.push(
       Uint8Array.from(header),
-      packBits(groups * 8, (i) => (start + i < to ? codes[start + i]! : 0), width),
+      packBits(groupCount * 8, (i) => (start + i < to ? codes[start + i]! : 0), width),
     );
     from = to;
   };

@@ -22,32 +22,32 @@ export function loadSandbox(terms: SandboxTerms): Promise<void> {
 /** Opens a separate instance of QuickJS that counts its steps. */
 export async function openInterpreter(limits: SandboxLimits): Promise<Interpreter> {
   const { wasm, load, Functions } = await readQuickJsFiles();
-  const metered = meterLoops(wasm);
-  const compiled = new PrivateWebAssembly.Module(metered.bytes);
+  const meteredModule = meterLoops(wasm);
+  const compiledModule = new PrivateWebAssembly.Module(meteredModule.bytes);
   const memory = new PrivateWebAssembly.Memory({
     initial: FIRST_PAGES,
     maximum: FIRST_PAGES + limits.memory / PAGE_BYTES,
   });
-  let exported: Readonly<Record<string, unknown>> = {};
+  let moduleExports: Readonly<Record<string, unknown>> = {};
   const module = await load({
     wasmMemory: memory,
     instantiateWasm(imports, succeed) {
-      const instance = new PrivateWebAssembly.Instance(compiled, imports);
-      exported = instance.exports;
+      const instance = new PrivateWebAssembly.Instance(compiledModule, imports);
+      moduleExports = instance.exports;
       succeed(instance);
-      return exported;
+      return moduleExports;
     },
   });
   const variables = Array.from(
-    { length: metered.variables },
-    (_, k) => exported[formatVariableExport(k)] as WasmGlobal,
+    { length: meteredModule.variables },
+    (_, k) => moduleExports[formatVariableExport(k)] as WasmGlobal,
   );
   return {
     module,
     ffi: new Functions(module),
     memory,
     variables,
-    steps: exported[STEPS_EXPORT] as WasmGlobal,
+    steps: moduleExports[STEPS_EXPORT] as WasmGlobal,
     stack: findStack(memory, variables[0]!.value), // the first variable of Emscripten is the end of the stack
   };
 }

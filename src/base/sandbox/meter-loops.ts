@@ -33,15 +33,15 @@ export interface MeteredModule {
 export function meterLoops(bytes: Uint8Array): MeteredModule {
   const sections = listSections(bytes);
   const getBody = (sectionId: number): Uint8Array | undefined => sections.find(({ id }) => id === sectionId)?.body;
-  const imported = countImportedGlobals(getBody(IMPORTS));
-  const variables = countOf(getBody(GLOBALS));
-  const terms = { imported, variables, steps: imported + variables };
-  const written = sections.flatMap((section) => {
-    const parts = change(section, terms);
+  const importCount = countImportedGlobals(getBody(IMPORTS));
+  const variables = readCount(getBody(GLOBALS));
+  const terms = { imported: importCount, variables, steps: importCount + variables };
+  const outputChunks = sections.flatMap((section) => {
+    const parts = changeSection(section, terms);
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     return [Uint8Array.from([section.id, ...encodeUnsigned(length)]), ...parts];
   });
-  return { bytes: join([bytes.subarray(0, HEADER_BYTES), ...written]), variables };
+  return { bytes: joinParts([bytes.subarray(0, HEADER_BYTES), ...outputChunks]), variables };
 }
 
 interface Terms {
@@ -51,19 +51,21 @@ interface Terms {
   readonly steps: number;
 }
 
-function change({ id, body }: { readonly id: number; readonly body: Uint8Array }, terms: Terms): Uint8Array[] {
+function changeSection({ id, body }: { readonly id: number; readonly body: Uint8Array }, terms: Terms): Uint8Array[] {
   const { imported, variables, steps } = terms;
-  if (id === GLOBALS) return append(body, [STEPS_AT_START]);
-  if (id === CODE) return meterCode(body, charge(steps));
+  if (id === GLOBALS) return appendEntries(body, [STEPS_AT_START]);
+  if (id === CODE) return meterCode(body, encodeCharge(steps));
   if (id !== EXPORTS) return [body];
-  const variableExports = Array.from({ length: variables }, (_, k) => exportOf(formatVariableExport(k), imported + k));
-  return append(body, [exportOf(STEPS_EXPORT, steps), ...variableExports]);
+  const variableExports = Array.from({ length: variables }, (_, k) =>
+    encodeExport(formatVariableExport(k), imported + k),
+  );
+  return appendEntries(body, [encodeExport(STEPS_EXPORT, steps), ...variableExports]);
 }
 
 /** A 32-bit variable that begins at its maximum. */
 const STEPS_AT_START = [0x7f, 0x01, 0x41, 0xff, 0xff, 0xff, 0xff, 0x07, 0x0b];
 
-const exportOf = (name: string, index: number): number[] => [
+const encodeExport = (name: string, index: number): number[] => [
   name.length,
   ...new TextEncoder().encode(name),
   0x03,
@@ -71,14 +73,14 @@ const exportOf = (name: string, index: number): number[] => [
 ];
 
 /** Encodes `steps -= 1; if (steps < 0) unreachable`. */
-function charge(steps: number): Uint8Array {
+function encodeCharge(steps: number): Uint8Array {
   const index = encodeUnsigned(steps);
-  const less = [0x23, ...index, 0x41, 0x01, 0x6b, 0x24, ...index];
-  return Uint8Array.from([...less, 0x23, ...index, 0x41, 0x00, 0x48, 0x04, 0x40, 0x00, 0x0b]);
+  const decrement = [0x23, ...index, 0x41, 0x01, 0x6b, 0x24, ...index];
+  return Uint8Array.from([...decrement, 0x23, ...index, 0x41, 0x00, 0x48, 0x04, 0x40, 0x00, 0x0b]);
 }
 
 /** Returns a list section with additional entries. */
-function append(body: Uint8Array, entries: readonly (readonly number[])[]): Uint8Array[] {
+function appendEntries(body: Uint8Array, entries: readonly (readonly number[])[]): Uint8Array[] {
   const reader: WasmReader = { bytes: body, at: 0 };
   const count = readUnsigned(reader);
   return [
@@ -90,9 +92,9 @@ function append(body: Uint8Array, entries: readonly (readonly number[])[]): Uint
 
 function meterCode(body: Uint8Array, toll: Uint8Array): Uint8Array[] {
   const reader: WasmReader = { bytes: body, at: 0 };
-  const functions = readUnsigned(reader);
+  const functionCount = readUnsigned(reader);
   const parts: Uint8Array[] = [body.subarray(0, reader.at)];
-  for (let k = 0; k < functions; k++) {
+  for (let k = 0; k < functionCount; k++) {
     const length = readUnsigned(reader);
     const end = reader.at + length;
     const chunks = meterFunction(reader, end, toll);
@@ -123,16 +125,16 @@ function meterFunction(reader: WasmReader, end: number, toll: Uint8Array): Uint8
   return chunks;
 }
 
-const countOf = (body: Uint8Array | undefined): number =>
+const readCount = (body: Uint8Array | undefined): number =>
   body === undefined ? 0 : readUnsigned({ bytes: body, at: 0 });
 
 /** Returns the number of imported variables, which precede the module's own. */
 function countImportedGlobals(body: Uint8Array | undefined): number {
   if (body === undefined) return 0;
   const reader: WasmReader = { bytes: body, at: 0 };
-  const imports = readUnsigned(reader);
-  let globals = 0;
-  for (let k = 0; k < imports; k++) {
+  const importCount = readUnsigned(reader);
+  let globalCount = 0;
+  for (let k = 0; k < importCount; k++) {
     for (let name = 0; name < 2; name++) {
       const length = readUnsigned(reader);
       reader.at += length;
@@ -142,13 +144,13 @@ function countImportedGlobals(body: Uint8Array | undefined): number {
     else if (kind === 1) reader.at += 1;
     if (kind === 1 || kind === 2) skipLimits(reader);
     if (kind !== 3) continue;
-    globals += 1;
+    globalCount += 1;
     reader.at += 2;
   }
-  return globals;
+  return globalCount;
 }
 
-function join(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function joinParts(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let offset = 0;
   for (const part of parts) {

@@ -27,17 +27,17 @@ export function provideNatives(
     freeHostRef: () => undefined,
     callFunction(_async, _context, _this, count, first) {
       const pointers = Array.from({ length: count }, (_, k) => ffi.QTS_ArgvGetJSValueConstPointer(first, k));
-      const called = functions[readNumber(pointers[0]!)];
-      if (called === undefined) throw createListError();
-      const buffers = pointers.slice(1, 1 + called.lists);
-      const numbers = pointers.slice(1 + called.lists).map(readNumber);
+      const nativeFunction = functions[readNumber(pointers[0]!)];
+      if (nativeFunction === undefined) throw createListError();
+      const buffers = pointers.slice(1, 1 + nativeFunction.lists);
+      const numbers = pointers.slice(1 + nativeFunction.lists).map(readNumber);
       const lengths = buffers.map((buffer) => ffi.QTS_GetArrayBufferLength(context, buffer) / BYTES);
-      if (buffers.length < called.lists || lengths.some((length) => !Number.isInteger(length) || length < 0))
+      if (buffers.length < nativeFunction.lists || lengths.some((length) => !Number.isInteger(length) || length < 0))
         throw createListError();
-      const size = called.size(lengths, numbers);
-      if (typeof size === 'string') return createText(`rows.${called.name}: ${size}`);
-      charge(called.stepsPerValue * lengths.reduce((sum, length) => sum + length, size));
-      return createResult(called, { buffers, lengths, numbers, size });
+      const size = nativeFunction.size(lengths, numbers);
+      if (typeof size === 'string') return createText(`rows.${nativeFunction.name}: ${size}`);
+      charge(nativeFunction.stepsPerValue * lengths.reduce((sum, length) => sum + length, size));
+      return createResult(nativeFunction, { buffers, lengths, numbers, size });
     },
   };
   return ffi.QTS_NewFunction(context, 'native', 0, false, NATIVE);

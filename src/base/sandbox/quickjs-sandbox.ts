@@ -54,7 +54,7 @@ interface PreparedProgram {
 
 export function createSandbox(interpreter: Interpreter, { functions, ...limits }: SandboxTerms): Sandbox {
   const { ffi, module, memory, steps } = interpreter;
-  const ready = new Map<string, PreparedProgram>();
+  const preparedPrograms = new Map<string, PreparedProgram>();
   const keys = new WeakMap<SandboxProgram, string>();
 
   const runtime = ffi.QTS_NewRuntime();
@@ -63,18 +63,18 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
   const context = ffi.QTS_NewContext(runtime, INTRINSICS);
   const prelude = evaluate(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
   const native = provideNatives(interpreter, context, functions);
-  const named = JSON.stringify(functions.map(({ name, lists }) => ({ name, lists })));
-  const table = evaluate(interpreter, context, { text: `(${named})`, name: 'functions.js' });
+  const functionsJson = JSON.stringify(functions.map(({ name, lists }) => ({ name, lists })));
+  const table = evaluate(interpreter, context, { text: `(${functionsJson})`, name: 'functions.js' });
   const prepare = callFunction(interpreter, context, prelude, [table, native]);
-  const bare = takeSnapshot(interpreter);
+  const initialSnapshot = takeSnapshot(interpreter);
 
   /** Runs a function with a maximum number of steps. @throws SandboxError, also for traps of the interpreter */
   const runBounded = <T>(limit: number, work: () => T): T => {
     steps.value = limit;
     try {
       return work();
-    } catch (thrown) {
-      if (thrown instanceof SandboxError) throw thrown;
+    } catch (error) {
+      if (error instanceof SandboxError) throw error;
       const isSpent = steps.value < 0;
       throw isSpent
         ? new SandboxError('steps', `took more than ${limit.toLocaleString('en')} steps`)
@@ -85,17 +85,17 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
   function prepareProgram(program: SandboxProgram): PreparedProgram {
     const key = keys.get(program) ?? JSON.stringify(program);
     keys.set(program, key);
-    const preparedProgram = ready.get(key);
-    ready.delete(key);
+    const preparedProgram = preparedPrograms.get(key);
+    preparedPrograms.delete(key);
     const result = preparedProgram ?? runBounded(Math.min(READING_STEPS_MAX, limits.steps), () => read(program));
-    ready.set(key, result);
-    if (ready.size > PROGRAMS_MAX) ready.delete(ready.keys().next().value!);
+    preparedPrograms.set(key, result);
+    if (preparedPrograms.size > PROGRAMS_MAX) preparedPrograms.delete(preparedPrograms.keys().next().value!);
     return result;
   }
 
   function read({ source, parameters, inputs }: SandboxProgram): PreparedProgram {
-    restore(interpreter, bare);
-    clearAfter(interpreter, bare);
+    restore(interpreter, initialSnapshot);
+    clearAfter(interpreter, initialSnapshot);
     const terms = evaluate(interpreter, context, {
       text: `(${JSON.stringify([parameters, inputs])})`,
       name: 'terms.js',
@@ -162,8 +162,8 @@ function callFunction(
 ): JSValuePointer {
   const list = module._malloc(values.length * 4);
   module.HEAPU8.set(new Uint8Array(Int32Array.from(values).buffer), list);
-  const nothing = ffi.QTS_GetUndefined();
-  const result = ffi.QTS_Call(context, target, nothing, values.length, list as JSValueConstPointerPointer);
+  const undefinedValue = ffi.QTS_GetUndefined();
+  const result = ffi.QTS_Call(context, target, undefinedValue, values.length, list as JSValueConstPointerPointer);
   return removeException({ ffi, module, steps }, context, result);
 }
 
@@ -174,10 +174,10 @@ function removeException(
   context: JSContextPointer,
   value: JSValuePointer,
 ): JSValuePointer {
-  const thrown = ffi.QTS_ResolveException(context, value);
-  if (thrown === 0) return value;
+  const exception = ffi.QTS_ResolveException(context, value);
+  if (exception === 0) return value;
   steps.value = MESSAGE_STEPS_MAX;
-  const text = module.UTF8ToString(ffi.QTS_Dump(context, thrown));
+  const text = module.UTF8ToString(ffi.QTS_Dump(context, exception));
   throw parseError(text);
 }
 
@@ -187,9 +187,9 @@ const TEXT_MAX = 500;
 function parseError(text: string): SandboxError {
   const { name, message, stack } = parseText(text);
   const line = /plug-in\.js:(\d+)/.exec(stack)?.[1];
-  const place = line === undefined ? '' : ` (line ${line})`;
+  const locationText = line === undefined ? '' : ` (line ${line})`;
   const fault = name === 'InternalError' && /memory/.test(message) ? 'memory' : 'threw';
-  return new SandboxError(fault, `threw ${name}: ${message.slice(0, TEXT_MAX)}${place}`);
+  return new SandboxError(fault, `threw ${name}: ${message.slice(0, TEXT_MAX)}${locationText}`);
 }
 
 function parseText(text: string): { readonly name: string; readonly message: string; readonly stack: string } {

@@ -19,11 +19,11 @@ export interface RestorableInstance {
 /** Copies the state of an instance. @cost a pass over the memory */
 export function takeSnapshot({ memory, variables, stack }: RestorableInstance): Snapshot {
   const words = new BigUint64Array(memory.buffer);
-  let used = words.length;
-  while (used > 0 && words[used - 1] === 0n) used--;
+  let usedLength = words.length;
+  while (usedLength > 0 && words[usedLength - 1] === 0n) usedLength--;
   return {
     below: new Uint8Array(memory.buffer.slice(0, stack.from)),
-    above: new Uint8Array(memory.buffer.slice(stack.to, Math.max(stack.to, used * 8))),
+    above: new Uint8Array(memory.buffer.slice(stack.to, Math.max(stack.to, usedLength * 8))),
     variables: variables.map(({ value }) => value),
   };
 }

@@ -10,14 +10,14 @@ export function findNearestName(written: string, candidates: Iterable<string>): 
   if (written.length > LENGTH_MAX) return undefined;
   const word = simplify(written);
   let best: string | undefined;
-  let fewest = Number.POSITIVE_INFINITY;
+  let fewestEdits = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
     const name = simplify(candidate);
     if (Math.abs(name.length - word.length) > 2) continue;
     const edits = computeEditDistance(word, name);
-    if (edits >= fewest || edits > (name.length <= 4 ? 1 : 2) || edits >= word.length) continue;
+    if (edits >= fewestEdits || edits > (name.length <= 4 ? 1 : 2) || edits >= word.length) continue;
     best = candidate;
-    fewest = edits;
+    fewestEdits = edits;
   }
   return best;
 }
@@ -35,8 +35,9 @@ function findAbbreviation(written: string, candidates: Iterable<string>): string
   const isSimilar = (a: string, b: string | undefined): boolean =>
     b !== undefined && Math.min(a.length, b.length) >= ABBREVIATION_MIN && (a.startsWith(b) || b.startsWith(a));
   for (const candidate of candidates) {
-    const others = splitWords(candidate);
-    if (others.length === words.length && words.every((word, i) => isSimilar(word, others[i]))) return candidate;
+    const candidateWords = splitWords(candidate);
+    if (candidateWords.length === words.length && words.every((word, i) => isSimilar(word, candidateWords[i])))
+      return candidate;
   }
   return undefined;
 }

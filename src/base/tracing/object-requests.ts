@@ -44,14 +44,14 @@ const REPORTED_MAX = 10_000;
  * @returns a function that returns the requests since its last call; undefined if there are none
  */
 export function collectObjectRequests(): () => readonly ObjectRequest[] | undefined {
-  let collected: ObjectRequest[] = [];
+  let collectedRequests: ObjectRequest[] = [];
   onObjectRequest((request) => {
-    if (collected.length < REPORTED_MAX) collected.push(request);
+    if (collectedRequests.length < REPORTED_MAX) collectedRequests.push(request);
   });
   return () => {
-    if (collected.length === 0) return undefined;
-    const objectRequests = collected;
-    collected = [];
+    if (collectedRequests.length === 0) return undefined;
+    const objectRequests = collectedRequests;
+    collectedRequests = [];
     return objectRequests;
   };
 }

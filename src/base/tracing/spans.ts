@@ -35,7 +35,7 @@ export interface Tracer {
 }
 
 let tracer: Tracer | undefined;
-const current = new AsyncLocalStorage<SpanContext>();
+const contextStorage = new AsyncLocalStorage<SpanContext>();
 
 /** Starts to record spans of this process. @returns a function that stops recording */
 export function startTracing(started: Tracer): () => void {
@@ -47,13 +47,14 @@ export function startTracing(started: Tracer): () => void {
 export const isTracing = (): boolean => tracer !== undefined;
 
 /** Returns the span to which the current work belongs; undefined if tracing is off. */
-export const findCurrentSpan = (): SpanContext | undefined => (tracer === undefined ? undefined : current.getStore());
+export const findCurrentSpan = (): SpanContext | undefined =>
+  tracer === undefined ? undefined : contextStorage.getStore();
 
 /** Returns milliseconds since the epoch, consistent across all threads and processes of a machine. */
 export const readEpochMs = (): number => performance.timeOrigin + performance.now();
 
 /** Runs a function as part of a span. */
-export const runWithinSpan = <T>(context: SpanContext, work: () => T): T => current.run(context, work);
+export const runWithinSpan = <T>(context: SpanContext, work: () => T): T => contextStorage.run(context, work);
 
 /** Creates the identifiers of a new trace; null if tracing is off. */
 export function createTrace(): SpanContext | null {
@@ -148,7 +149,7 @@ export function parseTraceParent(text: string | null | undefined): SpanContext |
 
 /** Returns random bytes as hexadecimal text; all zeros are rejected, because an identifier of zeros is invalid. */
 function createRandomHex(bytes: number): string {
-  const drawn = crypto.getRandomValues(new Uint8Array(bytes));
-  const text = Array.from(drawn, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  const randomBytes = crypto.getRandomValues(new Uint8Array(bytes));
+  const text = Array.from(randomBytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
   return /^0+$/.test(text) ? createRandomHex(bytes) : text;
 }

@@ -149,7 +149,7 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
   const { jobs } = work;
   open.push({ close: () => jobs.stop() }, messages.deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
-  const market = composeMarket({ ...terms, onServe: () => warmUp?.wake() });
+  const market = composeMarket({ ...terms, role, onServe: () => warmUp?.wake() });
   const { active, stores } = market;
   open.push(market.datasets);
   if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets: active, pool });

@@ -26,6 +26,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
 import { buildVersion } from '../version.js';
+import type { Role } from './service-store.js';
 
 export interface MarketComponents {
   /** Market that calls read: the market of the store that the call names, else of the active store. */
@@ -42,6 +43,7 @@ export interface MarketComponents {
 }
 
 export interface MarketInput {
+  readonly role: Role;
   readonly home: Home;
   readonly settings: Settings;
   readonly documents: DocumentStore;
@@ -56,6 +58,31 @@ export interface MarketInput {
   readonly onServe: () => void;
 }
 
+/** Maximum time in ms that the stop of a service waits for copies of data: half the grace period of a container. */
+const SERVICE_COPY_WAIT_MS = 5000;
+
+/**
+ * Maximum time in ms that a command waits for copies of data. Without the copy, the next command would read a changed
+ * source at its start, and store data that its refresh rejects.
+ */
+const COMMAND_COPY_WAIT_MS = 600_000;
+
+function openDataVersions(
+  { role, log, documents, artifacts, jobs }: MarketInput,
+  markets: ServedMarkets,
+  timestamp: () => string,
+): DataVersions {
+  return createDataVersions({
+    documents,
+    artifacts,
+    jobs,
+    markets,
+    timestamp,
+    copyWaitMs: role === 'command' ? COMMAND_COPY_WAIT_MS : SERVICE_COPY_WAIT_MS,
+    onCopyFailure: (cause) => log.warn({ err: cause }, 'the served data could not be copied'),
+  });
+}
+
 /** Composes the served market and its data stores. */
 export function composeMarket(core: MarketInput): MarketComponents {
   const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = core;
@@ -67,14 +94,7 @@ export function composeMarket(core: MarketInput): MarketComponents {
   const active = createServedMarkets(onServe);
   const markets = createCallMarkets(active);
   const activations = isShared ? openSharedActivations(core, active) : createLocalActivations(active, buildVersion());
-  const versions = createDataVersions({
-    documents,
-    artifacts,
-    jobs,
-    markets,
-    timestamp,
-    onCopyFailure: (cause) => core.log.warn({ err: cause }, 'the served data could not be copied'),
-  });
+  const versions = openDataVersions(core, markets, timestamp);
   const databases = listDatabases(core, locations);
   const calendarsInUse = () => readCalendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse, timestamp });

@@ -56,9 +56,9 @@ export function createContributionLink({
   days,
 }: Pick<AttributionInput, 'securityCount' | 'returns' | 'days'>): ContributionLink {
   const totalReturn = computeCompoundReturn(returns, days);
-  const overall = computeLinkingCoefficient(totalReturn);
+  const totalCoefficient = computeLinkingCoefficient(totalReturn);
   const contributions = new Float64Array(securityCount);
-  const computeCoefficient = (period: number): number => computeLinkingCoefficient(returns[period]!) / overall;
+  const computeCoefficient = (period: number): number => computeLinkingCoefficient(returns[period]!) / totalCoefficient;
   return {
     totalReturn,
     contributions,
@@ -84,11 +84,11 @@ export function linkContributions(input: AttributionInput): Attribution {
   let costDrag = 0;
   for (let period = 0; period < returns.length; period++) {
     const weights = input.weightsBefore(period);
-    const parts = input.contributionsOf(period);
+    const periodContributions = input.contributionsOf(period);
     const factor = link.coefficientOf(period);
     for (let i = 0; i < securityCount; i++) {
       averageWeights[i]! += weights[i]!;
-      contributions[i]! += parts[i]! * factor;
+      contributions[i]! += periodContributions[i]! * factor;
     }
     if (hasCosts) costDrag -= input.costOf(period) * factor;
   }

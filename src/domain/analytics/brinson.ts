@@ -41,7 +41,7 @@ export interface BrinsonEffects {
  * @cost O(n K)
  */
 export function attributeByGroup({ groups, days, portfolio, benchmark }: BrinsonInput): BrinsonEffects {
-  const periods = days.length;
+  const periodCount = days.length;
   const effects = {
     allocation: new Float64Array(groups),
     selection: new Float64Array(groups),
@@ -49,20 +49,20 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
   };
   const averageWeights = new Float64Array(groups);
   const benchmarkAverageWeights = new Float64Array(groups);
-  const returns = { portfolio: new Float64Array(periods), benchmark: new Float64Array(periods) };
+  const returns = { portfolio: new Float64Array(periodCount), benchmark: new Float64Array(periodCount) };
   // The link coefficients depend on the returns of the whole window: a first pass sums them.
-  for (let period = 0; period < periods; period++) {
+  for (let period = 0; period < periodCount; period++) {
     returns.portfolio[period] = sumValues(portfolio(period).contributions);
     returns.benchmark[period] = sumValues(benchmark(period).contributions);
   }
   const portfolioReturn = computeCompoundReturn(returns.portfolio, days);
   const benchmarkReturn = computeCompoundReturn(returns.benchmark, days);
-  const overall = computeActiveLinkingCoefficient(portfolioReturn, benchmarkReturn);
-  for (let period = 0; period < periods; period++) {
+  const totalCoefficient = computeActiveLinkingCoefficient(portfolioReturn, benchmarkReturn);
+  for (let period = 0; period < periodCount; period++) {
     const ownGroupedPeriod = portfolio(period);
     const otherGroupedPeriod = benchmark(period);
     const benchmarkTotal = returns.benchmark[period]!;
-    const link = computeActiveLinkingCoefficient(returns.portfolio[period]!, benchmarkTotal) / overall;
+    const link = computeActiveLinkingCoefficient(returns.portfolio[period]!, benchmarkTotal) / totalCoefficient;
     for (let k = 0; k < groups; k++) {
       const w = ownGroupedPeriod.weights[k]!;
       const b = otherGroupedPeriod.weights[k]!;
@@ -72,25 +72,25 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
       const group = hasWeight(w) ? ownGroupedPeriod.contributions[k]! / w : benchmarkGroup;
       const allocation = (w - b) * (benchmarkGroup - benchmarkTotal);
       const selection = b * (group - benchmarkGroup);
-      const active =
+      const activeEffect =
         ownGroupedPeriod.contributions[k]! - otherGroupedPeriod.contributions[k]! - (w - b) * benchmarkTotal;
       effects.allocation[k]! += link * allocation;
       effects.selection[k]! += link * selection;
-      effects.interaction[k]! += link * (active - allocation - selection);
+      effects.interaction[k]! += link * (activeEffect - allocation - selection);
     }
   }
   for (let k = 0; k < groups; k++) {
-    averageWeights[k]! /= periods;
-    benchmarkAverageWeights[k]! /= periods;
+    averageWeights[k]! /= periodCount;
+    benchmarkAverageWeights[k]! /= periodCount;
   }
-  const explained = sumValues(effects.allocation) + sumValues(effects.selection) + sumValues(effects.interaction);
+  const effectSum = sumValues(effects.allocation) + sumValues(effects.selection) + sumValues(effects.interaction);
   return {
     ...effects,
     averageWeights,
     benchmarkAverageWeights,
     portfolioReturn,
     benchmarkReturn,
-    residual: portfolioReturn - benchmarkReturn - explained,
+    residual: portfolioReturn - benchmarkReturn - effectSum,
   };
 }
 

@@ -17,17 +17,17 @@ const TOP_COUNTS = [1, 5, 10, 20] as const;
  */
 export function measureConcentration(weights: Iterable<number>): ConcentrationPayload {
   const holdings = Array.from(weights).filter((weight) => weight !== 0);
-  const long = holdings.filter((weight) => weight > 0).toSorted((a, b) => b - a);
+  const longWeights = holdings.filter((weight) => weight > 0).toSorted((a, b) => b - a);
   const bySize = holdings.map(Math.abs).toSorted((a, b) => b - a);
   const herfindahl = bySize.reduce((sum, weight) => sum + weight * weight, 0);
   const gross = bySize.reduce((sum, weight) => sum + weight, 0);
   return {
-    constituents: long.length,
+    constituents: longWeights.length,
     effective_assets: computeEffectiveAssets(herfindahl),
     herfindahl,
-    largest: long[0] ?? 0,
+    largest: longWeights[0] ?? 0,
     top_weights: Object.fromEntries(
-      TOP_COUNTS.map((count) => [String(count), long.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
+      TOP_COUNTS.map((count) => [String(count), longWeights.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
     ),
     gross_constituents: holdings.length,
     gross_effective_assets: computeGrossEffectiveAssets(gross, herfindahl),
@@ -36,16 +36,16 @@ export function measureConcentration(weights: Iterable<number>): ConcentrationPa
 }
 
 /** Returns the effective number of assets: 1 over the sum of squared weights; 0 without a position. */
-export function computeEffectiveAssets(squares: number): number {
-  return squares > 0 ? 1 / squares : 0;
+export function computeEffectiveAssets(squareSum: number): number {
+  return squareSum > 0 ? 1 / squareSum : 0;
 }
 
 /**
  * Returns the number of equal positions with the same concentration, ignoring cash and borrowing: the squared gross
  * weight over the sum of squared weights, n for n equal positions; 0 without a position.
  */
-export function computeGrossEffectiveAssets(gross: number, squares: number): number {
-  return squares > 0 ? (gross * gross) / squares : 0;
+export function computeGrossEffectiveAssets(gross: number, squareSum: number): number {
+  return squareSum > 0 ? (gross * gross) / squareSum : 0;
 }
 
 export interface DriftFigures {

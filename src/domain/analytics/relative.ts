@@ -31,25 +31,25 @@ const VARIANCE_MIN = 1e-18;
  * @throws Refusal NO_COMMON_DATES with fewer than two shared dates
  */
 export function computeRelativeMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics {
-  const shared = selectSharedDates(series, benchmark);
-  const { length } = shared.days;
+  const sharedSeries = selectSharedDates(series, benchmark);
+  const { length } = sharedSeries.days;
   if (length < 2)
     throw new Refusal('NO_COMMON_DATES', `The series have ${length} common dates; at least two are needed.`);
-  return computeMetrics(shared);
+  return computeMetrics(sharedSeries);
 }
 
 /** Computes relative metrics; null with fewer than two shared dates. */
 export function computeSharedMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics | null {
-  const shared = selectSharedDates(series, benchmark);
-  return shared.days.length < 2 ? null : computeMetrics(shared);
+  const sharedSeries = selectSharedDates(series, benchmark);
+  return sharedSeries.days.length < 2 ? null : computeMetrics(sharedSeries);
 }
 
 function computeMetrics({ days, first, second }: SharedSeries): RelativeMetrics {
   const returns = computeReturns(first);
-  const other = computeReturns(second);
+  const benchmarkReturns = computeReturns(second);
   const totalReturn = first.at(-1)! / first[0]! - 1;
   const benchmarkReturn = second.at(-1)! / second[0]! - 1;
-  const { beta, correlation } = computeComovement(returns, other);
+  const { beta, correlation } = computeComovement(returns, benchmarkReturns);
   return {
     days,
     level: rebase(second, 100),
@@ -59,7 +59,8 @@ function computeMetrics({ days, first, second }: SharedSeries): RelativeMetrics 
     excessReturn: totalReturn - benchmarkReturn,
     beta,
     correlation,
-    trackingError: computeDeviation(subtractSeries(returns, other)) * Math.sqrt(estimatePeriodsPerYear(days)),
+    trackingError:
+      computeDeviation(subtractSeries(returns, benchmarkReturns)) * Math.sqrt(estimatePeriodsPerYear(days)),
   };
 }
 
@@ -83,9 +84,12 @@ export function computeComovement(
 ): { readonly beta: number; readonly correlation: number } {
   const variance = computeCovariance(other, other);
   if (variance < VARIANCE_MIN) return { beta: 0, correlation: 0 };
-  const shared = computeCovariance(returns, other);
+  const covariance = computeCovariance(returns, other);
   const product = Math.sqrt(computeCovariance(returns, returns) * variance);
-  return { beta: shared / variance, correlation: product > 0 ? Math.max(-1, Math.min(1, shared / product)) : 0 };
+  return {
+    beta: covariance / variance,
+    correlation: product > 0 ? Math.max(-1, Math.min(1, covariance / product)) : 0,
+  };
 }
 
 interface SharedSeries {

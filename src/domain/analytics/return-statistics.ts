@@ -21,28 +21,28 @@ const TAIL_FRACTION = 0.05;
 /**
  * Computes the return statistics of a level series.
  * @param level at least two values.
- * @param periods sessions of a year
+ * @param periodsPerYear sessions of a year
  */
 export function computeReturnStatistics(
   level: Float64Array,
-  periods: number = LIMITS.PERIODS_PER_YEAR,
+  periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): ReturnStatistics {
   const returns = computeReturns(level);
   const middle = computeMean(returns);
-  const downside = Math.sqrt(computeMean(returns.map((value) => Math.min(value, 0) ** 2)) * periods);
-  const ascending = returns.toSorted();
+  const downside = Math.sqrt(computeMean(returns.map((value) => Math.min(value, 0) ** 2)) * periodsPerYear);
+  const sortedReturns = returns.toSorted();
   const spread = Math.sqrt(computeMean(returns.map((value) => (value - middle) ** 2)));
   return {
     downside_volatility: downside,
-    sortino_ratio: downside === 0 ? null : (middle * periods) / downside,
-    cvar_95: 0 - computeMean(ascending.subarray(0, Math.ceil(TAIL_FRACTION * returns.length))),
+    sortino_ratio: downside === 0 ? null : (middle * periodsPerYear) / downside,
+    cvar_95: 0 - computeMean(sortedReturns.subarray(0, Math.ceil(TAIL_FRACTION * returns.length))),
     skewness:
       spread < SPREAD_MIN
         ? null
         : computeMean(returns.map((value) => raiseToPower(value - middle, 3))) / raiseToPower(spread, 3),
     hit_rate: returns.reduce((count, value) => count + (value > 0 ? 1 : 0), 0) / returns.length,
-    best_return: ascending.at(-1)!,
-    worst_return: ascending[0]!,
+    best_return: sortedReturns.at(-1)!,
+    worst_return: sortedReturns[0]!,
   };
 }
 
@@ -71,27 +71,27 @@ export interface BenchmarkStatistics {
 /**
  * Computes statistics of a level series relative to a benchmark.
  * @param level and benchmark [n], n at least 2.
- * @param periods sessions of a year
+ * @param periodsPerYear sessions of a year
  */
 export function computeBenchmarkStatistics(
   level: Float64Array,
   benchmark: Float64Array,
-  periods: number = LIMITS.PERIODS_PER_YEAR,
+  periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): BenchmarkStatistics {
   const returns = computeReturns(level);
-  const other = computeReturns(benchmark);
-  const active = subtractSeries(returns, other);
-  const spread = computeDeviation(active);
-  const year = Math.sqrt(periods);
+  const benchmarkReturns = computeReturns(benchmark);
+  const activeReturns = subtractSeries(returns, benchmarkReturns);
+  const spread = computeDeviation(activeReturns);
+  const year = Math.sqrt(periodsPerYear);
   const benchmarkReturn = benchmark.at(-1)! / benchmark[0]! - 1;
   return {
     observations: level.length,
     benchmark_return: benchmarkReturn,
     excess_return: level.at(-1)! / level[0]! - 1 - benchmarkReturn,
     tracking_error: spread * year,
-    information_ratio: spread < SPREAD_MIN ? null : (computeMean(active) / spread) * year,
-    up_capture: computeCaptureRatio(returns, other, (value) => value > 0),
-    down_capture: computeCaptureRatio(returns, other, (value) => value < 0),
+    information_ratio: spread < SPREAD_MIN ? null : (computeMean(activeReturns) / spread) * year,
+    up_capture: computeCaptureRatio(returns, benchmarkReturns, (value) => value > 0),
+    down_capture: computeCaptureRatio(returns, benchmarkReturns, (value) => value < 0),
   };
 }
 

@@ -37,14 +37,14 @@ const VARIANCE_MIN = 1e-18;
  * loops update the 3 x 3 matrix in place: no kernel engine is faster at this size.
  * @param level run, [T].
  * @param index tracked index, [T].
- * @param periods sessions of a year.
+ * @param periodsPerYear sessions of a year.
  * @cost O(T), independent of the window
  */
 export function computeRollingRisk(
   level: Float64Array,
   index: Float64Array,
   memory: RiskMemory,
-  periods: number = LIMITS.PERIODS_PER_YEAR,
+  periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingRisk {
   const returns = new Float64Array(SERIES_COUNT * Math.max(0, level.length - 1));
   for (let t = 0, position = 0; t + 1 < level.length; t++, position += SERIES_COUNT) {
@@ -55,7 +55,7 @@ export function computeRollingRisk(
   const first = 'window' in memory ? memory.window : 2;
   const risk = allocateRisk(first, Math.max(0, level.length - first));
   const visitWindow = (last: number, _means: Float64Array, covariance: Float64Array): void => {
-    writeRiskAt(risk, last + 1 - first, covariance, periods);
+    writeRiskAt(risk, last + 1 - first, covariance, periodsPerYear);
   };
   if ('window' in memory) visitRollingCovariances(referenceEngine, returns, SERIES_COUNT, memory.window, visitWindow);
   else visitExponentialCovariances(referenceEngine, returns, SERIES_COUNT, memory.halfLife, visitWindow);
@@ -78,17 +78,17 @@ function allocateRisk(from: number, count: number): RollingRisk {
  * Writes the risk measures at index `k`.
  * @param covariance covariances of run, index and their difference, [3 x 3]
  */
-function writeRiskAt(risk: RollingRisk, k: number, covariance: Float64Array, periods: number): void {
-  const annualise = (variance: number): number => Math.sqrt(Math.max(0, variance) * periods);
+function writeRiskAt(risk: RollingRisk, k: number, covariance: Float64Array, periodsPerYear: number): void {
+  const annualise = (variance: number): number => Math.sqrt(Math.max(0, variance) * periodsPerYear);
   const ownVariance = covariance[0]!;
   const crossCovariance = covariance[1]!;
-  const other = covariance[SERIES_COUNT + 1]!;
+  const indexVariance = covariance[SERIES_COUNT + 1]!;
   risk.volatility[k] = annualise(ownVariance);
-  risk.indexVolatility[k] = annualise(other);
+  risk.indexVolatility[k] = annualise(indexVariance);
   risk.trackingError[k] = annualise(covariance[2 * SERIES_COUNT + 2]!);
-  risk.beta[k] = other < VARIANCE_MIN ? 0 : crossCovariance / other;
+  risk.beta[k] = indexVariance < VARIANCE_MIN ? 0 : crossCovariance / indexVariance;
   risk.correlation[k] =
-    ownVariance < VARIANCE_MIN || other < VARIANCE_MIN
+    ownVariance < VARIANCE_MIN || indexVariance < VARIANCE_MIN
       ? 0
-      : Math.min(1, Math.max(-1, crossCovariance / Math.sqrt(ownVariance * other)));
+      : Math.min(1, Math.max(-1, crossCovariance / Math.sqrt(ownVariance * indexVariance)));
 }

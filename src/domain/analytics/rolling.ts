@@ -6,16 +6,16 @@ import { computeDeviation } from './series.js';
  * Computes the annualised standard deviation of the trailing returns at each date.
  * @param returns [n]
  * @param window number of returns, at least 2
- * @param periods sessions of a year
+ * @param periodsPerYear sessions of a year
  * @returns one value per complete window, the first at return `window - 1`, [n - window + 1]; none with fewer returns
  * @cost O(n window)
  */
 export function computeRollingVolatility(
   returns: Float64Array,
   window: number,
-  periods: number = LIMITS.PERIODS_PER_YEAR,
+  periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): Float64Array {
-  const scale = Math.sqrt(periods);
+  const scale = Math.sqrt(periodsPerYear);
   const values = new Float64Array(Math.max(0, returns.length - window + 1));
   for (let i = 0; i < values.length; i++) values[i] = computeDeviation(returns.subarray(i, i + window)) * scale;
   return values;

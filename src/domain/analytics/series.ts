@@ -23,9 +23,9 @@ export function computeDrawdown(level: Float64Array): Float64Array {
 /** Returns the series with its first value at `base`. */
 export function rebase(series: Float64Array, base: number): Float64Array {
   const first = series[0]!;
-  const rebased = new Float64Array(series.length);
-  for (let i = 0; i < rebased.length; i++) rebased[i] = base * (series[i]! / first);
-  return rebased;
+  const rebasedSeries = new Float64Array(series.length);
+  for (let i = 0; i < rebasedSeries.length; i++) rebasedSeries[i] = base * (series[i]! / first);
+  return rebasedSeries;
 }
 
 /**
@@ -86,29 +86,30 @@ const VOLATILITY_MIN = 1e-15;
 /**
  * Computes metrics of a level series and the index it tracks on the same dates. The Sharpe ratio is the arithmetic mean
  * return over the volatility, with risk-free rate 0.
- * @param periods sessions of a year.
+ * @param periodsPerYear sessions of a year.
  */
 export function computeBacktestMetrics(
   level: Float64Array,
   index: Float64Array | null,
-  periods: number = LIMITS.PERIODS_PER_YEAR,
+  periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): BacktestMetrics {
   const returns = computeReturns(level);
   const total = level.at(-1)! / level[0]! - 1;
-  const volatility = computeDeviation(returns) * Math.sqrt(periods);
+  const volatility = computeDeviation(returns) * Math.sqrt(periodsPerYear);
   return {
-    annualised_return: raiseToPower(1 + total, periods / returns.length) - 1,
+    annualised_return: raiseToPower(1 + total, periodsPerYear / returns.length) - 1,
     max_drawdown: computeDrawdown(level).reduce((lowest, value) => Math.min(lowest, value), 0),
-    sharpe_ratio: volatility < VOLATILITY_MIN ? 0 : (computeMean(returns) * periods) / volatility,
+    sharpe_ratio: volatility < VOLATILITY_MIN ? 0 : (computeMean(returns) * periodsPerYear) / volatility,
     total_return: total,
     tracking_difference: index && total - (index.at(-1)! / index[0]! - 1),
-    tracking_error: index && computeDeviation(subtractSeries(returns, computeReturns(index))) * Math.sqrt(periods),
+    tracking_error:
+      index && computeDeviation(subtractSeries(returns, computeReturns(index))) * Math.sqrt(periodsPerYear),
     volatility,
   };
 }
 
 export function subtractSeries(a: Float64Array, b: Float64Array): Float64Array {
-  const less = new Float64Array(a.length);
-  for (let t = 0; t < a.length; t++) less[t] = a[t]! - b[t]!;
-  return less;
+  const differences = new Float64Array(a.length);
+  for (let t = 0; t < a.length; t++) differences[t] = a[t]! - b[t]!;
+  return differences;
 }

@@ -56,19 +56,19 @@ export function computeTrackingForecast(
   const parts = rebalances.flatMap(({ day, trackingError: forecast }, r) =>
     forecast === undefined || byRebalance[r]!.length === 0 ? [] : [{ day, forecast, active: byRebalance[r]! }],
   );
-  const active = Float64Array.from(parts.flatMap((part) => part.active));
+  const allActiveReturns = Float64Array.from(parts.flatMap((part) => part.active));
   const forecasts = Float64Array.from(parts.flatMap((part) => part.active.map(() => part.forecast)));
-  const observations = active.length;
-  if (observations < 2) return null;
+  const observationCount = allActiveReturns.length;
+  if (observationCount < 2) return null;
   const year = Math.sqrt(estimatePeriodsPerYear(level.days));
   const annualise = (series: Float64Array): number => computeDeviation(series) * year;
-  const half = Math.sqrt(2 / observations);
+  const half = Math.sqrt(2 / observationCount);
   return {
-    forecast: Math.sqrt(forecasts.reduce((sum, value) => sum + value * value, 0) / observations),
-    realised: annualise(active),
-    bias: forecasts.includes(0) ? null : annualise(active.map((value, t) => value / forecasts[t]!)),
+    forecast: Math.sqrt(forecasts.reduce((sum, value) => sum + value * value, 0) / observationCount),
+    realised: annualise(allActiveReturns),
+    bias: forecasts.includes(0) ? null : annualise(allActiveReturns.map((value, t) => value / forecasts[t]!)),
     biasBand: [Math.max(0, 1 - half), 1 + half],
-    observations,
+    observations: observationCount,
     periods: parts.map(({ day, forecast, active: activeReturns }) => ({
       day,
       forecast,

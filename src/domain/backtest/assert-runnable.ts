@@ -34,10 +34,10 @@ export function assertRunnable(
         path: 'calendar',
       },
     ]);
-  for (const reached of Object.values(documents))
-    assertNoErrors(`index document ${reached.id}`, [
-      ...checkOnMarket(reached, market, { severity: 'error', indexOf: (id) => documents[id] }),
-      ...findLateRates(reached.id, { documents, market, calendars }),
+  for (const reachedDocument of Object.values(documents))
+    assertNoErrors(`index document ${reachedDocument.id}`, [
+      ...checkOnMarket(reachedDocument, market, { severity: 'error', indexOf: (id) => documents[id] }),
+      ...findLateRates(reachedDocument.id, { documents, market, calendars }),
     ]);
   if (strategy?.constraints)
     assertNoErrors(
@@ -67,15 +67,15 @@ function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRe
   const isSeries = market.series?.has(id) === true;
   if (!isSeries && !market.identifiers.includes(id))
     throw new Refusal('BENCHMARK_NOT_FOUND', `The data contains no identifier ${id}.`, { benchmark: id });
-  const accepted = isSeries ? ['CLOSE'] : [...market.fields.keys()];
-  if (accepted.includes(column)) return;
-  const holder = isSeries ? `series ${id}` : 'served store';
-  const sentence = `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`;
+  const acceptedColumns = isSeries ? ['CLOSE'] : [...market.fields.keys()];
+  if (acceptedColumns.includes(column)) return;
+  const holderName = isSeries ? `series ${id}` : 'served store';
+  const sentence = `The ${holderName} has no column ${column}; it has ${acceptedColumns.join(', ')}.`;
   throw refuseWithFindings('request', [
     {
       severity: 'error',
       path: 'benchmark.price_column',
-      ...describeUnknownField(sentence, { name: column, accepted }),
+      ...describeUnknownField(sentence, { name: column, accepted: acceptedColumns }),
     },
   ]);
 }

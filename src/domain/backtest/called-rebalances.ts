@@ -14,9 +14,9 @@ export function listCalledRebalances(index: Compositions): TriggeredRebalance[] 
 
 function selectCalledRebalances({ list, sm, called, overlay }: Compositions): TriggeredRebalance[] {
   if (overlay !== undefined) return overlay.sources.flatMap(selectCalledRebalances);
-  const traded = list
+  const breachRebalances = list
     .filter(({ cause }) => cause === 'breach')
     .map(({ date, decision }) => ({ decision: sm.sessions[decision]!, effective: date }));
-  if (called === undefined || called.effective === null) return traded;
-  return [...traded, { decision: sm.sessions[called.session]!, effective: called.effective }];
+  if (called === undefined || called.effective === null) return breachRebalances;
+  return [...breachRebalances, { decision: sm.sessions[called.session]!, effective: called.effective }];
 }

@@ -26,8 +26,9 @@ export function findLevelsDifference(from: DatedLevels, to: DatedLevels): Levels
     if (!isCommon) recordDifference(day);
     else if (!Object.is(from.level[i], to.level[k])) {
       recordDifference(day);
-      const by = Math.abs(to.level[k]! / from.level[i]! - 1);
-      if (largest === null || by > largest.by) largest = { day, from: from.level[i]!, to: to.level[k]!, by };
+      const relativeDifference = Math.abs(to.level[k]! / from.level[i]! - 1);
+      if (largest === null || relativeDifference > largest.by)
+        largest = { day, from: from.level[i]!, to: to.level[k]!, by: relativeDifference };
     }
     if (from.days[i] === day) i++;
     if (to.days[k] === day) k++;

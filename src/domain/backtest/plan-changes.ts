@@ -65,12 +65,12 @@ function listCalendarChanges({ documents: before }: BacktestPlan, { documents: a
 /** Returns the dates of changes that only one of two lists has. Reasons and hours have no effect on a run. */
 function listChangedDays(before: readonly SessionChange[], after: readonly SessionChange[]): string[] {
   const formatEffect = ({ date, session }: SessionChange) => `${date} ${session}`;
-  const [was, is] = [new Set(before.map(formatEffect)), new Set(after.map(formatEffect))];
-  const changed = [
-    ...before.filter((change) => !is.has(formatEffect(change))),
-    ...after.filter((change) => !was.has(formatEffect(change))),
+  const [effectsBefore, effectsAfter] = [new Set(before.map(formatEffect)), new Set(after.map(formatEffect))];
+  const sessionChanges = [
+    ...before.filter((change) => !effectsAfter.has(formatEffect(change))),
+    ...after.filter((change) => !effectsBefore.has(formatEffect(change))),
   ];
-  return [...new Set(changed.map(({ date }) => date))].toSorted();
+  return [...new Set(sessionChanges.map(({ date }) => date))].toSorted();
 }
 
 /** Describes stored risk models of both plans that were re-estimated. */
@@ -84,15 +84,15 @@ function listModelChanges({ models: before = {} }: BacktestPlan, { models: after
 
 /** Returns the ids of the tracked index and of every index on which it depends. */
 function listReachedIndices({ indexId, documents }: BacktestPlan): string[] {
-  const reached: string[] = [];
+  const reachedIds: string[] = [];
   const visitIndex = (id: string): void => {
-    if (reached.includes(id)) return;
-    reached.push(id);
+    if (reachedIds.includes(id)) return;
+    reachedIds.push(id);
     const document: IndexDocument | undefined = documents[id];
     if (document !== undefined) for (const next of listReferences(document)) visitIndex(next);
   };
   visitIndex(indexId);
-  return reached;
+  return reachedIds;
 }
 
 /** Returns the differences in the terms of a strategy, which come from its plan or from the request. */
@@ -111,10 +111,10 @@ function listStrategyChanges(before: RequestedPlan, after: RequestedPlan): strin
 
 /** Returns the fields that differ, in alphabetical order. */
 function listChangedFields(before: object, after: object): string[] {
-  const was = new Map<string, unknown>(Object.entries(before));
-  const is = new Map<string, unknown>(Object.entries(after));
-  return [...new Set([...was.keys(), ...is.keys()])]
-    .filter((field) => !isSame(was.get(field), is.get(field)))
+  const fieldsBefore = new Map<string, unknown>(Object.entries(before));
+  const fieldsAfter = new Map<string, unknown>(Object.entries(after));
+  return [...new Set([...fieldsBefore.keys(), ...fieldsAfter.keys()])]
+    .filter((field) => !isSame(fieldsBefore.get(field), fieldsAfter.get(field)))
     .toSorted();
 }
 

@@ -21,21 +21,24 @@ function listExchanges(market: MarketData): ReadonlySet<string> {
  * sessions) that a run on the market uses. Default: all recorded changes.
  */
 export function selectPlanClosures(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
-  const followed = new Set([
+  const usedCalendars = new Set([
     ...Object.values(plan.documents).map(({ calendar }) => calendar),
     ...(market === undefined ? [] : listExchanges(market)),
   ]);
   const selectEffectiveClosures = (closures: RecordedClosures): RecordedClosures =>
     Object.fromEntries(
       Object.entries(closures).flatMap(([code, { changes }]) =>
-        (market !== undefined && !followed.has(code)) || changes.length === 0
+        (market !== undefined && !usedCalendars.has(code)) || changes.length === 0
           ? []
           : [[code, { version: 1, changes: changes.map(({ date, session }) => ({ date, session, reason: '' })) }]],
       ),
     );
   const documents = Object.entries(plan.documents).map(([id, { closures = {}, ...document }]) => {
-    const effective = selectEffectiveClosures(closures);
-    return [id, Object.keys(effective).length === 0 ? document : { ...document, closures: effective }] as const;
+    const effectiveClosures = selectEffectiveClosures(closures);
+    return [
+      id,
+      Object.keys(effectiveClosures).length === 0 ? document : { ...document, closures: effectiveClosures },
+    ] as const;
   });
   return { ...plan, documents: Object.fromEntries(documents) };
 }

@@ -43,14 +43,14 @@ export function selectLatestPositions(
     session: new Int32Array(memory, 32 * count, count),
     slot: new Int32Array(memory, 36 * count, count),
   };
-  const priceOf = createPriceReader(portfolio, readSecurityCurrency(portfolio, document));
+  const readPrice = createPriceReader(portfolio, readSecurityCurrency(portfolio, document));
   let row = count;
   for (let t = length - 1; row > 0; t--) {
     for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
       const weight = weights[t * columns.length + slot]!;
       if (weight === 0) continue;
       row--;
-      const price = priceOf(from + t, columns[slot]!);
+      const price = readPrice(from + t, columns[slot]!);
       const money = weight * value[t]!;
       positions.session[row] = from + t;
       positions.slot[row] = slot;
@@ -75,7 +75,7 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
 export function listTradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
   const rates = createExchangeRates(sm, readSecurityCurrency(portfolio, document));
-  const priceOf = createPriceReader(portfolio, readSecurityCurrency(portfolio, document));
+  const readPrice = createPriceReader(portfolio, readSecurityCurrency(portfolio, document));
   const { treatment, outside } = index.compositions;
   const terms = { sm, rates, treatment, outside, growth: createIndexTerms(index.compositions) };
   const price = allocateRetainedFloats(trades.count - first);
@@ -87,7 +87,7 @@ export function listTradePrices({ portfolio, index, document, trades }: TradedRu
     const left = trades.isFree[i] === 1 ? computeLeavingWeight(events[e]!, slot) : 0;
     // A trade that closes a position that left the book is priced at the proceeds.
     price[i - first] = !(left * trades.notional[i]! < 0)
-      ? priceOf(from + position, columns[slot]!)
+      ? readPrice(from + position, columns[slot]!)
       : computeLeavingPrice(terms, { session: from + position, column: columns[slot]! }, left < 0);
   }
   return price;

@@ -86,8 +86,8 @@ function mergeRecurring(findings: readonly Finding[]): Finding[] {
   const groups = new Map<string, Finding[]>();
   findings.forEach((finding, k) => {
     const { severity, code, path, row_id: row } = finding;
-    const place = RECURRING_CODES.has(code) ? `${severity} ${code} ${path} ${row ?? ''}` : String(k);
-    groups.set(place, [...(groups.get(place) ?? []), finding]);
+    const groupKey = RECURRING_CODES.has(code) ? `${severity} ${code} ${path} ${row ?? ''}` : String(k);
+    groups.set(groupKey, [...(groups.get(groupKey) ?? []), finding]);
   });
   return [...groups.values()].map(mergeGroup);
 }

@@ -79,12 +79,12 @@ export function compareWithParent(
  */
 export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummary {
   const { header } = columns;
-  const parts = openRecordParts(columns);
+  const recordParts = openRecordParts(columns);
   const days = columns.i32('days');
   const level = columns.f64('level');
   const ownLevels = { days, values: level };
-  const benchmark = parts.levels('benchmark');
-  const parent = parts.levels('parent');
+  const benchmark = recordParts.levels('benchmark');
+  const parent = recordParts.levels('parent');
   const last = header.rebalances.at(-1)!;
   return {
     plan,
@@ -94,8 +94,8 @@ export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummar
     returns: computeReturns(level),
     drawdown: computeDrawdown(level),
     annualReturns: computeAnnualReturns(days, level),
-    metrics: parts.metrics(),
-    findings: parts.findings(),
+    metrics: recordParts.metrics(),
+    findings: recordParts.findings(),
     totalCosts: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
     rebalancesWithin: header.rebalances.filter(({ at }) => at >= 0).length,
     benchmark: benchmark && {
@@ -105,9 +105,9 @@ export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummar
     },
     parent: parent && compareWithParent({ plan, days, level, rebalances: header.rebalances }, parent),
     variant: header.variant,
-    identifiers: parts.identifiers,
-    gaps: parts.gaps(),
-    pricing: parts.pricing(),
+    identifiers: recordParts.identifiers,
+    gaps: recordParts.gaps(),
+    pricing: recordParts.pricing(),
     rebalancesTotal: header.rebalances.length,
     lastRebalance: { date: parseValidDay(last.date), weights: readLatestWeights(columns) },
   };

@@ -21,9 +21,9 @@ export function followIndex({ book, compositions }: IndexRun, from: number): Tar
 function readCountsAt({ pending }: Book, columns: Int32Array): Pick<Targets, 'counts'> {
   const holdingCounts = pending?.counts;
   if (holdingCounts === undefined) return {};
-  const places = Array.from(columns, (column) => holdingCounts.columns.indexOf(column));
+  const positions = Array.from(columns, (column) => holdingCounts.columns.indexOf(column));
   const selectCounts = (counts: Float64Array): Float64Array =>
-    Float64Array.from(places, (place) => counts[place] ?? Number.NaN);
+    Float64Array.from(positions, (place) => counts[place] ?? Number.NaN);
   return { counts: { adopted: selectCounts(holdingCounts.adopted), latest: selectCounts(holdingCounts.latest) } };
 }
 
@@ -62,17 +62,18 @@ export function decideStrategyTerms(
   { plan: { strategy }, composer, engine, from, to, tick }: StrategyTermsInput,
 ): StrategyDecisions {
   if (strategy === undefined) return { own: null, warnings: [], solves: null };
-  const dated = strategy.rebalance === null ? null : decideStrategyRebalances(index, strategy.rebalance, { from, to });
-  if (strategy.constraints === undefined) return { own: dated, warnings: [], solves: null };
+  const ownRebalances =
+    strategy.rebalance === null ? null : decideStrategyRebalances(index, strategy.rebalance, { from, to });
+  if (strategy.constraints === undefined) return { own: ownRebalances, warnings: [], solves: null };
   const { document, list } = index.compositions;
-  const followed = dated ?? [
+  const targetRebalances = ownRebalances ?? [
     findOpening(index, from),
     ...list.filter(({ session }) => session > from && session <= to),
   ];
   const { rebalances, findings, memory } = constrainRebalances({
     document,
     rows: strategy.constraints,
-    rebalances: followed,
+    rebalances: targetRebalances,
     composer,
     engine,
     tick,

@@ -25,16 +25,16 @@ export function composeAsIfEffective(
   const list = [...before];
   const findings: Finding[] = [];
   for (const nextRebalance of next) {
-    const decided = decideRebalanceOn(composer, {
+    const decidedRebalance = decideRebalanceOn(composer, {
       indexId,
       rebalance: toDueRebalance(sm, session, nextRebalance),
       known: list,
     });
-    findings.push(...decided.findings);
-    if (decided.composition === undefined) continue;
-    const replaced = addReplacements(composer, { indexId, session, list }, decided.composition);
-    findings.push(...replaced.findings);
-    addComposition(list, replaced.composition);
+    findings.push(...decidedRebalance.findings);
+    if (decidedRebalance.composition === undefined) continue;
+    const replacement = addReplacements(composer, { indexId, session, list }, decidedRebalance.composition);
+    findings.push(...replacement.findings);
+    addComposition(list, replacement.composition);
   }
   return { list, findings };
 }
@@ -70,9 +70,9 @@ export function findAnnouncedIndex(
     return { effective: change.effective, compositions: { ...compositions, list: [...list, change.composition] } };
   const next = findNextRebalancesOf(composer, compositions, day);
   if (!areAllAnnounced(next, day)) return { effective: null, next: next[0] };
-  const pending = composeAsIfEffective(composer, { indexId, session, before: list, next });
-  if (pending.list.length === list.length) return { effective: null, next: next[0] };
-  return { effective: next[0]!.date, compositions: { ...compositions, list: pending.list } };
+  const pendingComposition = composeAsIfEffective(composer, { indexId, session, before: list, next });
+  if (pendingComposition.list.length === list.length) return { effective: null, next: next[0] };
+  return { effective: next[0]!.date, compositions: { ...compositions, list: pendingComposition.list } };
 }
 
 /** Returns the next rebalances: those of the schedule, or the one triggered by a breach. */
@@ -81,9 +81,9 @@ function findNextRebalancesOf(
   { document, sm, called }: Compositions,
   day: Day,
 ): readonly NextRebalance[] {
-  const scheduled = findNextRebalances(composer.document(document.id), sm, day + 1);
-  const [first] = scheduled;
-  if (called === undefined || called.effective === null) return scheduled;
-  if (first !== undefined && first.session <= called.effective) return scheduled;
+  const scheduledRebalances = findNextRebalances(composer.document(document.id), sm, day + 1);
+  const [first] = scheduledRebalances;
+  if (called === undefined || called.effective === null) return scheduledRebalances;
+  if (first !== undefined && first.session <= called.effective) return scheduledRebalances;
   return [{ date: called.effective, session: called.effective, decision: sm.sessions[called.session]! }];
 }

@@ -106,10 +106,10 @@ export function createSeriesBenchmark(
   { from, to, begin }: SeriesSpan,
 ) {
   const { sm, treatment } = index;
-  const external = reference.kind === 'identifier' ? sm.market.series?.get(reference.id) : undefined;
-  if (external !== undefined)
+  const externalSeries = reference.kind === 'identifier' ? sm.market.series?.get(reference.id) : undefined;
+  if (externalSeries !== undefined)
     return rebaseLevels(sm, {
-      levels: readExternalLevels(index, external, { from, to }),
+      levels: readExternalLevels(index, externalSeries, { from, to }),
       level: Number.NaN,
       from,
       first: begin.first,
@@ -176,9 +176,10 @@ function readExternalLevels(
     if (close <= 0) throw refuseNonPositiveValue(identifier, close, day);
     const rate = rates === null || close !== close ? 1 : rates?.[from + position];
     if (rate !== undefined && rate === rate) return close * rate;
-    const way = { from: currency, to: document.currency, session: from + position };
+    const conversion = { from: currency, to: document.currency, session: from + position };
     throw (
-      refuseRateNotAboveZero(sm, way) ?? refuseMissingRate(identifier, createPair(currency, document.currency), day)
+      refuseRateNotAboveZero(sm, conversion) ??
+      refuseMissingRate(identifier, createPair(currency, document.currency), day)
     );
   });
 }

@@ -39,15 +39,15 @@ export function closeSession(state: BookState, session: number, targets: Targets
     state.waiting.length === 0;
   if (isQuiet) return;
   const conversions = listConversions(state, session);
-  const leaving = listLeaving(state, session, { targets, conversions });
+  const leavingColumns = listLeaving(state, session, { targets, conversions });
   const fillable = targets ? [] : listFillableOrders(state, session);
-  if (!targets && conversions.size === 0 && leaving.length === 0 && fillable.length === 0) return;
+  if (!targets && conversions.size === 0 && leavingColumns.length === 0 && fillable.length === 0) return;
   if (state.rowSession !== session) writeRow(state, session);
   const row = findRowOffset(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[position]!;
   const { converted, paid } = convertSecurities(state, conversions, row);
-  const exits = releaseSecurities(state, { leaving, paid }, session);
+  const exits = releaseSecurities(state, { leaving: leavingColumns, paid }, session);
   const fills: Fill[] = [];
   if (targets) tradeToTargetWeights(state, targets, session);
   else {
@@ -96,23 +96,23 @@ interface LeavingSecuritiesInput {
 /** Returns the held columns that leave at this close, ascending. */
 function listLeaving(state: BookState, session: number, { targets, conversions }: LeavingSecuritiesInput): number[] {
   const { sm, today, treatment } = state;
-  const leaving: number[] = [];
+  const leavingColumns: number[] = [];
   for (const column of today?.exits.keys() ?? []) {
-    if (isHeldColumn(state, column) && !conversions.has(column)) leaving.push(column);
+    if (isHeldColumn(state, column) && !conversions.has(column)) leavingColumns.push(column);
   }
   for (const column of state.droppedChildren)
-    if (isHeldColumn(state, column) && !leaving.includes(column) && targets?.columns.includes(column) !== true)
-      leaving.push(column);
+    if (isHeldColumn(state, column) && !leavingColumns.includes(column) && targets?.columns.includes(column) !== true)
+      leavingColumns.push(column);
   for (const column of state.missing) {
-    if (!isHeldColumn(state, column) || leaving.includes(column) || conversions.has(column)) continue;
+    if (!isHeldColumn(state, column) || leavingColumns.includes(column) || conversions.has(column)) continue;
     if (targets?.columns.includes(column)) continue;
     const isSilent = sm.isSilent(session, column, countStaleSessions(treatment));
     const isExcluded = treatment.missing_prices === 'exclude' && sm.isOpen(session, column);
     if (!isSilent && !isExcluded) continue;
-    leaving.push(column);
+    leavingColumns.push(column);
     if (isSilent) state.silent.push({ session, column });
   }
-  return leaving.length < 2 ? leaving : leaving.toSorted((a, b) => a - b);
+  return leavingColumns.length < 2 ? leavingColumns : leavingColumns.toSorted((a, b) => a - b);
 }
 
 interface ConversionOutcome {
@@ -123,25 +123,25 @@ interface ConversionOutcome {
 
 function convertSecurities(state: BookState, conversions: ReadonlyMap<number, number>, row: number): ConversionOutcome {
   const { slotOf, weights, today } = state;
-  const converted: Conversion[] = [];
-  const paid: WeightMove[] = [];
+  const completedConversions: Conversion[] = [];
+  const payments: WeightMove[] = [];
   for (const [column, related] of [...conversions].toSorted(([a], [b]) => a - b)) {
     const slot = slotOf[column]!;
-    const into = slotOf[related]!;
+    const successorSlot = slotOf[related]!;
     const weightBefore = weights[row + slot]!;
     const cash = weightBefore * (today?.conversions.has(column) ? today.exits.get(column)!.cashShare : 0);
     const weight = weightBefore - cash;
-    if (cash !== 0) paid.push({ slot, change: -cash });
-    converted.push({ slot, into, weight });
-    const heldWeight = state.isHeld[into] === 1 ? weights[row + into]! : null;
+    if (cash !== 0) payments.push({ slot, change: -cash });
+    completedConversions.push({ slot, into: successorSlot, weight });
+    const heldWeight = state.isHeld[successorSlot] === 1 ? weights[row + successorSlot]! : null;
     const isRenamed = today?.conversions.has(column) !== true;
     if (heldWeight !== null || isRenamed)
-      convertCounts(state, { slot, into, growth: heldWeight === null ? null : 1 + weight / heldWeight });
-    weights[row + into]! += weight;
+      convertCounts(state, { slot, into: successorSlot, growth: heldWeight === null ? null : 1 + weight / heldWeight });
+    weights[row + successorSlot]! += weight;
     dropSecurity(state, slot, row);
-    holdSecurity(state, into);
+    holdSecurity(state, successorSlot);
   }
-  return { converted, paid };
+  return { converted: completedConversions, paid: payments };
 }
 
 interface LeavingSecurities {
@@ -270,12 +270,12 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
       const slot = slots[k]!;
       const heldWeight = before[slot]! / retained;
       const isPart = bought < 1 && targetWeights[slot]! > heldWeight;
-      const traded = frozen.has(slot)
+      const tradedWeight = frozen.has(slot)
         ? heldWeight
         : isPart
           ? heldWeight + bought * (targetWeights[slot]! - heldWeight)
           : targetWeights[slot]! * scale;
-      const weight = raised > 0 && traded > 0 && !unpriced.has(slot) ? traded * (1 - raised) : traded;
+      const weight = raised > 0 && tradedWeight > 0 && !unpriced.has(slot) ? tradedWeight * (1 - raised) : tradedWeight;
       weights[row + slot] = weight;
       if (weight !== 0) appendSlot(state, slot);
     }

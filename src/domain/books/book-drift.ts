@@ -37,22 +37,27 @@ export function driftToClose(state: BookState, session: number): void {
   const { input, sm, value, gross, cash, divisor } = state;
   const position = session - input.from;
   clearRow(state, session);
-  const written = listWorthlessSecurities(state, session);
+  const worthlessColumns = listWorthlessSecurities(state, session);
   const isStructural =
-    sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0 || written.length > 0;
+    sm.actions.isStructural[session] === 1 ||
+    state.children.length > 0 ||
+    state.renamed.size > 0 ||
+    worthlessColumns.length > 0;
   state.today = isStructural ? listEvents(state, session) : undefined;
   state.droppedChildren = NO_COLUMNS;
-  const ofCounts = countFactors(state, session);
-  roundShareFactors(state, session, ofCounts);
-  const spunOff = state.today === undefined ? NO_CHILDREN : listSpunOff(state, session, ofCounts);
-  const opened = openSession(state, session, ofCounts);
+  const shareFactors = countFactors(state, session);
+  roundShareFactors(state, session, shareFactors);
+  const spunOffSecurities = state.today === undefined ? NO_CHILDREN : listSpunOff(state, session, shareFactors);
+  const openingGrowth = openSession(state, session, shareFactors);
   if (state.inIndex) adjustCash(state, session);
   if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const before = state.path * state.carry;
-  state.carry /= opened;
+  state.carry /= openingGrowth;
   applyRounding(state);
-  const adjusted = computeOpeningDivisor(state, session, divisor[position - 1]! * opened);
-  const sum = isStructural ? growThroughEvents(state, session, { spunOff, written }) : computeBookValue(state, session);
+  const openingDivisor = computeOpeningDivisor(state, session, divisor[position - 1]! * openingGrowth);
+  const sum = isStructural
+    ? growThroughEvents(state, session, { spunOff: spunOffSecurities, written: worthlessColumns })
+    : computeBookValue(state, session);
   if (!Number.isFinite(sum))
     throw new Refusal(
       'NUMERIC_FAILURE',
@@ -70,7 +75,7 @@ export function driftToClose(state: BookState, session: number): void {
   if (!(sum > 0)) clearSecurities(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
-  divisor[position] = adjusted * computeReinvestmentFactor(state, session);
+  divisor[position] = openingDivisor * computeReinvestmentFactor(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
@@ -96,11 +101,11 @@ function adjustCash(state: BookState, session: number): void {
     const column = Math.min(columnA, columnB);
     const cash = columnA === column ? ownEffectTable.cash[a++]! : 0;
     const cashInIndex = columnB === column ? inIndex.cash[b++]! : 0;
-    const place = findSlot(state, column);
-    if (place < 0 || hasSeparateTerms(state, place)) continue;
+    const heldPosition = findSlot(state, column);
+    if (heldPosition < 0 || hasSeparateTerms(state, heldPosition)) continue;
     const price =
       columnA === column ? findCloseOfEffect(sm, ownEffectTable, a - 1) : findCloseOfEffect(sm, inIndex, b - 1);
-    changeUnits(state, place, (price + cash) / (price + cashInIndex));
+    changeUnits(state, heldPosition, (price + cash) / (price + cashInIndex));
   }
 }
 
@@ -115,11 +120,11 @@ function adjustShorts(state: BookState, session: number): void {
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
     const column = ofShorts.columns[e]!;
     const cash = ofShorts.cash[e]!;
-    const place = findSlot(state, column);
-    if (place < 0 || !hasSeparateTerms(state, place)) continue;
+    const heldPosition = findSlot(state, column);
+    if (heldPosition < 0 || !hasSeparateTerms(state, heldPosition)) continue;
     const price = sm.carriedClose(session, column);
     const inOthers = findEffect(inIndex ?? effects, session, column)?.cash ?? 0;
-    changeUnits(state, place, (price + cash) / (price + inOthers));
+    changeUnits(state, heldPosition, (price + cash) / (price + inOthers));
   }
 }
 
@@ -223,9 +228,10 @@ function findFactor(factors: CountFactors | null, place: number): number {
 function listSpunOff(state: BookState, session: number, ofCounts: CountFactors | null): SpunOffSecurity[] {
   const { sm, rates, slotOf, effects, units, index, today } = state;
   return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): SpunOffSecurity[] => {
-    const place = findSlot(state, parent);
-    if (place < 0) return [];
-    const share = units[place]! * findFactor(ofCounts, place) * index[readPanelRow(sm, session - 1) + parent]!;
+    const heldPosition = findSlot(state, parent);
+    if (heldPosition < 0) return [];
+    const share =
+      units[heldPosition]! * findFactor(ofCounts, heldPosition) * index[readPanelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio =
       effects.termsAt(session).splitShares === 'keep' ? 1 : (findEffect(effects, session, parent)?.ratio ?? 1);
@@ -236,7 +242,7 @@ function listSpunOff(state: BookState, session: number, ofCounts: CountFactors |
 /** Adds spun-off securities with value zero; their value begins with their first price bar. */
 function enterChildren(state: BookState, session: number, spunOff: readonly SpunOffSecurity[]): void {
   const { sm, rates, weights, treatment, effects } = state;
-  const dropped: number[] = [];
+  const droppedColumns: number[] = [];
   const row = findRowOffset(state, session);
   for (const child of state.children) child.units *= findEffect(effects, session, child.column)?.ratio ?? 1;
   state.children.push(...spunOff);
@@ -248,12 +254,12 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
     weights[row + child.slot]! +=
       child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
     if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
-      dropped.push(child.column);
+      droppedColumns.push(child.column);
     holdSecurity(state, child.slot);
     state.hasEntered = true;
     return false;
   });
-  state.droppedChildren = dropped;
+  state.droppedChildren = droppedColumns;
 }
 
 /**
@@ -267,12 +273,12 @@ function computeReinvestmentFactor(state: BookState, session: number): number {
   let factor = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const column = columns[e]!;
-    const place = findSlot(state, column);
-    if (place < 0) continue;
+    const heldPosition = findSlot(state, column);
+    if (heldPosition < 0) continue;
     const weight =
       state.rowSession === session
         ? weights[findRowOffset(state, session) + slotOf[column]!]!
-        : (units[place]! * index[readPanelRow(sm, session) + column]!) / path;
+        : (units[heldPosition]! * index[readPanelRow(sm, session) + column]!) / path;
     const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(ownEffectTable, session, column)?.cash ?? 0);
     if (cash > 0) factor -= (weight * cash) / (findCloseOfEffect(sm, ofShorts, e) + cash);
     if (rights[e]! > 0 && ownEffectTable.terms.rights === 'constituent')

@@ -12,19 +12,19 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
   const isLong = countStaleSessions(treatment) > LISTED_SESSIONS_MAX;
   const mayBeLong = isLong && (earlier.length > 0 || haveHoldingsChanged(state, session));
   if (!targets && !mayBeLong && absences.starts[session] === absences.starts[session + 1]) return;
-  const missing = listAbsentHoldings(state, session);
-  if (mayBeLong) addLongAbsent(state, session, { missing, earlier });
+  const absentColumns = listAbsentHoldings(state, session);
+  if (mayBeLong) addLongAbsent(state, session, { missing: absentColumns, earlier });
   if (targets) {
     const { columns } = targets;
     const { lastBar } = sm;
     const bars = readPanelRow(sm, session);
     for (let k = 0; k < columns.length; k++) {
       const column = columns[k]!;
-      if (lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
+      if (lastBar[bars + column] !== session && !absentColumns.includes(column)) absentColumns.push(column);
     }
   }
-  state.missing = missing.length === 0 ? NO_COLUMNS : missing.sort((a, b) => a - b);
-  for (const column of missing) {
+  state.missing = absentColumns.length === 0 ? NO_COLUMNS : absentColumns.sort((a, b) => a - b);
+  for (const column of absentColumns) {
     if (!sm.isOpen(session, column)) continue;
     if (treatment.missing_prices === 'fail') throw createMissingPriceRefusal(sm, { session, column });
     gaps.push({ session, column });
@@ -38,10 +38,10 @@ const LISTED_SESSIONS_MAX = 60;
 
 function listAbsentHoldings(state: BookState, session: number): number[] {
   const { starts, columns } = state.absences;
-  const missing: number[] = [];
+  const absentColumns: number[] = [];
   for (let a = starts[session]!; a < starts[session + 1]!; a++)
-    if (isHeldColumn(state, columns[a]!)) missing.push(columns[a]!);
-  return missing;
+    if (isHeldColumn(state, columns[a]!)) absentColumns.push(columns[a]!);
+  return absentColumns;
 }
 
 interface AbsenceInput {

@@ -40,7 +40,13 @@ function findNextUnitChange(state: BookState, session: number): number {
   const { isOpening } = effects;
   const { isStructural } = sm.actions;
   const last = Math.min(input.to, session + Math.min(SESSIONS_PER_CALL, countSessionsAhead(state, session)) - 1);
-  let until = session;
-  while (until < last && !targetsOn.has(until) && isStructural[until + 1] === 0 && isOpening[until + 1] === 0) until++;
-  return until + 1;
+  let periodEnd = session;
+  while (
+    periodEnd < last &&
+    !targetsOn.has(periodEnd) &&
+    isStructural[periodEnd + 1] === 0 &&
+    isOpening[periodEnd + 1] === 0
+  )
+    periodEnd++;
+  return periodEnd + 1;
 }

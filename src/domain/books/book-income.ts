@@ -16,28 +16,28 @@ import type { CountFactors } from './security-counts.js';
  */
 export function openSession(state: BookState, session: number, ofCounts: CountFactors | null = null): number {
   const { effects } = state;
-  const counted = ofCounts === null ? 1 : changeShares(state, session, ofCounts);
-  if (effects.isOpening[session] === 0 && state.input.rounding === undefined) return counted;
-  const before = state.path * counted;
+  const countGrowth = ofCounts === null ? 1 : changeShares(state, session, ofCounts);
+  if (effects.isOpening[session] === 0 && state.input.rounding === undefined) return countGrowth;
+  const before = state.path * countGrowth;
   const { columns, starts } = effects;
   const factors = new Map<number, number>();
-  let opened = 1;
+  let openingGrowth = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const column = columns[e]!;
-    const place = findSlot(state, column);
-    if (place < 0) continue;
-    const weight = computeValueAt(state, session - 1, place) / before;
+    const heldPosition = findSlot(state, column);
+    if (heldPosition < 0) continue;
+    const weight = computeValueAt(state, session - 1, heldPosition) / before;
     const factor =
       computeOpening(effects, e, findCarriedUnder(state.sm, effects, session - 1, column)) *
-      computeOpeningShareFactor(state, session, { effect: e, column, weight: weight * counted });
+      computeOpeningShareFactor(state, session, { effect: e, column, weight: weight * countGrowth });
     if (factor === 1 || factor !== factor) continue;
-    opened += weight * (factor - 1);
-    factors.set(place, factor);
+    openingGrowth += weight * (factor - 1);
+    factors.set(heldPosition, factor);
   }
-  if (factors.size === 0) return counted;
-  recordMoves(state, session, { factors, opened, before });
+  if (factors.size === 0) return countGrowth;
+  recordMoves(state, session, { factors, opened: openingGrowth, before });
   for (const [place, factor] of factors) changeUnits(state, place, factor);
-  return opened * counted;
+  return openingGrowth * countGrowth;
 }
 
 /** Rounds the share-count factors and their records, so that they produce the stored index shares. */
@@ -48,9 +48,9 @@ export function roundShareFactors(state: BookState, session: number, factors: Co
   for (let i = 0, recorded = after.length - count; i < count; i++, recorded++) {
     const column = state.heldColumns[places[i]!]!;
     const weight = computeValueAt(state, session - 1, places[i]!) / state.path;
-    const rounded = computeCountedShareFactor(state, session, { column, weight }, values[i]!);
-    if (rounded === 1) continue;
-    values[i]! *= rounded;
+    const roundedFactor = computeCountedShareFactor(state, session, { column, weight }, values[i]!);
+    if (roundedFactor === 1) continue;
+    values[i]! *= roundedFactor;
     after.values()[recorded] = before.values()[recorded]! * values[i]!;
   }
 }
@@ -61,23 +61,28 @@ export function roundShareFactors(state: BookState, session: number, factors: Co
  */
 function changeShares(state: BookState, session: number, { places, values, count }: CountFactors): number {
   const { path, heldColumns, slotOf, transfers, input } = state;
-  let counted = 1;
-  for (let i = 0; i < count; i++) counted += (computeValueAt(state, session - 1, places[i]!) / path) * (values[i]! - 1);
+  let countGrowth = 1;
+  for (let i = 0; i < count; i++)
+    countGrowth += (computeValueAt(state, session - 1, places[i]!) / path) * (values[i]! - 1);
   const isRecorded = !input.isBrief && !input.isSparse;
   if (isRecorded) {
     transfers.keptAt.push(session - input.from);
-    transfers.kept.push(1 / counted);
+    transfers.kept.push(1 / countGrowth);
   }
   for (let i = 0; i < count; i++) {
-    const place = places[i]!;
+    const heldPosition = places[i]!;
     const factor = values[i]!;
     if (isRecorded) {
-      const value = computeValueAt(state, session - 1, place) / path / counted;
-      recordTransfer(state, session, { slot: slotOf[heldColumns[place]!]!, dividends: 0, moved: value * (1 - factor) });
+      const value = computeValueAt(state, session - 1, heldPosition) / path / countGrowth;
+      recordTransfer(state, session, {
+        slot: slotOf[heldColumns[heldPosition]!]!,
+        dividends: 0,
+        moved: value * (1 - factor),
+      });
     }
-    changeUnits(state, place, factor);
+    changeUnits(state, heldPosition, factor);
   }
-  return counted;
+  return countGrowth;
 }
 
 /** Returns the value of a position relative to the start of the holding period. */
@@ -98,12 +103,12 @@ function recordMoves(state: BookState, session: number, { factors, opened, befor
   if (state.input.isBrief || state.input.isSparse) return;
   for (let k = 0; k < state.count; k++) {
     const slot = state.heldSlots[k]!;
-    const place = state.places[slot]!;
-    const weight = computeValueAt(state, session - 1, place) / before;
+    const heldPosition = state.places[slot]!;
+    const weight = computeValueAt(state, session - 1, heldPosition) / before;
     recordTransfer(state, session, {
       slot,
       dividends: 0,
-      moved: weight - (weight * (factors.get(place) ?? 1)) / opened,
+      moved: weight - (weight * (factors.get(heldPosition) ?? 1)) / opened,
     });
   }
 }
@@ -135,22 +140,22 @@ export function reinvestDividends(state: BookState, session: number, before: num
   let dividendReturn = 0;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     if (ordinary[e] === 0) continue;
-    const place = findSlot(state, columns[e]!);
-    if (place < 0) continue;
-    const worth = computeValueAt(state, session, place);
-    const perShare = worth / findCarriedAtEffect(state.sm, effects, e);
-    if (!(Math.abs(perShare) < Infinity) || !(path > 0)) continue;
+    const heldPosition = findSlot(state, columns[e]!);
+    if (heldPosition < 0) continue;
+    const worth = computeValueAt(state, session, heldPosition);
+    const shareCount = worth / findCarriedAtEffect(state.sm, effects, e);
+    if (!(Math.abs(shareCount) < Infinity) || !(path > 0)) continue;
     // short positions pay dividends in full
-    const received = worth < 0 ? ordinary[e]! : net[e]!;
-    yields.total += (perShare * ordinary[e]!) / path;
-    yields.net += (perShare * received) / path;
+    const receivedDividend = worth < 0 ? ordinary[e]! : net[e]!;
+    yields.total += (shareCount * ordinary[e]!) / path;
+    yields.net += (shareCount * receivedDividend) / path;
     if (isPriceReturn) continue;
-    const paid = perShare * (worth < 0 ? ordinary[e]! : income[e]!);
-    dividendReturn += paid / path;
+    const reinvestedIncome = shareCount * (worth < 0 ? ordinary[e]! : income[e]!);
+    dividendReturn += reinvestedIncome / path;
     if (isRecorded)
       recordTransfer(state, session, {
         slot: state.slotOf[columns[e]!]!,
-        dividends: (paid * carry) / before,
+        dividends: (reinvestedIncome * carry) / before,
         moved: 0,
       });
   }

@@ -96,14 +96,16 @@ function mapEvents(book: Book, positions: Int32Array, gross: Float64Array): Book
   for (let t = 1; t < positions.length; t++) {
     const [begin, end] = [positions[t - 1]!, positions[t]!];
     const periodEvents = Array.from({ length: end - begin }, (_, k) => byPosition.get(begin + 1 + k));
-    const happened = periodEvents.filter((event) => event !== undefined);
-    if (end - begin === 1) bookEvents.push(...happened.map((event) => ({ ...event, at: t })));
+    const eventsInPeriod = periodEvents.filter((event) => event !== undefined);
+    if (end - begin === 1) bookEvents.push(...eventsInPeriod.map((event) => ({ ...event, at: t })));
     // A span with dividends, or between resets of an overlay, has several drift factors.
     else if (
-      happened.length > 0 ||
+      eventsInPeriod.length > 0 ||
       (end > begin && (hasOwnDrift || groupTransfersBySession(book, begin, end).size > 0))
     )
-      bookEvents.push(mergeEvents(book, { happened, periodEvents, at: t, begin, end, growth: gross[t]! }));
+      bookEvents.push(
+        mergeEvents(book, { happened: eventsInPeriod, periodEvents, at: t, begin, end, growth: gross[t]! }),
+      );
   }
   return bookEvents;
 }
@@ -121,15 +123,17 @@ interface EventSpan {
 function mergeEvents(book: Book, { happened, periodEvents, at, begin, end, growth }: EventSpan): BookEvent {
   const width = book.columns.length;
   const readRow = (p: number): Float64Array => book.weights.subarray(p * width, (p + 1) * width);
-  const earned = readRow(begin).slice();
+  const weightsWithIncome = readRow(begin).slice();
   const transfersBySession = groupTransfersBySession(book, begin, end);
   let growthSoFar = 1;
   periodEvents.forEach((event, k) => {
     const p = begin + 1 + k;
-    const drifted = event?.before ?? readRow(p);
+    const driftedWeights = event?.before ?? readRow(p);
     const factor = readDrift(book)[p]!;
-    for (let i = 0; i < width; i++) earned[i]! += growthSoFar * (drifted[i]! * factor - readRow(p - 1)[i]!);
-    for (const { slot, earnings } of transfersBySession.get(p) ?? []) earned[slot]! += growthSoFar * earnings;
+    for (let i = 0; i < width; i++)
+      weightsWithIncome[i]! += growthSoFar * (driftedWeights[i]! * factor - readRow(p - 1)[i]!);
+    for (const { slot, earnings } of transfersBySession.get(p) ?? [])
+      weightsWithIncome[slot]! += growthSoFar * earnings;
     growthSoFar *= book.gross[p]!;
   });
   const valueBefore = book.value[end]!;
@@ -138,7 +142,7 @@ function mergeEvents(book: Book, { happened, periodEvents, at, begin, end, growt
     at,
     rebalanced: happened.some(({ rebalanced }) => rebalanced),
     valueBefore,
-    before: earned.map((weight) => weight / growth),
+    before: weightsWithIncome.map((weight) => weight / growth),
     conversions: happened.flatMap((event) =>
       event.conversions.map((conversion) => ({ ...conversion, weight: conversion.weight * computeScale(event) })),
     ),

@@ -46,24 +46,25 @@ export function findFrozenSlots({
   const { sm, from } = input;
   const oldest = findPriceAgeMax(input, session);
   const tolerance = session === from ? undefined : input.tolerance;
-  const frozen = new Set<number>();
-  const unpriced = new Set<number>();
-  const waiting: number[] = [];
-  if (oldest === Infinity && tolerance === undefined) return { frozen, unpriced, waiting };
+  const frozenSlots = new Set<number>();
+  const unpricedSlots = new Set<number>();
+  const waitingSlots: number[] = [];
+  if (oldest === Infinity && tolerance === undefined)
+    return { frozen: frozenSlots, unpriced: unpricedSlots, waiting: waitingSlots };
   for (let k = 0; k < slots.length; k++) {
     const slot = slots[k]!;
     const column = columns[slot]!;
     const hasBar = sm.lastBar[readPanelRow(sm, session) + column] === session;
     const distance = Math.abs(targetWeights[slot]! - before[slot]!);
     if (oldest < Infinity && !hasBar && !sm.isPriceable(session, column, oldest)) {
-      frozen.add(slot);
-      unpriced.add(slot);
-      if (distance > (tolerance ?? 0)) waiting.push(slot);
+      frozenSlots.add(slot);
+      unpricedSlots.add(slot);
+      if (distance > (tolerance ?? 0)) waitingSlots.push(slot);
     } else if (tolerance !== undefined && distance <= tolerance) {
-      frozen.add(slot);
+      frozenSlots.add(slot);
     }
   }
-  return { frozen, unpriced, waiting };
+  return { frozen: frozenSlots, unpriced: unpricedSlots, waiting: waitingSlots };
 }
 
 interface OpenOrderInput {
@@ -110,14 +111,14 @@ export function fillOrder(state: BookState, order: Order, session: number): Fill
   const { slot, side, target } = order;
   const weight = weights[row + slot]!;
   const spend = side === 'buy' ? Math.min(order.notional / value[position]!, cash[position]!) : 0;
-  const bought = spend / (1 + input.costRate);
-  const sold = side === 'sell' ? Math.max(0, weight - target) : 0;
-  const retained = 1 - input.costRate * (bought + sold);
-  const notional = (bought - sold) * value[position]!;
-  for (let k = 0; k < columns.length; k++) weights[row + k]! /= retained;
-  weights[row + slot] = (weight + bought - sold) / retained;
-  cash[position] = (cash[position]! - spend + sold * (1 - input.costRate)) / retained;
-  value[position]! *= retained;
+  const boughtWeight = spend / (1 + input.costRate);
+  const soldWeight = side === 'sell' ? Math.max(0, weight - target) : 0;
+  const retainedShare = 1 - input.costRate * (boughtWeight + soldWeight);
+  const notional = (boughtWeight - soldWeight) * value[position]!;
+  for (let k = 0; k < columns.length; k++) weights[row + k]! /= retainedShare;
+  weights[row + slot] = (weight + boughtWeight - soldWeight) / retainedShare;
+  cash[position] = (cash[position]! - spend + soldWeight * (1 - input.costRate)) / retainedShare;
+  value[position]! *= retainedShare;
   if (weights[row + slot] !== 0) holdSecurity(state, slot);
   else dropSecurity(state, slot, row);
   order.filledAt = position;

@@ -70,8 +70,8 @@ function computeContinuousDivisor(
 ): number {
   const decimals = findRounding(input.rounding, day).divisor;
   if (decimals === undefined || exactDivisor === null) return exact;
-  const rounded = roundHalfAwayFromZero(Number(exact.toPrecision(CORRECT_DIGITS)), decimals);
-  if (rounded > 0) return rounded;
+  const roundedValue = roundHalfAwayFromZero(Number(exact.toPrecision(CORRECT_DIGITS)), decimals);
+  if (roundedValue > 0) return roundedValue;
   throw new Refusal(
     'NUMERIC_FAILURE',
     `${input.title} has the divisor ${exact.toPrecision(3)} on ${formatDay(sm.sessions[session]!)}, which is 0 with ${decimals} decimals; set base_market_value to get a larger divisor.`,

@@ -13,20 +13,20 @@ export interface BookSecuritiesInput {
  * @cost O(N + K), K the actions with a related identifier
  */
 export function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int32Array {
-  const reached = new Uint8Array(sm.securityCount);
-  for (const { columns } of targets) for (let k = 0; k < columns.length; k++) reached[columns[k]!] = 1;
+  const isIncluded = new Uint8Array(sm.securityCount);
+  for (const { columns } of targets) for (let k = 0; k < columns.length; k++) isIncluded[columns[k]!] = 1;
   let hasGrown = true;
   while (hasGrown) {
     hasGrown = false;
     for (const { session, column, action } of sm.actions.related) {
-      if (session < from || session > to || !reached[column]) continue;
+      if (session < from || session > to || !isIncluded[column]) continue;
       const related = sm.columnOf(action.related!);
-      if (related < 0 || reached[related]) continue;
-      reached[related] = 1;
+      if (related < 0 || isIncluded[related]) continue;
+      isIncluded[related] = 1;
       hasGrown = true;
     }
   }
   const columns: number[] = [];
-  for (let column = 0; column < sm.securityCount; column++) if (reached[column]) columns.push(column);
+  for (let column = 0; column < sm.securityCount; column++) if (isIncluded[column]) columns.push(column);
   return Int32Array.from(columns);
 }

@@ -30,14 +30,14 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
   const compositions: Composition[] = [];
   const findings: Finding[] = [];
   const decideAndRecord = (rebalance: DueRebalance): Composition | undefined => {
-    const decided = decideRebalanceOn(composer, { indexId: input.indexId, rebalance, known: compositions });
-    findings.push(...decided.findings);
-    const { composition } = decided;
+    const decidedRebalance = decideRebalanceOn(composer, { indexId: input.indexId, rebalance, known: compositions });
+    findings.push(...decidedRebalance.findings);
+    const { composition } = decidedRebalance;
     if (composition) addComposition(compositions, composition);
     return composition;
   };
   const state: WatchState = { rule: null, open: new Set(), calledUntil: first };
-  let stored: StoredBook | null = null;
+  let storedBook: StoredBook | null = null;
   let session = first - 1;
   let position = 0;
   while (session < last) {
@@ -54,9 +54,9 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
     const rule = findBreachRule(text.document.pipeline?.treatment);
     if (rule !== state.rule) state.open.clear();
     state.rule = rule;
-    const span: Span = { stored, at: session, to, known: compositions, decide: decideAndRecord, sm, text };
+    const span: Span = { stored: storedBook, at: session, to, known: compositions, decide: decideAndRecord, sm, text };
     const book = watchSpan(composer, input, span, state);
-    stored = updateStoredBook(stored, book);
+    storedBook = updateStoredBook(storedBook, book);
     session = to;
   }
   return { list: compositions, findings, ...(state.called === undefined ? {} : { called: state.called }) };

@@ -24,20 +24,20 @@ export function computeCompositions(composer: Composer, { indexId, until, tick }
   const last = findLastAtMost(sm.sessions, until);
   const first = findFirstPriced(composer, { indexId, until });
   const due = listDueUnderTexts(document, sm, { first, last });
-  const decided = hasMemberChanges(composer, indexId)
+  const decidedCompositions = hasMemberChanges(composer, indexId)
     ? decideWithChanges(composer, { indexId, due, first, last, tick })
     : isWatched(document)
       ? decideWithBreaches(composer, { indexId, due, first, last, tick })
       : decideAll(composer, { indexId, due, before: [], tick });
-  const outside = composer.outsideMergers(indexId);
+  const outsideMergers = composer.outsideMergers(indexId);
   return {
     document,
     treatment,
     sm,
     first,
-    ...decided,
+    ...decidedCompositions,
     memory: composer.left(indexId),
-    ...(outside === undefined ? {} : { outside }),
+    ...(outsideMergers === undefined ? {} : { outside: outsideMergers }),
   };
 }
 

@@ -230,8 +230,8 @@ function findSwapEvent({
   const composition = list.find(({ session }) => session === book.from + at);
   const swap = composition?.swaps?.find(({ entered, left }) => entered === column || left === column);
   if (swap === undefined) return { event: 'rebalance' };
-  const other = swap.entered === column ? swap.left : swap.entered;
-  return { event: SWAP_EVENTS[swap.rule], related: book.sm.identifiers[other]! };
+  const counterpart = swap.entered === column ? swap.left : swap.entered;
+  return { event: SWAP_EVENTS[swap.rule], related: book.sm.identifiers[counterpart]! };
 }
 
 const SWAP_EVENTS = {

@@ -62,13 +62,13 @@ function listChanges({ counts, columns, from, to }: CountedSeries): CountTimelin
   const slots = createGrowingIntegers();
   const values = createGrowingFloats();
   const row = new Float64Array(H);
-  const stated = new Float64Array(H).fill(Number.NaN);
+  const statedCounts = new Float64Array(H).fill(Number.NaN);
   for (let session = from; session <= to; session++) {
     counts.fill(session, columns, row);
     for (let slot = 0; slot < H; slot++) {
       const value = row[slot]!;
-      if (value === stated[slot] || !(value > 0)) continue;
-      stated[slot] = value;
+      if (value === statedCounts[slot] || !(value > 0)) continue;
+      statedCounts[slot] = value;
       if (session === from) continue;
       slots.push(slot);
       values.push(value);

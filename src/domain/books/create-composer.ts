@@ -64,12 +64,12 @@ export function createComposer({
   const byId = new Map(Object.entries(documents));
   const deciders = new Map<string, Decider>();
   /** Deciders of the latest decisions, by index. */
-  const latest = new Map<string, Decider>();
-  const composed = new Map<string, Compositions>();
-  const running = new Set<string>();
-  const outside = new Map<string, OutsideMergers | undefined>();
+  const latestDeciders = new Map<string, Decider>();
+  const compositionsById = new Map<string, Compositions>();
+  const runningIds = new Set<string>();
+  const outsideMergersById = new Map<string, OutsideMergers | undefined>();
   const treatments = new Map<string, DatedTreatment>();
-  const membersOf = createMembershipReader(market);
+  const readMembers = createMembershipReader(market);
 
   const composer: Composer = {
     document(indexId) {
@@ -88,34 +88,34 @@ export function createComposer({
       treatments.set(indexId, treatment);
       return treatment;
     },
-    universe: (indexId, session) => findUniverse(composer, membersOf, { indexId, session }),
+    universe: (indexId, session) => findUniverse(composer, readMembers, { indexId, session }),
     under: (indexId, amendment) =>
-      createAmendedComposer(composer, listTexts(composer.document(indexId))[amendment]!, membersOf),
-    members: (indexId, session) => listUniverseMembers(composer, membersOf, { indexId, session }),
+      createAmendedComposer(composer, listTexts(composer.document(indexId))[amendment]!, readMembers),
+    members: (indexId, session) => listUniverseMembers(composer, readMembers, { indexId, session }),
     outsideMergers(indexId) {
-      if (!outside.has(indexId)) outside.set(indexId, findOutsideMergers(composer, indexId));
-      return outside.get(indexId);
+      if (!outsideMergersById.has(indexId)) outsideMergersById.set(indexId, findOutsideMergers(composer, indexId));
+      return outsideMergersById.get(indexId);
     },
     decider(indexId, dueText) {
       const { key, text, document } = findDecider(composer.document(indexId), dueText);
       let decider = deciders.get(key);
       if (!decider)
-        deciders.set(key, (decider = createDecider(document, createAmendedComposer(composer, text, membersOf))));
-      latest.set(indexId, decider);
+        deciders.set(key, (decider = createDecider(document, createAmendedComposer(composer, text, readMembers))));
+      latestDeciders.set(indexId, decider);
       return decider;
     },
     compositions(indexId) {
-      let result = composed.get(indexId);
+      let result = compositionsById.get(indexId);
       if (result) return result;
-      if (running.has(indexId))
+      if (runningIds.has(indexId))
         throw new Refusal(
           'VALIDATION_FAILED',
           `The index ${indexId} refers to itself through its universe or derivation.`,
         );
-      running.add(indexId);
+      runningIds.add(indexId);
       result = composeIndex(indexId);
-      running.delete(indexId);
-      composed.set(indexId, result);
+      runningIds.delete(indexId);
+      compositionsById.set(indexId, result);
       return result;
     },
     inForce(indexId, session) {
@@ -131,10 +131,10 @@ export function createComposer({
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
     riskModel: models,
-    composed: () => [...composed.values()],
+    composed: () => [...compositionsById.values()],
     seatOf: (indexId, session) => seats?.of(indexId, session) ?? { composer, session },
     left: (indexId) =>
-      seats ? seats.memory(indexId) : ((latest.get(indexId) ?? composer.decider(indexId)).memory?.() ?? null),
+      seats ? seats.memory(indexId) : ((latestDeciders.get(indexId) ?? composer.decider(indexId)).memory?.() ?? null),
   };
   const seats = known && createSeats({ composer, known, calendars, createDecider });
   const composeIndex = (indexId: string): Compositions => {

@@ -61,9 +61,12 @@ function continueReview(composer: Composer, input: DecideDueInput): DecidedRebal
 
 /** Records a review of share counts whose counts the composition already includes. */
 function joinReview({ review, rebalance, known }: DecideDueInput): DecidedRebalance {
-  const current = findInForce(known, rebalance.session);
-  if (current?.session !== rebalance.session) return { findings: [] };
-  return { composition: { ...current, reviews: [...listReviews(current), review.id] }, findings: [] };
+  const currentComposition = findInForce(known, rebalance.session);
+  if (currentComposition?.session !== rebalance.session) return { findings: [] };
+  return {
+    composition: { ...currentComposition, reviews: [...listReviews(currentComposition), review.id] },
+    findings: [],
+  };
 }
 
 function createTakingIndex(composer: Composer, { indexId, review, rebalance }: DecideDueInput): AdoptingIndex {
@@ -86,13 +89,13 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
   if (decision.kind === 'decided') {
     assertHasHoldings(seat.composer.market(indexId), decision.columns, sm);
     const index = createTakingIndex(composer, input);
-    const reviewed = applyDecision(...createReviewTerms(index, review, rebalance), decision);
-    if (reviewed) {
+    const reviewedComposition = applyDecision(...createReviewTerms(index, review, rebalance), decision);
+    if (reviewedComposition) {
       const before = findInForce(known, rebalance.session - 1);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
       const composition = addReviews(
         input,
-        isPhased ? beginPhase(index, rebalance, { before, whole: reviewed }) : reviewed,
+        isPhased ? beginPhase(index, rebalance, { before, whole: reviewedComposition }) : reviewedComposition,
       );
       const findings = addRebalanceDate(decision.findings, rebalance.date);
       return { composition, findings: [...findings, ...warnOfExceededLimit(composer, indexId, composition)] };
@@ -119,22 +122,24 @@ function createReviewTerms(
  */
 function addReviews({ review, rebalance, known }: DecideDueInput, composition: Composition): Composition {
   if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
-  const current = findInForce(known, rebalance.session);
-  const before = current?.session === composition.session ? current : undefined;
+  const currentComposition = findInForce(known, rebalance.session);
+  const before = currentComposition?.session === composition.session ? currentComposition : undefined;
   const dates = [...new Set([...(before ? [before.date, ...before.also] : []), composition.date, ...composition.also])];
   const [date, ...also] = dates.toSorted((a, b) => a - b);
-  const selected = {
+  const selectionReference = {
     review: review.id,
     decision: rebalance.decision,
-    ...(review.scope === 'membership' || current === undefined ? {} : findSelection(current)),
+    ...(review.scope === 'membership' || currentComposition === undefined ? {} : findSelection(currentComposition)),
   };
   return {
     ...composition,
     date: date!,
     also,
-    selected,
+    selected: selectionReference,
     reviews: [...(before ? listReviews(before) : []), review.id],
-    ...(composition.ranking === undefined && current?.ranking !== undefined ? { ranking: current.ranking } : {}),
+    ...(composition.ranking === undefined && currentComposition?.ranking !== undefined
+      ? { ranking: currentComposition.ranking }
+      : {}),
   };
 }
 

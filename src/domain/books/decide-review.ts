@@ -28,16 +28,18 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const seat = composer.seatOf(indexId, decision);
   const decider = seat.composer.decider(indexId, { ...rebalance, review: review.id });
   const incumbents = findInForce(known, decision - 1)?.columns ?? null;
-  const current = findInForce(known, session);
-  if (review.scope === 'membership' || current === undefined) {
+  const currentComposition = findInForce(known, session);
+  if (review.scope === 'membership' || currentComposition === undefined) {
     const before = findInForce(known, session - 1);
     return decider.decide(seat.session, incumbents, before === undefined ? null : createOutgoing(before, rebalance));
   }
-  const currentConstituents = findCurrentConstituents(composer, input, current);
+  const currentConstituents = findCurrentConstituents(composer, input, currentComposition);
   const staleMax = countStaleSessions(composer.treatment(indexId));
   const members = selectPriceable(seat.composer.market(indexId), seat.session, currentConstituents.columns, staleMax);
-  const decided = decider.decide(seat.session, incumbents, createOutgoing(current, rebalance), members);
-  return review.scope === 'weights' || decided.kind !== 'decided' ? decided : addFactors(decided, currentConstituents);
+  const newDecision = decider.decide(seat.session, incumbents, createOutgoing(currentComposition, rebalance), members);
+  return review.scope === 'weights' || newDecision.kind !== 'decided'
+    ? newDecision
+    : addFactors(newDecision, currentConstituents);
 }
 
 /** Returns the composition that a rebalance replaces; in its decided form if it takes effect after the decision. */
@@ -63,15 +65,16 @@ function findCurrentConstituents(
   const { decision } = rebalance;
   const { columns, weights, uncapped, session, ...counts } = readTarget(current);
   if (session > decision) {
-    const decided = current.targets ?? current.decided;
-    if (decided?.uncapped === undefined)
+    const decidedComposition = current.targets ?? current.decided;
+    if (decidedComposition?.uncapped === undefined)
       return review.scope === 'weights' ? { ...current, columns: restoreDecided(current).columns } : current;
     const [sm, staleMax] = [composer.market(indexId), countStaleSessions(composer.treatment(indexId))];
-    const isInMarket = (_: number, k: number): boolean => !hasLeftMarket(sm, decision, decided.columns[k]!, staleMax);
+    const isInMarket = (_: number, k: number): boolean =>
+      !hasLeftMarket(sm, decision, decidedComposition.columns[k]!, staleMax);
     return {
-      columns: decided.columns.filter(isInMarket),
-      weights: decided.weights.filter(isInMarket),
-      uncapped: decided.uncapped.filter(isInMarket),
+      columns: decidedComposition.columns.filter(isInMarket),
+      weights: decidedComposition.weights.filter(isInMarket),
+      uncapped: decidedComposition.uncapped.filter(isInMarket),
     };
   }
   if (session === decision) return { columns, weights, uncapped };
@@ -124,15 +127,25 @@ function addFactors(
   decided: DecidedComposition,
   { columns, weights: cappedWeights, uncapped: raw }: CurrentConstituents,
 ): DecidedComposition {
-  const valueOf = new Map(Array.from(decided.columns, (column, k) => [column, decided.uncapped[k]!]));
-  const values = Float64Array.from(columns, (column) => valueOf.get(column) ?? Number.NaN);
+  const valueByColumn = new Map(Array.from(decided.columns, (column, k) => [column, decided.uncapped[k]!]));
+  const values = Float64Array.from(columns, (column) => valueByColumn.get(column) ?? Number.NaN);
   const isCapped = !isEqual(cappedWeights, raw);
-  const factored = isCapped ? values.map((value, k) => (value * cappedWeights[k]!) / raw[k]!) : values;
-  const scale = sumOver(factored, (k) => factored[k]!) / sumOver(factored, (k) => cappedWeights[k]!);
-  const weights = normaliseWeights(factored.map((value, k) => (value === value ? value : scale * cappedWeights[k]!)));
-  const uncapped = normaliseWeights(values.map((value, k) => (value === value ? value : weights[k]!)));
-  const redistributed = sumMovedWeight(uncapped, weights);
-  return { ...decided, columns, weights, uncapped, cap: null, capped: new Int32Array(0), redistributed };
+  const factoredValues = isCapped ? values.map((value, k) => (value * cappedWeights[k]!) / raw[k]!) : values;
+  const scale = sumOver(factoredValues, (k) => factoredValues[k]!) / sumOver(factoredValues, (k) => cappedWeights[k]!);
+  const weights = normaliseWeights(
+    factoredValues.map((value, k) => (value === value ? value : scale * cappedWeights[k]!)),
+  );
+  const uncappedWeights = normaliseWeights(values.map((value, k) => (value === value ? value : weights[k]!)));
+  const redistributedWeight = sumMovedWeight(uncappedWeights, weights);
+  return {
+    ...decided,
+    columns,
+    weights,
+    uncapped: uncappedWeights,
+    cap: null,
+    capped: new Int32Array(0),
+    redistributed: redistributedWeight,
+  };
 }
 
 /** Sums a function over the positions whose value is not NaN. */
@@ -150,6 +163,6 @@ export function hasCounts(
   compositions: readonly Composition[],
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
 ): boolean {
-  const latest = findInForce(compositions.filter(isReview), session);
-  return latest !== undefined && latest.decision >= decision;
+  const latestReview = findInForce(compositions.filter(isReview), session);
+  return latestReview !== undefined && latestReview.decision >= decision;
 }

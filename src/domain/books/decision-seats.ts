@@ -31,19 +31,19 @@ export interface DatedMarkets {
  * @throws Refusal LOOK_AHEAD
  */
 export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
-  const changing = Object.values(documents).find((document) =>
+  const changingDocument = Object.values(documents).find((document) =>
     isInAnyText(document, ({ events }) => changesMembers(events)),
   );
-  if (changing !== undefined) {
-    const message = `Constituents of the index ${changing.id} change between reviews. Such changes are found in the current data, so its decisions cannot use only the data known at the time.`;
-    throw new Refusal('LOOK_AHEAD', message, { index_id: changing.id });
+  if (changingDocument !== undefined) {
+    const message = `Constituents of the index ${changingDocument.id} change between reviews. Such changes are found in the current data, so its decisions cannot use only the data known at the time.`;
+    throw new Refusal('LOOK_AHEAD', message, { index_id: changingDocument.id });
   }
-  const called = Object.values(documents).find((document) =>
+  const documentWithBreachRule = Object.values(documents).find((document) =>
     isInAnyText(document, ({ pipeline }) => findBreachRule(pipeline?.treatment) !== null),
   );
-  if (called === undefined) return;
-  const message = `The index ${called.id} is rebalanced on breaches of a rule. Breaches are found in the current data, so its decisions cannot use only the data known at the time.`;
-  throw new Refusal('LOOK_AHEAD', message, { index_id: called.id });
+  if (documentWithBreachRule === undefined) return;
+  const message = `The index ${documentWithBreachRule.id} is rebalanced on breaches of a rule. Breaches are found in the current data, so its decisions cannot use only the data known at the time.`;
+  throw new Refusal('LOOK_AHEAD', message, { index_id: documentWithBreachRule.id });
 }
 
 /** Data versions on which decisions are made: the data known at each decision. */
@@ -81,17 +81,17 @@ interface DataVersion {
  */
 export function createSeats({ composer, known, calendars, createDecider }: DecisionVersionsInput): DecisionVersions {
   /** Deciders of the latest decisions, by index. */
-  const latest = new Map<string, Decider>();
+  const latestDeciders = new Map<string, Decider>();
   let dataVersion: DataVersion | undefined;
 
   function createDataVersion(market: MarketData): DataVersion {
     const results = new Map<string, VersionComposer>();
-    const membersOf = createMembershipReader(market);
+    const readMembers = createMembershipReader(market);
     return {
       market,
       // One seat per index, because a decision may depend on another index that is not composed yet on this version.
       seatOf(indexId) {
-        const seat = results.get(indexId) ?? createSeat(market, membersOf);
+        const seat = results.get(indexId) ?? createSeat(market, readMembers);
         results.set(indexId, seat);
         return seat;
       },
@@ -110,7 +110,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Decis
         let decider = deciders.get(key);
         if (!decider)
           deciders.set(key, (decider = createDecider(document, createAmendedComposer(ownComposer, text, membersOf))));
-        latest.set(indexId, decider);
+        latestDeciders.set(indexId, decider);
         return decider;
       },
       decidedOn(indexId, session) {
@@ -138,7 +138,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Decis
       seat.known = sessions[session]!;
       return { composer: seat.composer, session };
     },
-    memory: (indexId) => latest.get(indexId)?.memory?.() ?? composer.memory(indexId),
+    memory: (indexId) => latestDeciders.get(indexId)?.memory?.() ?? composer.memory(indexId),
   };
   return seats;
 }

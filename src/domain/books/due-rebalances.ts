@@ -147,12 +147,12 @@ export function listPhaseCloses(date: RebalanceDate, fractions: readonly number[
  */
 function listLastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
   const phaseCloses: (DueRebalance & { readonly phase: PhaseClose })[] = [];
-  for (const one of due) {
+  for (const dueRebalance of due) {
     const before = phaseCloses.at(-1);
-    if (before?.session !== one.session) phaseCloses.push(one);
+    if (before?.session !== dueRebalance.session) phaseCloses.push(dueRebalance);
     else
       phaseCloses[phaseCloses.length - 1] =
-        before.phase.start === one.phase.start ? { ...before, phase: one.phase } : one;
+        before.phase.start === dueRebalance.phase.start ? { ...before, phase: dueRebalance.phase } : dueRebalance;
   }
   return phaseCloses;
 }
@@ -168,16 +168,16 @@ function placeRebalance(
 ): DueRebalance {
   const { sessions } = sm;
   const position = findPricedSession(sm, findLastAtMost(sessions, session), first);
-  const decided = Math.min(findLastAtMost(sessions, decision), position);
-  const isReached = sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
+  const decisionSession = Math.min(findLastAtMost(sessions, decision), position);
+  const isReached = sessions[decisionSession] !== undefined && decision >= sessions[0]! && decision < session;
   if (!isReached) return { date, also, session: position, decision: position, announced: null };
-  const priced = Math.max(decided, Math.min(findLastAtMost(sessions, pricing), position));
+  const pricingSession = Math.max(decisionSession, Math.min(findLastAtMost(sessions, pricing), position));
   return {
     date,
     also,
     session: position,
-    decision: decided,
-    ...(priced === decided ? {} : { pricing: priced }),
+    decision: decisionSession,
+    ...(pricingSession === decisionSession ? {} : { pricing: pricingSession }),
     announced: announcement < session ? sessions[findLastAtMost(sessions, announcement)]! : null,
   };
 }

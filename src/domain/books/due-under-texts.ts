@@ -21,9 +21,9 @@ export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarke
   const texts = listTexts(document);
   if (texts.length === 1) return listDueAfter(document, sm, span);
   const due = texts.flatMap((text, k) => {
-    const until = texts[k + 1]?.from ?? Infinity;
+    const endDay = texts[k + 1]?.from ?? Infinity;
     const isOfText = ({ date, phase }: DueRebalance): boolean =>
-      (phase?.start ?? date) >= text.from && (phase?.start ?? date) < until;
+      (phase?.start ?? date) >= text.from && (phase?.start ?? date) < endDay;
     const ownDueRebalances = listDueAfter(text.document, sm, span).filter(isOfText);
     return [...listImmediateRebalances(text, sm, { ...span, own: ownDueRebalances }), ...ownDueRebalances].map(
       (rebalance) => (k === 0 ? rebalance : { ...rebalance, amendment: k }),
@@ -37,9 +37,12 @@ export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarke
  * new version ends the phase of the old one.
  */
 function listLastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
-  const latest = new Map<number, number>();
-  for (const { session, amendment = 0 } of due) latest.set(session, Math.max(amendment, latest.get(session) ?? 0));
-  return due.filter(({ session, amendment = 0, phase }) => phase === undefined || amendment === latest.get(session));
+  const latestAmendments = new Map<number, number>();
+  for (const { session, amendment = 0 } of due)
+    latestAmendments.set(session, Math.max(amendment, latestAmendments.get(session) ?? 0));
+  return due.filter(
+    ({ session, amendment = 0, phase }) => phase === undefined || amendment === latestAmendments.get(session),
+  );
 }
 
 /** Returns true if a rebalance selects constituents. */

@@ -31,13 +31,13 @@ export const applyFastExit: MemberChange = (watch, watchPosition) => {
   const ends = readClosingHoldings(watch, watchPosition);
   const isMember = (column: number): boolean => ends.held.held.includes(column);
   const low = [...order].slice(exit.rank).filter(isMember).toReversed();
-  const staying = ends.held.held.filter((column) => !low.includes(column));
+  const stayingColumns = ends.held.held.filter((column) => !low.includes(column));
   const isAvailable = (column: number): boolean =>
     universe.includes(column) && sm.isPriceable(watchPosition.session, column, ENTRY_SESSIONS);
   const best: number[] = [];
   for (const column of order) {
     if (best.length === low.length) break;
-    if (!isMember(column) && isAvailable(column) && pool.passes(decision, staying, column)) best.push(column);
+    if (!isMember(column) && isAvailable(column) && pool.passes(decision, stayingColumns, column)) best.push(column);
   }
   // A constituent stays if its replacement ranks lower.
   const pairs = low.map((column, k) => [column, best[k]] as const);
@@ -55,24 +55,29 @@ export const applyFastExit: MemberChange = (watch, watchPosition) => {
 export const applyFastEntry: MemberChange = (watch, watchPosition) => {
   const { events, entries, pool, composer, indexId } = watch;
   const { fast_entry: entry } = events;
-  const fresh = entries.get(watchPosition.session);
-  if (entry === undefined || fresh === undefined) return undefined;
+  const newSecurities = entries.get(watchPosition.session);
+  if (entry === undefined || newSecurities === undefined) return undefined;
   if (isReviewAt(watch, watchPosition.session)) {
     const isPhase = findInForce(watch.known, watchPosition.session)?.phase !== undefined;
-    if (isPhase) entries.set(watchPosition.session + 1, [...fresh, ...(entries.get(watchPosition.session + 1) ?? [])]);
+    if (isPhase)
+      entries.set(watchPosition.session + 1, [...newSecurities, ...(entries.get(watchPosition.session + 1) ?? [])]);
     return undefined;
   }
   const ends = readClosingHoldings(watch, watchPosition);
   const { held } = ends.held;
   const universe = composer.universe(indexId, watchPosition.session);
   const order = [...pool.ranked(watchPosition.session, entry.field, createRankedSecurities(held, universe))];
-  const inside = fresh.filter((column) => order.slice(0, entry.rank).includes(column) && !held.includes(column));
-  const best = inside
+  const qualifyingColumns = newSecurities.filter(
+    (column) => order.slice(0, entry.rank).includes(column) && !held.includes(column),
+  );
+  const best = qualifyingColumns
     .filter((column) => universe.includes(column) && pool.passes(watchPosition.session, held, column))
     .toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
-  const worst = [...held].toSorted((a, b) => findRank(order, b) - findRank(order, a));
+  const columnsFromWorst = [...held].toSorted((a, b) => findRank(order, b) - findRank(order, a));
   const swaps = best.flatMap((column, k): [number, number][] =>
-    worst[k] === undefined || findRank(order, worst[k]) < findRank(order, column) ? [] : [[worst[k], column]],
+    columnsFromWorst[k] === undefined || findRank(order, columnsFromWorst[k]) < findRank(order, column)
+      ? []
+      : [[columnsFromWorst[k], column]],
   );
   return composeSwaps(watch, watchPosition, {
     ends,
@@ -111,7 +116,7 @@ function composeSwaps(
 ): Composition | undefined {
   if (swaps.length === 0) return undefined;
   const { held, weights } = ends.held;
-  const leaving = swaps.map(([column]) => column);
+  const leavingColumns = swaps.map(([column]) => column);
   const entries = swaps.map(([column, other]): EnteringSecurity => ({
     column: other,
     replaced: weights[held.indexOf(column)]!,
@@ -133,7 +138,7 @@ function composeSwaps(
     ...weighEntrants(watch, watchPosition, ends),
     cause,
     decision,
-    leaving,
+    leaving: leavingColumns,
     entries,
     swaps: earlier?.session === watchPosition.session ? [...(earlier.swaps ?? []), ...results] : results,
   });

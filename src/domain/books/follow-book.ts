@@ -22,31 +22,31 @@ export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): 
   if (like.unfilled.length > 0) return undefined;
   const length = to - from + 1;
   const shift = from - like.from;
-  const names = like.columns.length;
-  const weights = like.weights.subarray(shift * names, (shift + length) * names);
+  const width = like.columns.length;
+  const weights = like.weights.subarray(shift * width, (shift + length) * width);
   const value = new Float64Array(length);
   const costs = new Float64Array(length);
   const events: BookEvent[] = [];
-  const paying = { input, like, costRate, held: new Float64Array(names), all: new Int32Array(names) };
+  const paying = { input, like, costRate, held: new Float64Array(width), all: new Int32Array(width) };
   const mayWaitForPrice = createAwaitedTest(input, like.columns);
   let next = like.events.findIndex(({ at }) => at > shift);
   let periodValue = resume?.stretchValue ?? initialValue;
   if (resume) value[0] = resume.value;
   for (let t = resume ? 1 : 0; t < length; t++) {
-    const drifted = t === 0 ? initialValue : periodValue * like.path[t + shift]!;
-    value[t] = drifted;
+    const driftedValue = t === 0 ? initialValue : periodValue * like.path[t + shift]!;
+    value[t] = driftedValue;
     const event =
       t === 0
-        ? createOpeningEvent(names, initialValue)
+        ? createOpeningEvent(width, initialValue)
         : like.events[next]?.at === t + shift
-          ? { ...like.events[next++]!, at: t, valueBefore: drifted }
+          ? { ...like.events[next++]!, at: t, valueBefore: driftedValue }
           : undefined;
     if (event) {
-      const retained = payForEvent({ ...paying, event, after: weights.subarray(t * names, (t + 1) * names) });
-      if (retained === undefined) return undefined;
-      if (retained !== 1 && !event.rebalanced && mayWaitForPrice(from + t)) return undefined;
-      value[t] = drifted * retained;
-      costs[t] = drifted - value[t]!;
+      const retainedShare = payForEvent({ ...paying, event, after: weights.subarray(t * width, (t + 1) * width) });
+      if (retainedShare === undefined) return undefined;
+      if (retainedShare !== 1 && !event.rebalanced && mayWaitForPrice(from + t)) return undefined;
+      value[t] = driftedValue * retainedShare;
+      costs[t] = driftedValue - value[t]!;
       events.push(event);
     }
     if (t === 0 || like.begins[t + shift] === 1) periodValue = value[t]!;
@@ -60,7 +60,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): 
     events,
     weights,
     columns: like.columns,
-    everHeld: shift === 0 ? like.everHeld : markHoldings({ weights, events }, names),
+    everHeld: shift === 0 ? like.everHeld : markHoldings({ weights, events }, width),
     gross: startWithValueOne(like.gross.slice(shift, shift + length)),
     path: startWithValueOne(like.path.slice(shift, shift + length)),
     begins: like.begins.subarray(shift, shift + length),
@@ -88,12 +88,12 @@ function selectGrowth(
 }
 
 /** Returns the event of the first purchase. */
-function createOpeningEvent(names: number, valueBefore: number): BookEvent {
+function createOpeningEvent(width: number, valueBefore: number): BookEvent {
   return {
     at: 0,
     rebalanced: true,
     valueBefore,
-    before: new Float64Array(names),
+    before: new Float64Array(width),
     conversions: [],
     exits: [],
     fills: [],
@@ -191,10 +191,10 @@ function createAwaitedTest(input: BookInput, columns: Int32Array): (session: num
 }
 
 /** Returns, by slot, 1 for a weight at some close or before an event, [H]. */
-function markHoldings({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
-  const isHeld = new Uint8Array(names);
+function markHoldings({ weights, events }: Pick<Book, 'weights' | 'events'>, width: number): Uint8Array {
+  const isHeld = new Uint8Array(width);
   for (const rows of [weights, ...events.map(({ before }) => before)]) {
-    for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) isHeld[i % names] = 1;
+    for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) isHeld[i % width] = 1;
   }
   return isHeld;
 }

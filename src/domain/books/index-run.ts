@@ -146,12 +146,12 @@ export function createIndexTargets(
   { session, columns, weights, uncapped, basket, counts, entered }: Composition,
   isUncapped: boolean,
 ): Targets {
-  const following = {
+  const optionalTargets = {
     ...(counts === undefined ? {} : { counts }),
     ...(entered === undefined ? {} : { entered }),
   };
-  if (isUncapped) return { session, columns, weights: uncapped, ...following };
-  return { session, columns, weights, ...(basket === undefined ? {} : { basket }), ...following };
+  if (isUncapped) return { session, columns, weights: uncapped, ...optionalTargets };
+  return { session, columns, weights, ...(basket === undefined ? {} : { basket }), ...optionalTargets };
 }
 
 /** Returns true if caps or a floor in a definition can change weights. */
@@ -195,17 +195,17 @@ export function listHoldings(
 export function findRequestedShares(book: Book, session: number): Omit<Targets, 'session'> {
   const position = session - book.from;
   const holdings = { ...listHoldings(book, session), cash: book.cash[position]! };
-  const waiting = book.unfilled.filter(
+  const waitingOrders = book.unfilled.filter(
     (order) =>
       order.side === 'buy' &&
       order.at <= position &&
       !(isPast(order.filledAt, position) || isPast(order.replacedAt, position)),
   );
-  if (waiting.length === 0) return holdings;
+  if (waitingOrders.length === 0) return holdings;
   const toShare = ({ notional }: { readonly notional: number }): number => notional / book.value[position]!;
-  const scale = Math.min(1, book.cash[position]! / waiting.reduce((sum, order) => sum + toShare(order), 0));
+  const scale = Math.min(1, book.cash[position]! / waitingOrders.reduce((sum, order) => sum + toShare(order), 0));
   const weightByColumn = new Map(Array.from(holdings.columns, (column, k) => [column, holdings.weights[k]!]));
-  for (const order of waiting) {
+  for (const order of waitingOrders) {
     const column = book.columns[order.slot]!;
     weightByColumn.set(column, (weightByColumn.get(column) ?? 0) + scale * toShare(order));
   }

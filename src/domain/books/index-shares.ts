@@ -28,9 +28,9 @@ export type IndexSharesReader = (composition: Composition) => IndexShares;
 export function createIndexShares(book: Book, currency: string): IndexSharesReader {
   const sharesByComposition = sharesCache.get(book) ?? new WeakMap<Composition, IndexShares>();
   sharesCache.set(book, sharesByComposition);
-  const sharesOf = countShares(book, currency);
+  const readShares = countShares(book, currency);
   return (composition) => {
-    const shares = sharesByComposition.get(composition) ?? sharesOf(composition);
+    const shares = sharesByComposition.get(composition) ?? readShares(composition);
     sharesByComposition.set(composition, shares);
     return shares;
   };
@@ -45,9 +45,9 @@ function countShares(book: Book, currency: string): IndexSharesReader {
   return (composition) => {
     const { session, columns } = composition;
     const position = session - from;
-    const decided = readDecisionDates(sm, composition);
+    const decisionDates = readDecisionDates(sm, composition);
     if (overlay !== undefined || position < 0 || position >= book.length)
-      return { ...decided, shares: null, factors: null };
+      return { ...decisionDates, shares: null, factors: null };
     const rates = createExchangeRates(sm, currency);
     const shares = computeHeldWeights(book, composition).map(
       (weight, k) =>
@@ -59,7 +59,7 @@ function countShares(book: Book, currency: string): IndexSharesReader {
       const count = floats(columns[k]!);
       return count > 0 ? shareCount / count : 0;
     });
-    return { ...decided, shares, factors };
+    return { ...decisionDates, shares, factors };
   };
 }
 
@@ -107,11 +107,12 @@ function createFloatShareReader(sm: SessionMarket, session: number): (column: nu
   const isStated = reference.columns.includes('FREE_FLOAT');
   return (column) => {
     const ownFloat = findLatest(float, column);
-    const stated = isStated
+    const statedFloat = isStated
       ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
       : null;
     return (
-      findLatest(outstanding, column) * (ownFloat === ownFloat ? ownFloat : typeof stated === 'number' ? stated : 1)
+      findLatest(outstanding, column) *
+      (ownFloat === ownFloat ? ownFloat : typeof statedFloat === 'number' ? statedFloat : 1)
     );
   };
 }
@@ -125,7 +126,7 @@ export function readSharesOutstanding(
   day: Day,
 ): (identifier: string) => { readonly shares: number; readonly float: number } {
   const last = findLastAtMost(dates, day);
-  const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const columnByIdentifier = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const findLatest = (panel: Float64Array | undefined, column: number): number => {
     if (panel === undefined) return Number.NaN;
     for (let row = last; row >= Math.max(0, last - COUNT_SESSIONS_MAX); row--) {
@@ -137,11 +138,11 @@ export function readSharesOutstanding(
   const [outstanding, float] = [fields.get('SHARES_OUTSTANDING'), fields.get('FREE_FLOAT')];
   const isStated = reference.columns.includes('FREE_FLOAT');
   return (identifier) => {
-    const column = columnOf.get(identifier);
+    const column = columnByIdentifier.get(identifier);
     const shares = column === undefined ? Number.NaN : findLatest(outstanding, column);
     if (column === undefined || shares !== shares) return { shares: Number.NaN, float: Number.NaN };
     const ownFloat = findLatest(float, column);
-    const stated = isStated ? readReference(reference, identifier, 'FREE_FLOAT', day) : null;
-    return { shares, float: ownFloat === ownFloat ? ownFloat : typeof stated === 'number' ? stated : 1 };
+    const statedFloat = isStated ? readReference(reference, identifier, 'FREE_FLOAT', day) : null;
+    return { shares, float: ownFloat === ownFloat ? ownFloat : typeof statedFloat === 'number' ? statedFloat : 1 };
   };
 }

@@ -47,8 +47,8 @@ export function hasMemberChanges(composer: Composer, indexId: string): boolean {
  * @cost O(T H), plus SPAN_SESSIONS for each change
  */
 export function decideWithChanges(composer: Composer, input: WatchInput): Pick<Compositions, 'list' | 'findings'> {
-  const under = createWatches(composer, input);
-  const watch = under[0]!; // every index has a first version
+  const watches = createWatches(composer, input);
+  const watch = watches[0]!; // every index has a first version
   const { due, known, last, tick } = watch;
   let watchedBooks: WatchedBooks = { at: input.first - 1, book: null, uncapped: null, unit: null };
   let position = 0;
@@ -56,21 +56,21 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
     tick?.((watchedBooks.at - input.first + 1) / (last - input.first + 1));
     const next = due[position];
     if (next !== undefined && next.decision <= watchedBooks.at + 1) {
-      decideRebalance(under[next.amendment ?? 0]!, next, watchedBooks);
+      decideRebalance(watches[next.amendment ?? 0]!, next, watchedBooks);
       position++;
       continue;
     }
     const to = Math.min(watchedBooks.at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
-    watchedBooks = searchSpan(under, watchedBooks, to);
+    watchedBooks = searchSpan(watches, watchedBooks, to);
   }
   return { list: known, findings: watch.findings };
 }
 
 /** Creates a watch for each version of an index definition, all with one shared list of compositions. */
 function createWatches(composer: Composer, input: WatchInput): MemberWatch[] {
-  const shared = { known: [], findings: [] };
+  const sharedState = { known: [], findings: [] };
   return listTexts(composer.document(input.indexId)).map((text) =>
-    createWatch(composer, { ...input, ...shared, text }),
+    createWatch(composer, { ...input, ...sharedState, text }),
   );
 }
 
@@ -135,9 +135,9 @@ function decideRebalance(watch: MemberWatch, rebalance: DueRebalance, watchedBoo
     });
     if (composition !== undefined) insertComposition(known, composition);
   }
-  const decided = decideRebalanceOn(watch.whole, { indexId, rebalance, known });
-  findings.push(...decided.findings);
-  if (decided.composition) insertComposition(known, refillIndex(watch, decided.composition));
+  const decidedRebalance = decideRebalanceOn(watch.whole, { indexId, rebalance, known });
+  findings.push(...decidedRebalance.findings);
+  if (decidedRebalance.composition) insertComposition(known, refillIndex(watch, decidedRebalance.composition));
 }
 
 /**
@@ -164,7 +164,7 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
     findings.push(warnOfMissingReplacement(sm, session, departedConstituents.slice(result.length)));
   if (result.length === 0) return composition;
   const remainingWeight = 1 - departedConstituents.reduce((sum, { weight }) => sum + weight, 0);
-  const entering = composeEntering({
+  const compositionWithEntrants = composeEntering({
     composer,
     indexId,
     pool,
@@ -188,7 +188,7 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
     }),
     worth: composition.worth ?? null,
   });
-  const { cause: _, entered: __, ...review } = entering;
+  const { cause: _, entered: __, ...review } = compositionWithEntrants;
   return {
     ...composition,
     ...review,
@@ -219,11 +219,11 @@ function searchSpan(under: readonly MemberWatch[], watchedBooks: WatchedBooks, t
       book = simulateWatchedBook(watch, watchedBooks, to);
     }
   }
-  const uncapped = isCapped(first) ? simulateWatchedBook(first, watchedBooks, to, true) : null;
+  const uncappedBook = isCapped(first) ? simulateWatchedBook(first, watchedBooks, to, true) : null;
   return {
     at: to,
     book: updateStoredBook(watchedBooks.book, book),
-    uncapped: uncapped && updateStoredBook(watchedBooks.uncapped, uncapped),
+    uncapped: uncappedBook && updateStoredBook(watchedBooks.uncapped, uncappedBook),
     unit: computeMarketValueUnit(first, { standing: watchedBooks, book, session: to }),
   };
 }
@@ -283,12 +283,12 @@ interface DepartedConstituent {
 
 /** Returns the constituents that left at a close, at a price or by converting into another constituent. */
 function listLeavers({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): DepartedConstituent[] {
-  const into = conversions.filter(({ into: other }) => members.includes(columns[other]!));
+  const conversionsIntoMembers = conversions.filter(({ into: other }) => members.includes(columns[other]!));
   const left = new Map<number, number>();
-  for (const { slot, weight } of into) left.set(columns[slot]!, weight);
-  const turned = new Set(conversions.map(({ slot }) => slot));
+  for (const { slot, weight } of conversionsIntoMembers) left.set(columns[slot]!, weight);
+  const convertedSlots = new Set(conversions.map(({ slot }) => slot));
   for (const { slot, change } of exits)
-    if (!turned.has(slot)) left.set(columns[slot]!, (left.get(columns[slot]!) ?? 0) - change);
+    if (!convertedSlots.has(slot)) left.set(columns[slot]!, (left.get(columns[slot]!) ?? 0) - change);
   return [...left].filter(([column]) => members.includes(column)).map(([column, weight]) => ({ column, weight }));
 }
 

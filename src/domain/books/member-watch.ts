@@ -88,8 +88,8 @@ export interface ClosingHoldings extends Pick<EnteringSecuritiesInput, 'held' | 
 export function readClosingHoldings(watch: MemberWatch, { standing, session }: WatchPosition): ClosingHoldings {
   const book = simulateWatchedBook(watch, standing, session);
   const bookEnd = requireBookEnd(book);
-  const uncapped = isCapped(watch) ? requireBookEnd(simulateWatchedBook(watch, standing, session, true)) : bookEnd;
-  return { held: bookEnd, uncapped, marketValue: computeMarketValue(book, session) };
+  const uncappedEnd = isCapped(watch) ? requireBookEnd(simulateWatchedBook(watch, standing, session, true)) : bookEnd;
+  return { held: bookEnd, uncapped: uncappedEnd, marketValue: computeMarketValue(book, session) };
 }
 
 export function weighEntrants(
@@ -125,6 +125,6 @@ export function simulateWatchedBook(
   isUncapped = false,
 ): Book {
   const { whole, indexId, known, first } = watch;
-  const stored = isUncapped ? watchedBooks.uncapped : watchedBooks.book;
-  return simulateBookUntil(whole, { indexId, first, stored, at: watchedBooks.at, to, known, isUncapped });
+  const storedBook = isUncapped ? watchedBooks.uncapped : watchedBooks.book;
+  return simulateBookUntil(whole, { indexId, first, stored: storedBook, at: watchedBooks.at, to, known, isUncapped });
 }

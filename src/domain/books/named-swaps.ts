@@ -48,10 +48,13 @@ export function listSwapsDecidedOn(composer: Composer, indexId: string, session:
   const compositions = findCompositions(composer, indexId);
   if (compositions === undefined) return [];
   const { sm, list } = compositions;
-  const pending = findPendingChange(composer, { indexId, session, list });
-  const announced = pending === undefined || list.includes(pending.composition) ? [] : listPendingSwaps(pending, sm);
+  const pendingComposition = findPendingChange(composer, { indexId, session, list });
+  const announcedSwaps =
+    pendingComposition === undefined || list.includes(pendingComposition.composition)
+      ? []
+      : listPendingSwaps(pendingComposition, sm);
   const day = sm.sessions[session]!;
-  const namedSwaps = [...list.flatMap((composition) => resolveSwaps(composition, sm)), ...announced];
+  const namedSwaps = [...list.flatMap((composition) => resolveSwaps(composition, sm)), ...announcedSwaps];
   return namedSwaps.filter(({ decision }) => decision === day);
 }
 

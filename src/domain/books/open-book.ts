@@ -34,10 +34,10 @@ export function openBook(input: BookInput): BookState {
     : listBookSecurities({ sm, targets: [...targets, ...listPendingColumns(input)], from, to });
   requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
   requireTaxes(input, columns);
-  const slotOf = new Int32Array(sm.securityCount).fill(-1);
-  columns.forEach((column, slot) => (slotOf[column] = slot));
+  const slotByColumn = new Int32Array(sm.securityCount).fill(-1);
+  columns.forEach((column, slot) => (slotByColumn[column] = slot));
   const H = columns.length;
-  const ofShorts = toShortTerms(growth);
+  const shortTerms = toShortTerms(growth);
   const index = computeValueIndex(sm, indexTerms);
   const state: BookState = {
     input,
@@ -46,12 +46,12 @@ export function openBook(input: BookInput): BookState {
     growth,
     outside: input.outside,
     columns,
-    slotOf,
+    slotOf: slotByColumn,
     rates: createExchangeRates(sm, growth.currency),
     index,
     panel: getValuePanel(index),
     effects: createEffectTable(sm, growth),
-    ofShorts: createEffectTable(sm, ofShorts),
+    ofShorts: createEffectTable(sm, shortTerms),
     inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : createEffectTable(sm, indexTerms),
     absences: listAbsences(sm),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),

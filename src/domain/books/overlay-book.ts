@@ -54,8 +54,8 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
 /** Returns the valuation currency of an overlay's securities; undefined if it is the currency of the overlay. */
 export function findValuationCurrency(spec: OverlaySpec, underlyingBook: Book, currency: string): string | undefined {
   const type = findOverlayType(spec);
-  const into = type.currency(spec);
-  if (into === null) return underlyingBook.overlay?.securitiesIn;
+  const targetCurrency = type.currency(spec);
+  if (targetCurrency === null) return underlyingBook.overlay?.securitiesIn;
   return type.converts ? undefined : readSecurityCurrency(underlyingBook, { currency });
 }
 
@@ -129,8 +129,8 @@ interface Slots {
 
 function assignBookSlots(underlyingBooks: readonly Book[]): Slots {
   const columns = Int32Array.from(new Set(underlyingBooks.flatMap((book) => [...book.columns]))).toSorted();
-  const placeOf = new Map(Array.from(columns, (column, slot) => [column, slot]));
-  return { columns, places: underlyingBooks.map((book) => book.columns.map((column) => placeOf.get(column)!)) };
+  const slotByColumn = new Map(Array.from(columns, (column, slot) => [column, slot]));
+  return { columns, places: underlyingBooks.map((book) => book.columns.map((column) => slotByColumn.get(column)!)) };
 }
 
 interface LayerInput {
@@ -248,7 +248,7 @@ interface CombinedEventInput {
 /** Returns the combined event of the underlying books on a session, as overlay weights before trades. */
 function combineEvents({ t, layerEvents, layers, width, growth, value, isReset }: CombinedEventInput): BookEvent {
   const before = new Float64Array(width);
-  const merged = {
+  const mergedEvent = {
     conversions: [] as BookEvent['conversions'][number][],
     exits: [] as BookEvent['exits'][number][],
     fills: [] as BookEvent['fills'][number][],
@@ -257,21 +257,22 @@ function combineEvents({ t, layerEvents, layers, width, growth, value, isReset }
     const { book, places, shift, exposure } = layer;
     const event = layerEvents[k];
     const heldPart = (exposure[t - 1]! * computeLayerGrowth(layer, t)) / growth;
-    const drifted =
+    const driftedWeights =
       event?.before ?? book.weights.subarray((t + shift) * places.length, (t + shift + 1) * places.length);
-    const part = isTrading(layer, t) ? (heldPart * layer.drift[t + shift]!) / book.gross[t + shift]! : heldPart;
-    for (let i = 0; i < places.length; i++) before[places[i]!]! += part * drifted[i]!;
+    const layerScale = isTrading(layer, t) ? (heldPart * layer.drift[t + shift]!) / book.gross[t + shift]! : heldPart;
+    for (let i = 0; i < places.length; i++) before[places[i]!]! += layerScale * driftedWeights[i]!;
     if (event === undefined) return;
     const money = (heldPart * value) / event.valueBefore;
     for (const { slot, into, weight } of event.conversions)
-      merged.conversions.push({ slot: places[slot]!, into: places[into]!, weight: heldPart * weight });
-    for (const { slot, change } of event.exits) merged.exits.push({ slot: places[slot]!, change: heldPart * change });
+      mergedEvent.conversions.push({ slot: places[slot]!, into: places[into]!, weight: heldPart * weight });
+    for (const { slot, change } of event.exits)
+      mergedEvent.exits.push({ slot: places[slot]!, change: heldPart * change });
     for (const { slot, notional } of event.fills)
-      merged.fills.push({ slot: places[slot]!, notional: money * notional });
+      mergedEvent.fills.push({ slot: places[slot]!, notional: money * notional });
   });
   const rebalanced = isReset || layerEvents.some((event) => event?.rebalanced === true);
   const isUntraded = !isReset && layerEvents.every((event) => event === undefined || event.isUntraded === true);
-  return { at: t, rebalanced, valueBefore: value, before, ...merged, ...(isUntraded ? { isUntraded } : {}) };
+  return { at: t, rebalanced, valueBefore: value, before, ...mergedEvent, ...(isUntraded ? { isUntraded } : {}) };
 }
 
 /**
@@ -314,12 +315,12 @@ function listTransfersOfLayers(layers: readonly Layer[], length: number): Pick<B
     }).filter(({ t }) => t >= 1 && t < length);
   });
   if (rows.length === 0) return {};
-  const sorted = layers.length === 1 ? rows : rows.toSorted((a, b) => a.t - b.t || a.slot - b.slot);
+  const sortedRows = layers.length === 1 ? rows : rows.toSorted((a, b) => a.t - b.t || a.slot - b.slot);
   const transfers: Transfers = {
-    at: Int32Array.from(sorted, ({ t }) => t),
-    slot: Int32Array.from(sorted, ({ slot }) => slot),
-    dividends: Float64Array.from(sorted, ({ dividends }) => dividends),
-    moved: Float64Array.from(sorted, ({ moved }) => moved),
+    at: Int32Array.from(sortedRows, ({ t }) => t),
+    slot: Int32Array.from(sortedRows, ({ slot }) => slot),
+    dividends: Float64Array.from(sortedRows, ({ dividends }) => dividends),
+    moved: Float64Array.from(sortedRows, ({ moved }) => moved),
     ...NO_COUNT_CHANGES,
   };
   return { transfers };

@@ -9,7 +9,7 @@ export function listParts(
   { indexId, hasCurrencyPart }: { readonly indexId: string; readonly hasCurrencyPart: boolean },
 ): BookPart[] {
   const ownParts = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
-  const inherited = layers.flatMap((layer) =>
+  const inheritedParts = layers.flatMap((layer) =>
     (layer.book.overlay?.parts ?? []).map((part) => ({
       ...part,
       contributions: path.growth.map((_, t) =>
@@ -18,7 +18,7 @@ export function listParts(
     })),
   );
   const { exchange } = path;
-  if (exchange === null) return mergeParts([...ownParts, ...inherited]);
+  if (exchange === null) return mergeParts([...ownParts, ...inheritedParts]);
   const currency = path.growth.map((_, t) => {
     if (t === 0) return 0;
     return layers.reduce(
@@ -26,8 +26,8 @@ export function listParts(
       0,
     );
   });
-  const converted = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
-  return mergeParts([...ownParts, ...converted, ...inherited]);
+  const currencyParts = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
+  return mergeParts([...ownParts, ...currencyParts, ...inheritedParts]);
 }
 
 /** Merges components that occur several times, because an overlay may underlie another overlay in several ways. */
@@ -35,8 +35,9 @@ function mergeParts(parts: readonly BookPart[]): BookPart[] {
   const byKey = new Map<string, BookPart>();
   for (const part of parts) {
     const key = `${part.indexId} ${part.part}`;
-    const same = byKey.get(key);
-    const contributions = same?.contributions.map((sum, t) => sum + part.contributions[t]!) ?? part.contributions;
+    const existingPart = byKey.get(key);
+    const contributions =
+      existingPart?.contributions.map((sum, t) => sum + part.contributions[t]!) ?? part.contributions;
     byKey.set(key, { ...part, contributions });
   }
   return [...byKey.values()];

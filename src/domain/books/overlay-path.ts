@@ -96,10 +96,10 @@ function joinPaths(before: OverlayPath, after: OverlayPath): OverlayPath {
 }
 
 function concatenateAfterFirst(before: Float64Array, after: Float64Array): Float64Array {
-  const joined = new Float64Array(before.length + after.length);
-  joined.set(before);
-  joined.set(after, before.length);
-  return joined;
+  const joinedValues = new Float64Array(before.length + after.length);
+  joinedValues.set(before);
+  joinedValues.set(after, before.length);
+  return joinedValues;
 }
 
 function concatenatePaths(before: Float64Array, after: Float64Array): Float64Array {

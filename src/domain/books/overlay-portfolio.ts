@@ -69,10 +69,10 @@ function computeStrategyPath(
   for (let t = 1; t < length; t++) {
     const bookGrowth = book.gross[from - book.from + t]!;
     growth[t] = 1 + exposures[t - 1]! * (bookGrowth - 1);
-    const drifted = (exposures[t - 1]! * bookGrowth) / growth[t]!;
-    const isTraded = due.has(from + t) && Math.abs(drifted - target) > (tolerance ?? 0);
+    const driftedExposure = (exposures[t - 1]! * bookGrowth) / growth[t]!;
+    const isTraded = due.has(from + t) && Math.abs(driftedExposure - target) > (tolerance ?? 0);
     resets[t] = isTraded ? 1 : 0;
-    exposures[t] = isTraded ? target : drifted;
+    exposures[t] = isTraded ? target : driftedExposure;
   }
   return { growth, exposures: [exposures], exchange: null, parts: [], resets };
 }
@@ -171,8 +171,8 @@ export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const heldFor = from - first;
   const { value: level, exposure, orders = [] } = stored;
   if (exposure !== undefined) {
-    const resumed = { exposure, heldFor, orders: orders.map((order) => moveOrder(order, -heldFor)) };
-    return createStrategyBook(book, { plan, from, to: from + length - 1, rebalances, level, resumed });
+    const resumedOverlay = { exposure, heldFor, orders: orders.map((order) => moveOrder(order, -heldFor)) };
+    return createStrategyBook(book, { plan, from, to: from + length - 1, rebalances, level, resumed: resumedOverlay });
   }
   const { initial_capital: capital } = plan.request;
   const value = book.value.map((own) => (capital * own) / levelAtStart);

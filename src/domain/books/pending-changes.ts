@@ -30,11 +30,11 @@ export interface PendingComposition {
 export function findPendingChange(composer: Composer, indexAtClose: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = indexAtClose;
   if (!hasMemberChanges(composer, indexId) || list.length === 0) return undefined;
-  const latest = list.at(-1)!;
-  if (latest.session === session)
-    return isReview(latest)
+  const latestComposition = list.at(-1)!;
+  if (latestComposition.session === session)
+    return isReview(latestComposition)
       ? undefined
-      : { effective: composer.market(indexId).sessions[session]!, composition: latest };
+      : { effective: composer.market(indexId).sessions[session]!, composition: latestComposition };
   return findAnnouncedExit(composer, indexAtClose);
 }
 

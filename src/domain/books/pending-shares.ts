@@ -40,11 +40,11 @@ export function computePendingShares(
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
   const growth = createIndexTerms({ treatment, document }, 'price');
-  const between = cutMarket(sm, growth, { from: pricing, to: session });
+  const marketBetween = cutMarket(sm, growth, { from: pricing, to: session });
   const book = simulateBook({
     title: `The pending composition of ${document.id}`,
-    sm: between,
-    shareChanges: createShareChangeTerms({ sm: between, document, treatment }),
+    sm: marketBetween,
+    shareChanges: createShareChangeTerms({ sm: marketBetween, document, treatment }),
     // The index that adopts the shares handles missing price bars: it waits for them or fails.
     treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
     growth,

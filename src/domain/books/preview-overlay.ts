@@ -58,11 +58,11 @@ export function previewOverlayOnFirstSession({ composerUntil, document }: FirstO
     parseValidDay(of.base_date),
   );
   for (let span = FIRST_SPAN; ; span *= 4) {
-    const until = Math.min(Math.max(...bases) + span, last);
-    const composer = composerUntil(until);
+    const endDay = Math.min(Math.max(...bases) + span, last);
+    const composer = composerUntil(endDay);
     const compositions = composeAsKnown(composer, document.id);
     if (compositions !== undefined)
       return previewOverlay(composer, document, compositions.sm.sessions[compositions.first]!);
-    if (until === last) throw refuseBeforeFirstRebalance(`The overlay ${document.id}`, document, last);
+    if (endDay === last) throw refuseBeforeFirstRebalance(`The overlay ${document.id}`, document, last);
   }
 }

@@ -37,14 +37,14 @@ export function spreadSides({ left, rest, cash, costRate }: ProceedsInput): Proc
   const net = hasShort ? left.long : left.long - left.short;
   const fromCash = hasShort ? 0 : Math.min(Math.max(-net, 0), hasLong ? Math.max(cash, 0) : Infinity);
   const toLong = net + fromCash;
-  const bought = !hasLong ? 0 : toLong >= 0 ? toLong / (1 + costRate) : toLong / (1 - costRate);
-  const paidByLong = hasLong ? toLong - bought : 0;
-  const sold = hasShort ? left.short / (1 - costRate) : 0;
+  const boughtWeight = !hasLong ? 0 : toLong >= 0 ? toLong / (1 + costRate) : toLong / (1 - costRate);
+  const paidByLong = hasLong ? toLong - boughtWeight : 0;
+  const soldWeight = hasShort ? left.short / (1 - costRate) : 0;
   return {
-    long: hasLong ? 1 + bought / rest.long : 1,
-    short: hasShort ? 1 + sold / rest.short : 1,
+    long: hasLong ? 1 + boughtWeight / rest.long : 1,
+    short: hasShort ? 1 + soldWeight / rest.short : 1,
     cash: (hasLong ? 0 : toLong) - fromCash,
-    retained: hasShort ? 1 - paidByLong - (sold - left.short) : 1 - paidByLong,
+    retained: hasShort ? 1 - paidByLong - (soldWeight - left.short) : 1 - paidByLong,
   };
 }
 

@@ -31,11 +31,11 @@ export function findCause(composer: Composer, indexId: string, session: number):
     const ownEventCause = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
     if (ownEventCause !== undefined) return ownEventCause;
     if (called?.session === session) return 'breach';
-    const pending = findPendingChange(composer, { indexId, session, list })?.composition;
-    return pending?.decision === session ? (pending.cause ?? null) : null;
-  } catch (thrown) {
-    if (thrown instanceof Refusal) return null;
-    throw thrown;
+    const pendingComposition = findPendingChange(composer, { indexId, session, list })?.composition;
+    return pendingComposition?.decision === session ? (pendingComposition.cause ?? null) : null;
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
   }
 }
 

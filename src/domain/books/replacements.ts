@@ -35,16 +35,16 @@ export function listReplacementCandidates(input: CandidateInput, events: EventsS
   const order = isReserve ? (events.reserve ?? []).map((id) => sm.columnOf(id)) : [...ranking];
   const members = new Set(isReserve ? [] : composer.universe(indexId, session));
   const results: Candidate[] = [];
-  const staying = [...input.staying];
+  const remainingColumns = [...input.staying];
   for (const [position, column] of order.entries()) {
     if (results.length === wanted) break;
-    if (column < 0 || staying.includes(column)) continue;
+    if (column < 0 || remainingColumns.includes(column)) continue;
     const isThere = isReserve
       ? sm.isPriceable(session, column, ENTRY_SESSIONS)
-      : members.has(column) && pool.passes(session, Int32Array.from(staying), column);
+      : members.has(column) && pool.passes(session, Int32Array.from(remainingColumns), column);
     if (!isThere) continue;
     results.push({ column, rank: position + 1 });
-    staying.push(column);
+    remainingColumns.push(column);
   }
   return results;
 }
@@ -103,24 +103,24 @@ export interface EnteringSecuritiesInput {
 export function composeEntering(input: EnteringSecuritiesInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
   const { columns, weights, grown } = computeEnteredWeights(input, { ...held, worth, cap: before.cap });
-  const ofUncapped =
+  const uncappedEntrants =
     before.uncapped === before.weights
       ? null
       : computeEnteredWeights(input, { ...uncapped, worth: findUncappedWorth(input), cap: null });
   const sm = composer.market(indexId);
-  const following = createShareChangeTerms({
+  const shareChangeTerms = createShareChangeTerms({
     sm,
     document: composer.document(indexId),
     treatment: composer.treatment(indexId),
   });
-  const counts = following && readCounts(following, session, columns);
+  const counts = shareChangeTerms && readCounts(shareChangeTerms, session, columns);
   if (counts && held.counts) {
     const { columns: adoptedColumns, adopted, latest } = held.counts;
     counts.adopted.forEach((_, k) => {
-      const place = adoptedColumns.indexOf(columns[k]!);
-      if (place >= 0) {
-        counts.adopted[k] = adopted[place]!;
-        (counts.latest as Float64Array)[k] = latest[place]!;
+      const position = adoptedColumns.indexOf(columns[k]!);
+      if (position >= 0) {
+        counts.adopted[k] = adopted[position]!;
+        (counts.latest as Float64Array)[k] = latest[position]!;
       }
     });
   }
@@ -132,7 +132,7 @@ export function composeEntering(input: EnteringSecuritiesInput): Composition {
     announced: decision < session ? sm.sessions[decision]! : null,
     columns,
     weights,
-    uncapped: ofUncapped?.weights ?? weights,
+    uncapped: uncappedEntrants?.weights ?? weights,
     cap: before.cap,
     capped: before.capped.filter((column) => columns.includes(column)),
     redistributed: before.redistributed,
@@ -166,12 +166,12 @@ export function computePoolValue(
   session: number,
   { held, weights, without }: Pick<BookEnd, 'held' | 'weights'> & { readonly without: ArrayLike<number> },
 ): number | null {
-  const excluded = new Set(Array.from(without));
+  const excludedColumns = new Set(Array.from(without));
   const values = pool.values(
     session,
-    held.filter((column) => !excluded.has(column)),
+    held.filter((column) => !excludedColumns.has(column)),
   );
-  const ownWeights = weights.filter((_, k) => !excluded.has(held[k]!));
+  const ownWeights = weights.filter((_, k) => !excludedColumns.has(held[k]!));
   const isValued = (_: number, k: number): boolean => values[k]! > 0;
   const weight = sumValues(ownWeights.filter(isValued));
   return weight > 0 ? sumValues(values.filter(isValued)) / weight : null;
@@ -187,9 +187,9 @@ function computeEnteredWeights(
   { worth, cap, ...held }: EnteredHoldings,
 ): Pick<Composition, 'columns' | 'weights'> & { readonly grown: number } {
   const most = cap === null || cap >= 1 ? Infinity : cap / (1 - cap);
-  const weightOf = new Map<number, number>();
+  const weightByColumn = new Map<number, number>();
   held.held.forEach((column, k) => {
-    if (!leaving.includes(column)) weightOf.set(column, held.weights[k]!);
+    if (!leaving.includes(column)) weightByColumn.set(column, held.weights[k]!);
   });
   const values =
     worth === null
@@ -200,9 +200,9 @@ function computeEnteredWeights(
         );
   entries.forEach(({ column, replaced }, k) => {
     const ownWeight = values === null ? Number.NaN : values[k]! / worth!;
-    weightOf.set(column, Math.min(ownWeight > 0 ? ownWeight : replaced, most));
+    weightByColumn.set(column, Math.min(ownWeight > 0 ? ownWeight : replaced, most));
   });
-  const all = [...weightOf].toSorted(([a], [b]) => a - b);
+  const all = [...weightByColumn].toSorted(([a], [b]) => a - b);
   const weightSum = sumValues(all.map(([, weight]) => weight));
   return {
     columns: Int32Array.from(all, ([column]) => column),

@@ -77,15 +77,15 @@ interface CountedBook {
 
 export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, columns: Int32Array): CountState | null {
   if (terms === undefined) return null;
-  const slots = columns.length;
+  const slotCount = columns.length;
   return {
     timeline: findCountTimeline({ sm, from, to, columns, counts: terms.counts, key: terms.key }),
     isSettled: false,
     terms,
-    adopted: new Float64Array(slots).fill(Number.NaN),
-    latest: new Float64Array(slots).fill(Number.NaN),
-    values: new Float64Array(slots),
-    factors: { places: new Int32Array(slots), values: new Float64Array(slots), count: 0 },
+    adopted: new Float64Array(slotCount).fill(Number.NaN),
+    latest: new Float64Array(slotCount).fill(Number.NaN),
+    values: new Float64Array(slotCount),
+    factors: { places: new Int32Array(slotCount), values: new Float64Array(slotCount), count: 0 },
     changes: {
       session: createGrowingIntegers(),
       column: createGrowingIntegers(),

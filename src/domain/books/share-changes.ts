@@ -33,8 +33,8 @@ function findFollowedCounts({ events, pipeline }: IndexDocument): {
   readonly counted: 'all' | 'float' | null;
   readonly threshold: number;
 } {
-  const counted = events?.share_changes === 'effective' ? findCountedShares(pipeline?.weighting) : null;
-  return { counted, threshold: counted === null ? Infinity : events!.threshold };
+  const countedShares = events?.share_changes === 'effective' ? findCountedShares(pipeline?.weighting) : null;
+  return { counted: countedShares, threshold: countedShares === null ? Infinity : events!.threshold };
 }
 
 interface FollowingIndex {
@@ -172,7 +172,7 @@ function updateCount(
 }
 
 function isIssuing(conversions: ReadonlyMap<number, number>, column: number): boolean {
-  for (const into of conversions.values()) if (into === column) return true;
+  for (const targetColumn of conversions.values()) if (targetColumn === column) return true;
   return false;
 }
 

@@ -30,7 +30,7 @@ const TICK_SESSIONS = 64;
 export function simulateBook(input: BookInput): Book {
   const state = openBook(input);
   const { from, to, tick, sm, resume } = input;
-  let pending: PendingSecurities | null = null;
+  let pendingSecurities: PendingSecurities | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const position = session - from;
     if (position > 0) driftToClose(state, session);
@@ -39,7 +39,7 @@ export function simulateBook(input: BookInput): Book {
     closeSession(state, session, targets);
     if (state.hasEntered) roundEnteredShares(state, session);
     roundDivisor(state, session);
-    if (session === input.followedFrom) pending = startFollowing(state, session);
+    if (session === input.followedFrom) pendingSecurities = startFollowing(state, session);
     state.counts[position] = state.count;
     if (tick && position % TICK_SESSIONS === 0) tick(position / (to - from + 1));
   }
@@ -80,7 +80,7 @@ export function simulateBook(input: BookInput): Book {
     silent,
     weights,
     end,
-    pending,
+    pending: pendingSecurities,
     path: paths,
     unfilled: orders,
     ...listGrowthFields(state),

@@ -37,19 +37,20 @@ function findStaleFills(book: Book, event: BookEvent): StaleFills | null {
   const row = at * columns.length;
   // Without conversions and exits, a security with zero weight before and after the event did not trade.
   const areOthersIdle = conversions.length + exits.length === 0;
-  const unpriced: number[] = [];
+  const unpricedSlots: number[] = [];
   for (let slot = 0; slot < columns.length; slot++) {
     const column = columns[slot]!;
     if (lastBar[bars + column] === session) continue;
     if (areOthersIdle && weights[row + slot] === 0 && before[slot] === 0) continue;
-    if (sm.barAge(session, column) > 0) unpriced.push(slot);
+    if (sm.barAge(session, column) > 0) unpricedSlots.push(slot);
   }
-  const stale = unpriced.length === 0 ? [] : listTradedSlots(unpriced, book, event).map((slot) => columns[slot]!);
-  if (stale.length === 0) return null;
+  const staleColumns =
+    unpricedSlots.length === 0 ? [] : listTradedSlots(unpricedSlots, book, event).map((slot) => columns[slot]!);
+  if (staleColumns.length === 0) return null;
   return {
-    columns: Int32Array.from(stale),
-    lastBars: Int32Array.from(stale, (column): Day => sm.sessions[sm.lastBar[bars + column]!]!),
-    ages: Int32Array.from(stale, (column) => sm.barAge(session, column)),
+    columns: Int32Array.from(staleColumns),
+    lastBars: Int32Array.from(staleColumns, (column): Day => sm.sessions[sm.lastBar[bars + column]!]!),
+    ages: Int32Array.from(staleColumns, (column) => sm.barAge(session, column)),
   };
 }
 

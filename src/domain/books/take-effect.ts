@@ -45,20 +45,20 @@ function adoptDecision(
   const { decision, pricing = decision, session } = timing;
   const isPending = index.weightsAs === 'shares' && pricing < session;
   if (!isPending) {
-    const staying = removeLeavers(index, decided, { decision, session });
-    if (staying === undefined) return undefined;
-    const following = createShareChangeTerms(index);
-    const counts = following && readCounts(following, session, staying.columns);
+    const remainingMembers = removeLeavers(index, decided, { decision, session });
+    if (remainingMembers === undefined) return undefined;
+    const shareChangeTerms = createShareChangeTerms(index);
+    const counts = shareChangeTerms && readCounts(shareChangeTerms, session, remainingMembers.columns);
     const { columns, weights, uncapped } = decided;
     return {
       ...timing,
-      ...listDecidedFields(staying),
-      ...(staying === decided ? {} : { decided: { columns, weights, uncapped } }),
+      ...listDecidedFields(remainingMembers),
+      ...(remainingMembers === decided ? {} : { decided: { columns, weights, uncapped } }),
       ...(counts === undefined ? {} : { counts }),
     };
   }
-  const priced = removeLeavers(index, decided, { decision, session: pricing });
-  return priced && takeShares(index, { ...timing, pricing }, { decided, priced });
+  const pricedMembers = removeLeavers(index, decided, { decision, session: pricing });
+  return pricedMembers && takeShares(index, { ...timing, pricing }, { decided, priced: pricedMembers });
 }
 
 /** Index that adopts a composition. */
@@ -81,11 +81,11 @@ function takeShares(
 ): Composition | undefined {
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket, worth } = priced;
   const { decision, pricing, session } = timing;
-  const pending = { ...index, pricing, session };
-  const following = createShareChangeTerms(index);
-  const counts = following && readCounts(following, pricing, columns);
-  const counted = counts === undefined ? {} : { counts };
-  const pendingShares = computePendingShares(pending, { columns, weights, ...counted });
+  const pendingInput = { ...index, pricing, session };
+  const shareChangeTerms = createShareChangeTerms(index);
+  const counts = shareChangeTerms && readCounts(shareChangeTerms, pricing, columns);
+  const countsMember = counts === undefined ? {} : { counts };
+  const pendingShares = computePendingShares(pendingInput, { columns, weights, ...countsMember });
   if (pendingShares.columns.length === 0) return undefined;
   const isUncapped = isEqual(weights, uncapped);
   const { pricing: _pricing, ...dates } = timing;
@@ -96,7 +96,10 @@ function takeShares(
     weights: pendingShares.weights,
     uncapped: isUncapped
       ? pendingShares.weights
-      : alignToColumns(computePendingShares(pending, { columns, weights: uncapped, ...counted }), pendingShares),
+      : alignToColumns(
+          computePendingShares(pendingInput, { columns, weights: uncapped, ...countsMember }),
+          pendingShares,
+        ),
     targets: { columns: decided.columns, weights: decided.weights, uncapped: decided.uncapped },
     cap,
     capped: capped.filter((column) => pendingShares.columns.includes(column)),
@@ -112,8 +115,8 @@ export function alignToColumns(
   { columns, weights }: Pick<PendingShares, 'columns' | 'weights'>,
   { columns: pendingColumns }: Pick<PendingShares, 'columns'>,
 ): Float64Array {
-  const weightOf = new Map(Array.from(columns, (column, k) => [column, weights[k]!]));
-  return Float64Array.from(pendingColumns, (column) => weightOf.get(column) ?? 0);
+  const weightByColumn = new Map(Array.from(columns, (column, k) => [column, weights[k]!]));
+  return Float64Array.from(pendingColumns, (column) => weightByColumn.get(column) ?? 0);
 }
 
 /** Returns the fields that a composition takes from its decision. */
@@ -153,27 +156,27 @@ function removeLeavers(
   const hasSecurityLeft = (column: number): boolean =>
     hasLeftMarket(sm, session, column, countStaleSessions(treatment));
   const hasLeavers = decision !== session && columns.some(hasSecurityLeft);
-  const staying = hasLeavers ? columns.filter((column) => !hasSecurityLeft(column)) : columns;
-  if (staying.length === 0) return undefined;
-  if (staying.length === columns.length) return decided;
-  const stays = new Set(staying);
+  const stayingColumns = hasLeavers ? columns.filter((column) => !hasSecurityLeft(column)) : columns;
+  if (stayingColumns.length === 0) return undefined;
+  if (stayingColumns.length === columns.length) return decided;
+  const stays = new Set(stayingColumns);
   const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
   const rescaleValues = (values: Float64Array): Float64Array =>
     takeOverSecurity(
       values.filter(isStaying),
       values.filter((value, k) => !isStaying(value, k)),
     );
-  const applied = rescaleValues(weights);
+  const appliedWeights = rescaleValues(weights);
   const raw = rescaleValues(uncapped);
   const appliedSum = weights.reduce((total, value, k) => (stays.has(columns[k]!) ? total + value : total), 0);
   return {
     ...rest,
-    columns: staying,
-    weights: applied,
+    columns: stayingColumns,
+    weights: appliedWeights,
     uncapped: raw,
     cap: cap === null ? null : Math.min(1, cap / appliedSum),
     capped: capped.filter((column) => stays.has(column)),
-    redistributed: sumMovedWeight(raw, applied),
+    redistributed: sumMovedWeight(raw, appliedWeights),
   };
 }
 
@@ -189,8 +192,9 @@ export function refuseEmptyIndex(
   { rebalance, decision }: FailedRebalance,
 ): Refusal {
   const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
-  const explained = decision.kind === 'decided' ? undefined : decision.explain?.();
-  if (explained !== undefined) return new Refusal(explained.code, `${first}: ${explained.message}`, explained.detail);
+  const explanation = decision.kind === 'decided' ? undefined : decision.explain?.();
+  if (explanation !== undefined)
+    return new Refusal(explanation.code, `${first}: ${explanation.message}`, explanation.detail);
   return new Refusal('EMPTY_INDEX', `${first}: ${describeReason(decision)}`, {
     findings: decision.kind === 'decided' ? [] : [decision.finding],
   });

@@ -48,11 +48,11 @@ export function tradeToTargets(input: TradeInput): TradeOutcome {
  * finitely many steps.
  */
 function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeInput): TradeOutcome {
-  let invested = 0;
-  for (let k = 0; k < slots.length; k++) invested += targets[slots[k]!]!;
-  const cash = fixedCash ?? (Math.abs(1 - invested) <= 1e-9 ? 0 : 1 - invested);
+  let investedWeight = 0;
+  for (let k = 0; k < slots.length; k++) investedWeight += targets[slots[k]!]!;
+  const cash = fixedCash ?? (Math.abs(1 - investedWeight) <= 1e-9 ? 0 : 1 - investedWeight);
   if (costRate === 0) return { retained: 1, scale: 1, cash };
-  let retained = 1;
+  let retainedShare = 1;
   for (let step = 0; step < STEPS_MAX; step++) {
     let slope = 0;
     let offset = 0;
@@ -60,7 +60,7 @@ function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeIn
       const slot = slots[k]!;
       const weight = targets[slot]!;
       const heldWeight = before[slot]!;
-      if (weight * retained > heldWeight) {
+      if (weight * retainedShare > heldWeight) {
         slope += weight;
         offset += heldWeight;
       } else {
@@ -71,10 +71,10 @@ function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeIn
     const next = (1 + costRate * offset) / (1 + costRate * slope);
     // Only with short positions can costs rise while the value falls, and a trade cost more than the value.
     if (!(1 + costRate * slope > 0) || !(next > 0)) return { retained: 0, scale: 1, cash };
-    if (next === retained) break;
-    retained = next;
+    if (next === retainedShare) break;
+    retainedShare = next;
   }
-  return { retained, scale: 1, cash };
+  return { retained: retainedShare, scale: 1, cash };
 }
 
 /**
@@ -82,22 +82,25 @@ function tradeAll({ before, targets, cash: fixedCash, slots, costRate }: TradeIn
  * targets stays in cash. Short positions and short targets are not allowed.
  */
 function tradeAroundFrozen({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
-  const free = slots.filter((slot) => !frozen.has(slot));
-  const stay = slots.filter((slot) => frozen.has(slot));
+  const freeSlots = slots.filter((slot) => !frozen.has(slot));
+  const frozenSlots = slots.filter((slot) => frozen.has(slot));
   const cashAsked = 1 - slots.reduce((sum, slot) => sum + targets[slot]!, 0);
   const tradeAtValue = (retained: number): TradeOutcome & { readonly spent: number } => {
-    let waiting = Math.max(0, cashAsked) * retained;
-    let overheld = 0;
-    for (const slot of stay) {
-      const short = targets[slot]! * retained - before[slot]!;
-      if (short > 0) waiting += short;
-      else overheld -= short;
+    let requiredCash = Math.max(0, cashAsked) * retained;
+    let excessWeight = 0;
+    for (const slot of frozenSlots) {
+      const shortfall = targets[slot]! * retained - before[slot]!;
+      if (shortfall > 0) requiredCash += shortfall;
+      else excessWeight -= shortfall;
     }
-    const request = free.reduce((sum, slot) => sum + targets[slot]! * retained, 0);
-    const fromCash = Math.min(waiting, overheld);
-    const scale = request === 0 ? 1 : Math.max(0, 1 - (overheld - fromCash) / request);
-    const traded = free.reduce((sum, slot) => sum + Math.abs(targets[slot]! * retained * scale - before[slot]!), 0);
-    return { retained, scale, cash: (waiting - fromCash) / retained, spent: retained + costRate * traded };
+    const request = freeSlots.reduce((sum, slot) => sum + targets[slot]! * retained, 0);
+    const fromCash = Math.min(requiredCash, excessWeight);
+    const scale = request === 0 ? 1 : Math.max(0, 1 - (excessWeight - fromCash) / request);
+    const tradedWeight = freeSlots.reduce(
+      (sum, slot) => sum + Math.abs(targets[slot]! * retained * scale - before[slot]!),
+      0,
+    );
+    return { retained, scale, cash: (requiredCash - fromCash) / retained, spent: retained + costRate * tradedWeight };
   };
   let low = 0.5;
   let high = 1;

@@ -30,35 +30,35 @@ const BISECTION_STEPS = 60;
  */
 export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> = NO_SLOTS): UnpricedOutcome {
   const { slots, frozen, before, costRate } = input;
-  const free = slots.filter((slot) => !frozen.has(slot));
+  const freeSlots = slots.filter((slot) => !frozen.has(slot));
   let heldTotal = 0;
   for (const slot of slots) heldTotal += before[slot]!;
   // The cost of covering short positions that left at this close may exceed the available cash.
   const cashBefore = 1 - heldTotal < -CASH_MIN ? 1 - heldTotal : Math.max(0, 1 - heldTotal);
   const flows: Flows = { sold: 0, bought: 0, share: 1, raised: 0 };
   const computeSpending = (retained: number): number => {
-    computeFlows(input, free, { retained, cashBefore }, flows);
+    computeFlows(input, freeSlots, { retained, cashBefore }, flows);
     if (flows.share === 0) raiseCash(input, unpriced, { retained, cashBefore }, flows);
     return retained + costRate * (flows.sold + flows.share * flows.bought);
   };
-  let retained = 1;
+  let retainedShare = 1;
   if (computeSpending(1) > 1) {
     let low = computeSpending(RETAINED_MIN) > 1 ? 0 : RETAINED_MIN;
     for (let i = 0; i < BISECTION_STEPS; i++) {
-      const middle = (low + retained) / 2;
-      if (computeSpending(middle) > 1) retained = middle;
+      const middle = (low + retainedShare) / 2;
+      if (computeSpending(middle) > 1) retainedShare = middle;
       else low = middle;
     }
-    retained = low;
-    computeSpending(retained);
+    retainedShare = low;
+    computeSpending(retainedShare);
   }
-  const bought = flows.share * flows.bought;
-  const cash = cashBefore + flows.sold - bought - costRate * (flows.sold + bought);
+  const boughtWeight = flows.share * flows.bought;
+  const cash = cashBefore + flows.sold - boughtWeight - costRate * (flows.sold + boughtWeight);
   return {
-    retained,
+    retained: retainedShare,
     bought: flows.share,
     raised: flows.raised,
-    cash: isRounding(cash / retained, flows.share) ? 0 : cash / retained,
+    cash: isRounding(cash / retainedShare, flows.share) ? 0 : cash / retainedShare,
   };
 }
 
@@ -94,15 +94,15 @@ function raiseCash(
   { retained, cashBefore }: AvailableMoney,
   flows: Flows,
 ): void {
-  const missing = -(cashBefore + flows.sold * (1 - costRate));
-  let long = 0;
+  const missingCash = -(cashBefore + flows.sold * (1 - costRate));
+  let longWeight = 0;
   for (const slot of slots) {
     const after = frozen.has(slot) ? before[slot]! : Math.min(before[slot]!, targets[slot]! * retained);
-    if (after > 0 && !unpriced.has(slot)) long += after;
+    if (after > 0 && !unpriced.has(slot)) longWeight += after;
   }
-  if (!(missing > CASH_MIN) || long === 0) return;
-  flows.raised = Math.min(1, missing / (1 - costRate) / long);
-  flows.sold += flows.raised * long;
+  if (!(missingCash > CASH_MIN) || longWeight === 0) return;
+  flows.raised = Math.min(1, missingCash / (1 - costRate) / longWeight);
+  flows.sold += flows.raised * longWeight;
 }
 
 /** Computes sales and purchases towards the targets, and the fraction of the purchases that cash and sales can pay. */

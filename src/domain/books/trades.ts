@@ -27,10 +27,10 @@ export const NOTIONAL_MIN = 1e-12;
  * @cost O(E H)
  */
 export function listTrades(book: Book): Trades {
-  const names = book.columns.length;
+  const columnCount = book.columns.length;
   const events = book.events.filter(({ isUntraded }) => isUntraded !== true);
   const most = events.reduce(
-    (sum, { conversions, exits, fills }) => sum + names + 2 * conversions.length + exits.length + fills.length,
+    (sum, { conversions, exits, fills }) => sum + columnCount + 2 * conversions.length + exits.length + fills.length,
     0,
   );
   const memory = allocateRetainedMemory(18 * most); // Daily trades take about 20 MB; memory outside the heap keeps them out of garbage collection.
@@ -49,28 +49,28 @@ export function listTrades(book: Book): Trades {
 type GrowingTrades = { -readonly [K in keyof Trades]: Trades[K] };
 
 function addTrades(trades: GrowingTrades, { value, weights, columns }: Book, event: BookEvent): void {
-  const names = columns.length;
+  const columnCount = columns.length;
   const { at, before, valueBefore } = event;
-  const row = at * names;
+  const row = at * columnCount;
   const valueAfter = value[at]!;
-  const movedMoney = findMovedMoney(event, names);
+  const movedMoney = findMovedMoney(event, columnCount);
   const smallest = NOTIONAL_MIN * Math.abs(valueBefore);
-  const free: TradeKind = { at, reason: DELISTING!, isFree: 1 };
-  const usual: TradeKind = { at, reason: event.rebalanced ? REBALANCE! : DELISTING!, isFree: 0 };
-  const retry: TradeKind = { at, reason: RETRY!, isFree: 0 };
-  const filled =
+  const freeKind: TradeKind = { at, reason: DELISTING!, isFree: 1 };
+  const standardKind: TradeKind = { at, reason: event.rebalanced ? REBALANCE! : DELISTING!, isFree: 0 };
+  const retryKind: TradeKind = { at, reason: RETRY!, isFree: 0 };
+  const notionalBySlot =
     event.fills.length > 0 ? new Map(event.fills.map(({ slot, notional }) => [slot, notional])) : undefined;
-  for (let slot = 0; slot < names; slot++) {
-    const transferred = movedMoney === null ? 0 : movedMoney[slot]!;
-    const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + transferred);
-    if (Math.abs(transferred) > smallest) addTrade(trades, free, { slot, notional: transferred });
+  for (let slot = 0; slot < columnCount; slot++) {
+    const transferredMoney = movedMoney === null ? 0 : movedMoney[slot]!;
+    const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + transferredMoney);
+    if (Math.abs(transferredMoney) > smallest) addTrade(trades, freeKind, { slot, notional: transferredMoney });
     // A security may be bought to replace one that left, and sold by an earlier order on the same day.
-    const fill = filled?.get(slot);
+    const fill = notionalBySlot?.get(slot);
     const rest = fill === undefined ? notional : notional - fill;
     const isOfFill = fill !== undefined && Math.abs(rest) <= smallest;
-    const retried = isOfFill ? notional : (fill ?? 0);
-    if (Math.abs(retried) > smallest) addTrade(trades, retry, { slot, notional: retried });
-    if (!isOfFill && Math.abs(rest) > smallest) addTrade(trades, usual, { slot, notional: rest });
+    const retriedNotional = isOfFill ? notional : (fill ?? 0);
+    if (Math.abs(retriedNotional) > smallest) addTrade(trades, retryKind, { slot, notional: retriedNotional });
+    if (!isOfFill && Math.abs(rest) > smallest) addTrade(trades, standardKind, { slot, notional: rest });
   }
 }
 
@@ -96,9 +96,9 @@ function addTrade(trades: GrowingTrades, { at, reason, isFree }: TradeKind, { sl
 }
 
 /** Returns the value that left or entered each slot without a trade, [H]; null if none did. */
-function findMovedMoney(event: BookEvent, names: number): Float64Array | null {
+function findMovedMoney(event: BookEvent, columnCount: number): Float64Array | null {
   if (event.exits.length === 0 && event.conversions.length === 0) return null;
-  const money = new Float64Array(names);
+  const money = new Float64Array(columnCount);
   moveWeights(money, event, event.valueBefore);
   return money;
 }

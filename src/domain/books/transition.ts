@@ -68,8 +68,8 @@ export function continuePhase(
   const isFixed = index.weightsAs === 'weights';
   const advancePair = ({ held, target }: PortfolioPair): PortfolioPair => {
     const later = advancePortfolio(index, held, from, due.session);
-    const drifted = advancePortfolio(index, target, from, due.session);
-    return { held: later, target: isFixed ? keepWeights(target, drifted, later.value) : drifted };
+    const driftedPortfolio = advancePortfolio(index, target, from, due.session);
+    return { held: later, target: isFixed ? keepWeights(target, driftedPortfolio, later.value) : driftedPortfolio };
   };
   return mixPortfolios(before, due, {
     ...transition,
@@ -85,14 +85,14 @@ function keepWeights(
   value: number,
 ): PhasePortfolio {
   const remaining = staying.filter((column) => columns.includes(column));
-  const ofKept = counts && collectCounts(remaining, [{ columns: staying, counts }]);
+  const remainingCounts = counts && collectCounts(remaining, [{ columns: staying, counts }]);
   const remainingWeights = Float64Array.from(remaining, (column) => weights[columns.indexOf(column)]!);
   const sum = remainingWeights.reduce((total, weight) => total + weight, 0);
   return {
     columns: remaining,
     weights: remaining.length === columns.length ? remainingWeights : remainingWeights.map((weight) => weight / sum),
     value,
-    ...(ofKept ? { counts: ofKept } : {}),
+    ...(remainingCounts ? { counts: remainingCounts } : {}),
   };
 }
 
@@ -182,12 +182,13 @@ function mixPair({ held, target }: PortfolioPair, fraction: number): PhasePortfo
   if (fraction === 1) return target;
   const [kept, moved] = [(1 - fraction) * held.value, fraction * target.value];
   const value = kept + moved;
-  const weightOf = new Map<number, number>();
-  held.columns.forEach((column, k) => void weightOf.set(column, (kept * held.weights[k]!) / value));
+  const weightByColumn = new Map<number, number>();
+  held.columns.forEach((column, k) => void weightByColumn.set(column, (kept * held.weights[k]!) / value));
   target.columns.forEach(
-    (column, k) => void weightOf.set(column, (weightOf.get(column) ?? 0) + (moved * target.weights[k]!) / value),
+    (column, k) =>
+      void weightByColumn.set(column, (weightByColumn.get(column) ?? 0) + (moved * target.weights[k]!) / value),
   );
-  const entries = [...weightOf].toSorted(([a], [b]) => a - b);
+  const entries = [...weightByColumn].toSorted(([a], [b]) => a - b);
   return {
     columns: Int32Array.from(entries, ([column]) => column),
     weights: Float64Array.from(entries, ([, weight]) => weight),

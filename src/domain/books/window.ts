@@ -45,12 +45,12 @@ export function checkRequestedRange({ document, calendar, dates, request }: Rang
   if (datasetStart === undefined || datasetEnd === undefined)
     throw new Refusal('NO_DATA_IN_RANGE', 'The data contains no prices.');
   const end = request.end === null ? Math.max(datasetEnd, start) : parseValidDay(request.end);
-  const started =
+  const startPhrase =
     start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
   if (end < start)
     throw new Refusal(
       'RANGE_TOO_SHORT',
-      `The end ${formatDay(end)} is before the ${started}; a backtest needs an end after it.`,
+      `The end ${formatDay(end)} is before the ${startPhrase}; a backtest needs an end after it.`,
     );
   const requestedRange = `${formatDay(start)} to ${formatDay(end)}`;
   const { from, to } = calendar.coverage;
@@ -62,10 +62,10 @@ export function checkRequestedRange({ document, calendar, dates, request }: Rang
   }
   const coverageSentence = `The data contains prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
   const refuseStartAfterData = () =>
-    new Refusal('NO_DATA_IN_RANGE', `${coverageSentence}; the ${started} is after them.`);
+    new Refusal('NO_DATA_IN_RANGE', `${coverageSentence}; the ${startPhrase} is after them.`);
   if (request.end === null && start > datasetEnd) throw refuseStartAfterData();
-  const open = findFirstAtLeast(calendar.sessions, end + 1) - findFirstAtLeast(calendar.sessions, start);
-  if (open < SESSIONS_MIN) throw refuseShortRange(`${requestedRange} contains ${open}`, open);
+  const sessionCount = findFirstAtLeast(calendar.sessions, end + 1) - findFirstAtLeast(calendar.sessions, start);
+  if (sessionCount < SESSIONS_MIN) throw refuseShortRange(`${requestedRange} contains ${sessionCount}`, sessionCount);
   if (end < datasetStart)
     throw new Refusal('NO_DATA_IN_RANGE', `${coverageSentence}; the end ${formatDay(end)} is before them.`);
   if (start > datasetEnd) throw refuseStartAfterData();

@@ -64,6 +64,6 @@ export function describeChange({ session, opens, closes, reason }: SessionChange
     opens === undefined ? [] : [`opens ${opens}`],
     closes === undefined ? [] : [`closes ${closes}`],
   ].flat();
-  const what = session === 'closed' ? 'closed' : hours.length === 0 ? 'additional session' : hours.join(', ');
-  return `${what}: ${reason}`;
+  const changePhrase = session === 'closed' ? 'closed' : hours.length === 0 ? 'additional session' : hours.join(', ');
+  return `${changePhrase}: ${reason}`;
 }

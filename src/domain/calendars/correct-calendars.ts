@@ -6,15 +6,15 @@ import { closeHoursAt, type TradingHours } from './trading-hours.js';
 
 /** Returns calendars with recorded changes applied. */
 export function correctCalendars(calendars: ExchangeCalendars, closures: RecordedClosures): ExchangeCalendars {
-  const corrected = new Map<string, ExchangeCalendar>();
+  const correctedCalendars = new Map<string, ExchangeCalendar>();
   return {
     list: () => calendars.list(),
     get(code) {
       const calendar = calendars.get(code);
-      const recorded = Object.hasOwn(closures, code) ? closures[code] : undefined;
-      if (calendar === undefined || recorded === undefined) return calendar;
-      const exchangeCalendar = corrected.get(code) ?? correctCalendar(calendar, recorded);
-      corrected.set(code, exchangeCalendar);
+      const recordedClosures = Object.hasOwn(closures, code) ? closures[code] : undefined;
+      if (calendar === undefined || recordedClosures === undefined) return calendar;
+      const exchangeCalendar = correctedCalendars.get(code) ?? correctCalendar(calendar, recordedClosures);
+      correctedCalendars.set(code, exchangeCalendar);
       return exchangeCalendar;
     },
   };
@@ -31,8 +31,8 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
     const change = byDay.get(day);
     return change === undefined ? calendar.isSession(day) : change.session === 'open';
   };
-  const added = [...byDay.keys()].filter((day) => isSession(day) && !calendar.isSession(day));
-  const sessions = Int32Array.from([...calendar.sessions.filter(isSession), ...added]).toSorted();
+  const addedDays = [...byDay.keys()].filter((day) => isSession(day) && !calendar.isSession(day));
+  const sessions = Int32Array.from([...calendar.sessions.filter(isSession), ...addedDays]).toSorted();
   const earlyCloses = new Map(calendar.earlyCloses);
   for (const [day, { session, closes }] of byDay) {
     if (session === 'closed') earlyCloses.delete(day);

@@ -27,14 +27,18 @@ export function requireCoveredRange(
   const end = Math.min(requestedEnd, coverage.to);
   if (start > end) {
     const requestedRange = `${formatDay(requestedStart)} to ${formatDay(requestedEnd)}`;
-    const spoken = `${formatDay(coverage.from)} to ${formatDay(coverage.to)}`;
-    throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${code} covers ${spoken}, no part of ${requestedRange}.`, {
-      calendar: code,
-      requested_start: formatDay(requestedStart),
-      requested_end: formatDay(requestedEnd),
-      coverage_from: formatDay(coverage.from),
-      coverage_to: formatDay(coverage.to),
-    });
+    const coverageText = `${formatDay(coverage.from)} to ${formatDay(coverage.to)}`;
+    throw new Refusal(
+      'CALENDAR_NOT_COVERED',
+      `The calendar ${code} covers ${coverageText}, no part of ${requestedRange}.`,
+      {
+        calendar: code,
+        requested_start: formatDay(requestedStart),
+        requested_end: formatDay(requestedEnd),
+        coverage_from: formatDay(coverage.from),
+        coverage_to: formatDay(coverage.to),
+      },
+    );
   }
   return {
     calendar: code,

@@ -22,10 +22,10 @@ export function parseDateRule(text: string, feasts: FeastDays): DateRule {
   const plain = parseBase(text, feasts);
   if (plain !== undefined) return plain;
   const shift = /[+-]\d{1,2}$/.exec(text)?.[0];
-  const shifted = shift === undefined ? undefined : parseBase(text.slice(0, -shift.length), feasts);
-  if (shifted === undefined) throw new Error(`not a date rule: ${text}`);
+  const unshiftedRule = shift === undefined ? undefined : parseBase(text.slice(0, -shift.length), feasts);
+  if (unshiftedRule === undefined) throw new Error(`not a date rule: ${text}`);
   const days = Number(shift);
-  return (year) => shifted(year).map((day) => day + days);
+  return (year) => unshiftedRule(year).map((day) => day + days);
 }
 
 function parseBase(base: string, feasts: FeastDays): DateRule | undefined {
@@ -33,12 +33,18 @@ function parseBase(base: string, feasts: FeastDays): DateRule | undefined {
   if (base === 'orthodox-easter') return (year) => [computeOrthodoxEasterSunday(year)];
   const feast = feasts[base];
   if (feast !== undefined) return (year) => listDatesOfYear(feast, year);
-  const fixed = /^(\d\d)-(\d\d)$/.exec(base);
-  if (fixed) return (year) => findDayInYear(year, Number(fixed[1]), Number(fixed[2]));
-  const nth = /^([a-z]{3})#(\d|last)\/(\d\d)$/.exec(base);
-  if (nth) return createNthWeekdayRule(parseWeekday(nth[1]!), nth[2]!, Number(nth[3]));
-  const near = /^([a-z]{3})([<>])=(\d\d)-(\d\d)$/.exec(base);
-  if (near) return createNearWeekdayRule(parseWeekday(near[1]!), near[2] === '>', Number(near[3]), Number(near[4]));
+  const fixedDate = /^(\d\d)-(\d\d)$/.exec(base);
+  if (fixedDate) return (year) => findDayInYear(year, Number(fixedDate[1]), Number(fixedDate[2]));
+  const nthWeekday = /^([a-z]{3})#(\d|last)\/(\d\d)$/.exec(base);
+  if (nthWeekday) return createNthWeekdayRule(parseWeekday(nthWeekday[1]!), nthWeekday[2]!, Number(nthWeekday[3]));
+  const nearWeekday = /^([a-z]{3})([<>])=(\d\d)-(\d\d)$/.exec(base);
+  if (nearWeekday)
+    return createNearWeekdayRule(
+      parseWeekday(nearWeekday[1]!),
+      nearWeekday[2] === '>',
+      Number(nearWeekday[3]),
+      Number(nearWeekday[4]),
+    );
   return undefined;
 }
 

@@ -33,18 +33,18 @@ export function expandCalendar({ file, families, feasts }: ExpansionSources): Ex
   const coverage = createCoverage(file.coverage);
   const isBusinessDay = createWeekTest(file);
   const closures = [...families.flatMap((family) => family.closed), ...file.closed];
-  const closed = listObservedDays(listHolidays(closures, coverage, feasts), isBusinessDay);
-  const opened = new Set(file.open.flatMap((rule) => listDates(rule.dates)));
-  const isSession = (day: Day) => opened.has(day) || (isBusinessDay(day) && !closed.has(day));
+  const closedDays = listObservedDays(listHolidays(closures, coverage, feasts), isBusinessDay);
+  const openDays = new Set(file.open.flatMap((rule) => listDates(rule.dates)));
+  const isSession = (day: Day) => openDays.has(day) || (isBusinessDay(day) && !closedDays.has(day));
   const { sessions, bits } = collect(coverage, isSession);
-  const shorts = [...families.flatMap((family) => family.early), ...file.early];
-  const earlyCloses = listEarlyCloses(shorts, coverage, feasts, isSession);
-  const usual = createHoursLookup(file.hours);
+  const shortSessions = [...families.flatMap((family) => family.early), ...file.early];
+  const earlyCloses = listEarlyCloses(shortSessions, coverage, feasts, isSession);
+  const findUsualHours = createHoursLookup(file.hours);
   const findHours = (session: Day) => {
     const close = earlyCloses.get(session);
-    return close === undefined ? usual(session) : closeHoursAt(usual(session), close);
+    return close === undefined ? findUsualHours(session) : closeHoursAt(findUsualHours(session), close);
   };
-  return { sessions, bits, earlyCloses, closures: closed, hoursOn: findHours };
+  return { sessions, bits, earlyCloses, closures: closedDays, hoursOn: findHours };
 }
 
 export function createCoverage({ from, publishedTo, to }: RuleFile['coverage']): CalendarCoverage {
@@ -63,10 +63,10 @@ function createWeekTest(file: RuleFile): (day: Day) => boolean {
 }
 
 function listHolidays(rules: readonly ClosureRule[], coverage: CalendarCoverage, feasts: FeastDays): Holiday[] {
-  const asWritten = parseObservance(undefined);
+  const defaultObservance = parseObservance(undefined);
   return rules.flatMap((rule) => {
     const { name } = rule;
-    if (isDated(rule)) return listDates(rule.dates).map((day) => ({ day, observance: asWritten, name }));
+    if (isDated(rule)) return listDates(rule.dates).map((day) => ({ day, observance: defaultObservance, name }));
     const observance = parseObservance(rule.observed);
     return listRuleDays(rule, coverage, feasts).map((day) => ({
       day: day + observance.shifts[toWeekday(day)]!,

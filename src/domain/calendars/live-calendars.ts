@@ -11,11 +11,11 @@ export interface LiveCalendars extends ExchangeCalendars {
 }
 
 export function createLiveCalendars(base: ExchangeCalendars): LiveCalendars {
-  let current = base;
+  let currentCalendars = base;
   return {
     base,
     list: () => base.list(),
-    get: (code) => current.get(code),
-    record: (closures) => void (current = correctCalendars(base, closures)),
+    get: (code) => currentCalendars.get(code),
+    record: (closures) => void (currentCalendars = correctCalendars(base, closures)),
   };
 }

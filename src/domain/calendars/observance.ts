@@ -42,20 +42,20 @@ export interface Holiday {
  * @param isBusinessDay must depend only on the weekday
  */
 export function listObservedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Map<Day, string> {
-  const closed = new Map<Day, string>();
-  const movers: Pick<Holiday, 'day' | 'name'>[] = [];
-  const close = (day: Day, name: string) => closed.has(day) || closed.set(day, name);
-  const firm = holidays.filter(({ observance }) => !observance.onClash);
-  const yielding = holidays.filter(({ observance }) => observance.onClash);
-  for (const { day, observance, name } of [...firm, ...yielding]) {
-    if (observance.toNextFree.has(toWeekday(day)) || (observance.onClash && closed.has(day)))
-      movers.push({ day, name });
+  const closedDays = new Map<Day, string>();
+  const movedHolidays: Pick<Holiday, 'day' | 'name'>[] = [];
+  const close = (day: Day, name: string) => closedDays.has(day) || closedDays.set(day, name);
+  const fixedHolidays = holidays.filter(({ observance }) => !observance.onClash);
+  const laterHolidays = holidays.filter(({ observance }) => observance.onClash);
+  for (const { day, observance, name } of [...fixedHolidays, ...laterHolidays]) {
+    if (observance.toNextFree.has(toWeekday(day)) || (observance.onClash && closedDays.has(day)))
+      movedHolidays.push({ day, name });
     close(day, name);
   }
-  for (const { day, name } of movers.toSorted((a, b) => a.day - b.day)) {
-    let free = day + 1;
-    while (closed.has(free) || !isBusinessDay(free)) free++;
-    close(free, name);
+  for (const { day, name } of movedHolidays.toSorted((a, b) => a.day - b.day)) {
+    let freeDay = day + 1;
+    while (closedDays.has(freeDay) || !isBusinessDay(freeDay)) freeDay++;
+    close(freeDay, name);
   }
-  return closed;
+  return closedDays;
 }

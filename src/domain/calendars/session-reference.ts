@@ -41,19 +41,23 @@ export type Corrections = z.infer<typeof Corrections>;
  * @throws Error if the value has neither form
  */
 export function readSessionReference(value: unknown): SessionReference {
-  const listed = ListedSessions.safeParse(value);
-  if (listed.success)
-    return createReference(listed.data.code, listed.data.sessions.map(parseValidDay), listed.data.range);
+  const parsedSessions = ListedSessions.safeParse(value);
+  if (parsedSessions.success)
+    return createReference(
+      parsedSessions.data.code,
+      parsedSessions.data.sessions.map(parseValidDay),
+      parsedSessions.data.range,
+    );
   const { code, range, weekmask, holidays, special_sessions } = ListedClosures.parse(value);
   const weeks = weekmask.map(({ from, mask }) => ({ from: from === null ? -Infinity : parseValidDay(from), mask }));
-  const closed = new Set(holidays.map(parseValidDay));
-  const opened = new Set(special_sessions.map(parseValidDay));
+  const closedDays = new Set(holidays.map(parseValidDay));
+  const openDays = new Set(special_sessions.map(parseValidDay));
   const isBusinessDay = (day: Day) => weeks.findLast(({ from }) => from <= day)?.mask[toWeekday(day)] === '1';
   return {
     code,
     from: parseValidDay(range[0]),
     to: parseValidDay(range[1]),
-    isSession: (day) => opened.has(day) || (isBusinessDay(day) && !closed.has(day)),
+    isSession: (day) => openDays.has(day) || (isBusinessDay(day) && !closedDays.has(day)),
   };
 }
 
@@ -88,8 +92,10 @@ export function correctReference(
   corrections: Corrections,
   confidences: readonly string[],
 ): SessionReference {
-  const accepted = (corrections[reference.code] ?? []).filter(({ confidence }) => confidences.includes(confidence));
-  const closed = new Set(accepted.flatMap(({ close }) => close.map(parseValidDay)));
-  const opened = new Set(accepted.flatMap(({ open }) => open.map(parseValidDay)));
-  return { ...reference, isSession: (day) => opened.has(day) || (!closed.has(day) && reference.isSession(day)) };
+  const acceptedCorrections = (corrections[reference.code] ?? []).filter(({ confidence }) =>
+    confidences.includes(confidence),
+  );
+  const closedDays = new Set(acceptedCorrections.flatMap(({ close }) => close.map(parseValidDay)));
+  const openDays = new Set(acceptedCorrections.flatMap(({ open }) => open.map(parseValidDay)));
+  return { ...reference, isSession: (day) => openDays.has(day) || (!closedDays.has(day) && reference.isSession(day)) };
 }

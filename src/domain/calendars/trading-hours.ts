@@ -19,7 +19,7 @@ export interface TradingHours {
 
 /** Creates a lookup of the usual trading hours of a day, from the last entry that applies. */
 export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => TradingHours {
-  const dated = entries.map((entry) => ({
+  const datedHours = entries.map((entry) => ({
     hours: { open: entry.open, close: entry.close, breaks: entry.breaks, openDay: entry.openDay },
     from: entry.from === undefined ? -Infinity : parseValidDay(entry.from),
     mask: entry.days === undefined ? 0b1111111 : parseWeekdayMask(entry.days),
@@ -27,7 +27,7 @@ export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => Tra
   }));
   return (day) => {
     const monthDay = formatDay(day).slice(5);
-    const entry = dated.findLast(
+    const entry = datedHours.findLast(
       ({ from, mask, season }) =>
         from <= day &&
         ((mask >>> toWeekday(day)) & 1) === 1 &&

@@ -15,18 +15,19 @@ export function checkParams<S extends z.ZodObject>(
   params: unknown,
   location: { readonly path: string; readonly rowId: string | null },
 ): ShapeResult<z.output<S>> {
-  const shaped = checkShape(schema, params, {
+  const shapeResult = checkShape(schema, params, {
     path: location.path,
     rowId: location.rowId,
     unknownFields: 'error',
     unknownCode: 'UNKNOWN_PARAMETER',
   });
-  const unread = shaped.value === undefined ? [] : reportUnreadParameters(schema, shaped.value, location.path);
+  const unreadFindings =
+    shapeResult.value === undefined ? [] : reportUnreadParameters(schema, shapeResult.value, location.path);
   return {
-    value: shaped.value,
+    value: shapeResult.value,
     findings: [
-      ...shaped.findings.map((finding) => toParameterFinding(finding, { schema, path: location.path })),
-      ...unread.map((finding) => ({ ...finding, row_id: location.rowId })),
+      ...shapeResult.findings.map((finding) => toParameterFinding(finding, { schema, path: location.path })),
+      ...unreadFindings.map((finding) => ({ ...finding, row_id: location.rowId })),
     ],
   };
 }
@@ -39,10 +40,11 @@ function toParameterFinding(
   const isParameter = !/[.[]/.test(name);
   if (finding.code === 'UNKNOWN_PARAMETER' && !isParameter) return { ...finding, code: 'UNKNOWN_FIELD' };
   if (finding.code === 'UNKNOWN_PARAMETER') {
-    const accepted = Object.keys(schema.shape);
-    const set = accepted.length === 0 ? 'it has no parameters' : `the accepted names are ${accepted.join(', ')}`;
-    const message = `Unknown parameter ${name}; ${set}.${suggestName(name, accepted)}`;
-    return { ...finding, message, accepted };
+    const acceptedNames = Object.keys(schema.shape);
+    const acceptedSentence =
+      acceptedNames.length === 0 ? 'it has no parameters' : `the accepted names are ${acceptedNames.join(', ')}`;
+    const message = `Unknown parameter ${name}; ${acceptedSentence}.${suggestName(name, acceptedNames)}`;
+    return { ...finding, message, accepted: acceptedNames };
   }
   if (finding.code === 'REQUIRED' && isParameter) {
     return { ...finding, code: 'MISSING_PARAMETER', message: `The parameter ${name} is required.` };

@@ -4,8 +4,8 @@
 export function formatNumber(value: number): string {
   const [whole = '', decimals] = String(value).split('.');
   if (whole.includes('e')) return String(value);
-  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ',');
-  return decimals === undefined ? grouped : `${grouped}.${decimals}`;
+  const groupedDigits = whole.replace(/\B(?=(?:\d{3})+$)/g, ',');
+  return decimals === undefined ? groupedDigits : `${groupedDigits}.${decimals}`;
 }
 
 /** Formats a count with its noun: `1 finding`, `1,000 indices`. */

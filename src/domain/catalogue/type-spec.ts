@@ -176,21 +176,25 @@ interface UnwrappedSchema {
 
 /** Returns the schema within defaults and nullability, with the outermost texts. */
 function unwrap(schema: z.ZodType): UnwrappedSchema {
-  const words = (schema.meta() ?? {}) as SchemaTexts; // calls of `.meta` in this program: see `createParameterSpecs`
+  const schemaTexts = (schema.meta() ?? {}) as SchemaTexts; // calls of `.meta` in this program: see `createParameterSpecs`
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
-    const below = unwrap(schema.def.innerType as z.ZodType);
-    const { stated = schema.def.defaultValue } = words;
-    return { ...below, meta: { ...below.meta, ...words }, fallback: { value: stated } };
+    const innerSchema = unwrap(schema.def.innerType as z.ZodType);
+    const { stated = schema.def.defaultValue } = schemaTexts;
+    return { ...innerSchema, meta: { ...innerSchema.meta, ...schemaTexts }, fallback: { value: stated } };
   }
   if (schema instanceof z.ZodOptional) {
-    const below = unwrap(schema.def.innerType as z.ZodType);
-    return { ...below, meta: { ...below.meta, ...words }, fallback: below.fallback ?? { value: null } };
+    const innerSchema = unwrap(schema.def.innerType as z.ZodType);
+    return {
+      ...innerSchema,
+      meta: { ...innerSchema.meta, ...schemaTexts },
+      fallback: innerSchema.fallback ?? { value: null },
+    };
   }
   if (schema instanceof z.ZodNullable) {
-    const below = unwrap(schema.def.innerType as z.ZodType);
-    return { ...below, meta: { ...below.meta, ...words } };
+    const innerSchema = unwrap(schema.def.innerType as z.ZodType);
+    return { ...innerSchema, meta: { ...innerSchema.meta, ...schemaTexts } };
   }
-  return { inner: schema, meta: words, fallback: undefined };
+  return { inner: schema, meta: schemaTexts, fallback: undefined };
 }
 
 function findDisplayType(schema: z.ZodType): ParameterSpec['type'] {
@@ -210,6 +214,6 @@ const isText = (schema: unknown): boolean => schema instanceof z.ZodString || sc
 
 /** Converts `enter_rank` to `Enter rank`. */
 function formatLabel(name: string): string {
-  const words = name.replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const label = name.replaceAll('_', ' ');
+  return label.charAt(0).toUpperCase() + label.slice(1);
 }

@@ -37,22 +37,22 @@ export function reportUnreadParameters(
 function listConditional(schema: z.ZodObject): readonly ConditionalParameter[] {
   const entry = conditionalBySchema.get(schema);
   if (entry !== undefined) return entry;
-  const conditional = createParameterSpecs(schema).flatMap(({ name, when, default: usual }) =>
+  const conditionalParameters = createParameterSpecs(schema).flatMap(({ name, when, default: usual }) =>
     when === null ? [] : [{ name, when, usual }],
   );
-  conditionalBySchema.set(schema, conditional);
-  return conditional;
+  conditionalBySchema.set(schema, conditionalParameters);
+  return conditionalParameters;
 }
 
 /** Returns the parameter that violates the condition closest to being met; undefined if a condition is met. */
 function findFirstAgainst(when: readonly Condition[], values: Readonly<Record<string, unknown>>): string | undefined {
   let furthest = -1;
-  let against: string | undefined;
+  let opposingField: string | undefined;
   for (const condition of when) {
     const names = Object.keys(condition);
-    const failing = names.findIndex((name) => !condition[name]!.includes(String(values[name])));
-    if (failing < 0) return undefined;
-    if (failing > furthest) [furthest, against] = [failing, names[failing]];
+    const failingIndex = names.findIndex((name) => !condition[name]!.includes(String(values[name])));
+    if (failingIndex < 0) return undefined;
+    if (failingIndex > furthest) [furthest, opposingField] = [failingIndex, names[failingIndex]];
   }
-  return against;
+  return opposingField;
 }

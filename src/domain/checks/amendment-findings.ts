@@ -29,14 +29,14 @@ export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody
   ];
   if (findings.length > 0) return findings;
   let text: UncheckedBody = first;
-  const reported = new Set(check(first).map(getKey));
+  const reportedKeys = new Set(check(first).map(getKey));
   return amendments.flatMap((amendment, k) => {
     const before = text;
     text = amendText(before, amendment) as UncheckedBody; // The result of patching an object is an object.
     const matches = [...check(text), ...findFixedMembers(first, text), ...reportBookChanges(first, text)].filter(
-      (finding) => finding.severity === 'error' && !reported.has(getKey(finding)),
+      (finding) => finding.severity === 'error' && !reportedKeys.has(getKey(finding)),
     );
-    for (const finding of matches) reported.add(getKey(finding)); // Later versions contain the invalid change as well.
+    for (const finding of matches) reportedKeys.add(getKey(finding)); // Later versions contain the invalid change as well.
     return [
       ...matches.map((finding) => moveToChanges(finding, k)),
       ...reportIdleAmendment({ before, text, amendment }, k),
@@ -122,10 +122,12 @@ function reportAnnouncement({ announced, effective_from: date }: RequestedAmendm
 
 function reportMembers({ changes }: RequestedAmendment, k: number): Finding[] {
   const path = `amendments[${k}].changes`;
-  const unknown = Object.keys(changes).filter((member) => !(AMENDABLE_MEMBERS as readonly string[]).includes(member));
+  const unknownMembers = Object.keys(changes).filter(
+    (member) => !(AMENDABLE_MEMBERS as readonly string[]).includes(member),
+  );
   const { pipeline, universe } = changes;
   return [
-    ...unknown.map((member) =>
+    ...unknownMembers.map((member) =>
       createError('UNKNOWN_FIELD', `${path}.${member}`, describeUnknownMember(member), {
         accepted: [...AMENDABLE_MEMBERS],
       }),
@@ -202,6 +204,6 @@ function requireSingleWatch(first: UncheckedBody, text: UncheckedBody): Finding[
 }
 
 function describeUnknownMember(member: string): string {
-  const where = member === 'treatment' ? ' treatment is a member of pipeline.' : '';
-  return `An amendment cannot change ${member}; it can change ${AMENDABLE_MEMBERS.join(', ')}.${where}`;
+  const hint = member === 'treatment' ? ' treatment is a member of pipeline.' : '';
+  return `An amendment cannot change ${member}; it can change ${AMENDABLE_MEMBERS.join(', ')}.${hint}`;
 }

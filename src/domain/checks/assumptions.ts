@@ -95,7 +95,7 @@ function reportCurrencies({ document, market, indexOf }: AssumptionInput): Findi
  */
 function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Finding[] {
   const holders = isOverlayDocument(document) ? listUnderlyingHolders(document, indexOf) : [document];
-  const needed = [
+  const neededPairs = [
     ...holders.flatMap((holder) =>
       listRequiredCurrencies(market, holder).map((from) => [from, holder.currency] as const),
     ),
@@ -103,11 +103,11 @@ function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Fin
       ? listConvertedCurrencies(document, indexOf).map((from) => [from, document.currency] as const)
       : []),
   ];
-  const crossed = needed.flatMap(([from, to]): [pair: string, through: string][] => {
+  const crossedPairs = neededPairs.flatMap(([from, to]): [pair: string, through: string][] => {
     const pairs = listUsedPairs((pair) => isCurrencyHeld(market, pair), from, to);
     return pairs?.length === 2 ? [[createPair(from, to), pairs.join(' and ')]] : [];
   });
-  return [...new Map(crossed)].map(([pair, through]) => ({
+  return [...new Map(crossedPairs)].map(([pair, through]) => ({
     severity: 'warning',
     code: 'FX_CROSSED',
     path: 'currency',

@@ -47,13 +47,13 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   const count = countSecurities(document);
   const isEqual = weighting.type === equalWeight.type;
   if (isEqual && count === null) return [];
-  const unkept = isEqual ? findRowViolatedByEqualWeights(rule, count!) : findRowWithoutGuarantee(rule, weighting);
-  if (unkept === null) return [];
+  const violatedRow = isEqual ? findRowViolatedByEqualWeights(rule, count!) : findRowWithoutGuarantee(rule, weighting);
+  if (violatedRow === null) return [];
   const [path, why, remedy] = isEqual
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
     : describeReason(weighting);
   const most = formatPercent(findLargestCap(rule));
-  const message = `${why} beyond ${rule} on the day they are decided: ${describeReach(unkept)}. A rebalance to such weights does not end the breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
+  const message = `${why} beyond ${rule} on the day they are decided: ${describeReach(violatedRow)}. A rebalance to such weights does not end the breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
   return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(findCapBound(weighting)) }];
 }
 

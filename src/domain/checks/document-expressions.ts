@@ -74,15 +74,15 @@ function parseRows(holder: UncheckedBody, path: string, rowParser: RowParser): U
         parseRow(row, findSelectionClass, { path: `${path}.selection[${i}]`, read: rowParser }),
       )
     : selection;
-  const place = `${path}.weighting`;
-  const ofClass = parseRow(weighting, findWeightingClass, { path: place, read: rowParser });
-  const weighed = isObject(ofClass)
-    ? addNumber(rowParser(WeightingLimits, ofClass, { path: place }) as UncheckedBody)
-    : ofClass;
+  const weightingPath = `${path}.weighting`;
+  const parsedWeighting = parseRow(weighting, findWeightingClass, { path: weightingPath, read: rowParser });
+  const weightingWithLimits = isObject(parsedWeighting)
+    ? addNumber(rowParser(WeightingLimits, parsedWeighting, { path: weightingPath }) as UncheckedBody)
+    : parsedWeighting;
   return {
     ...holder,
     ...(rows === undefined ? {} : { selection: rows }),
-    ...(weighting === undefined ? {} : { weighting: weighed }),
+    ...(weighting === undefined ? {} : { weighting: weightingWithLimits }),
   };
 }
 

@@ -25,7 +25,7 @@ export function fillPlugins(
   const { plugins } = document;
   if (plugins === undefined) return { document, findings: [] };
   const findings: Finding[] = [];
-  const filled: NamedPlugins = {};
+  const filledPlugins: NamedPlugins = {};
   for (const [name, use] of Object.entries(plugins)) {
     const path = `plugins.${name}`;
     const storedPluginCode = pluginOf(use.plugin);
@@ -41,14 +41,15 @@ export function fillPlugins(
       continue;
     }
     findings.push(...checkGivenParameters(use, storedPluginCode.plugin, path));
-    filled[name] = {
+    filledPlugins[name] = {
       plugin: use.plugin,
       parameters: use.parameters,
       code: resolvePluginCode(storedPluginCode.plugin, use.parameters, storedPluginCode.sha256),
     };
   }
-  const filledDocument = { ...document, plugins: filled };
-  if (findings.length === 0) findings.push(...reportKinds(filledDocument, filled), ...reportCircle(filledDocument));
+  const filledDocument = { ...document, plugins: filledPlugins };
+  if (findings.length === 0)
+    findings.push(...reportKinds(filledDocument, filledPlugins), ...reportCircle(filledDocument));
   return { document: filledDocument, findings };
 }
 
@@ -59,10 +60,10 @@ export function fillPlugins(
 export function removeComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
   const { plugins } = document;
   if (plugins === undefined) return document;
-  const named = Object.entries(plugins).map(
+  const pluginEntries = Object.entries(plugins).map(
     ([name, { plugin, parameters }]) => [name, { plugin, parameters }] as const,
   );
-  return { ...document, plugins: Object.fromEntries(named) };
+  return { ...document, plugins: Object.fromEntries(pluginEntries) };
 }
 
 /** Returns the kind of plug-in that a class of rules accepts; undefined if it accepts none. */
@@ -87,12 +88,19 @@ function reportKinds({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPl
     const name = String(row.params['plugin']);
     const pluginKind = Object.hasOwn(plugins, name) ? plugins[name]!.code!.kind : undefined;
     if (pluginKind === kind) return [];
-    const accepted = Object.keys(plugins).filter((other) => plugins[other]!.code!.kind === kind);
-    const what =
+    const acceptedNames = Object.keys(plugins).filter((other) => plugins[other]!.code!.kind === kind);
+    const problemPhrase =
       pluginKind === undefined ? `${name} is not a plug-in of the document` : `the plug-in ${name} is a ${pluginKind}`;
-    const message = `${path}.params.plugin: ${what}; ${row.type} needs a ${kind}.`;
+    const message = `${path}.params.plugin: ${problemPhrase}; ${row.type} needs a ${kind}.`;
     return [
-      { severity: 'error', code: 'NOT_IN_CHOICES', path: `${path}.params.plugin`, message, accepted, value: name },
+      {
+        severity: 'error',
+        code: 'NOT_IN_CHOICES',
+        path: `${path}.params.plugin`,
+        message,
+        accepted: acceptedNames,
+        value: name,
+      },
     ];
   });
 }

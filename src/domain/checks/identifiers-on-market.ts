@@ -102,19 +102,21 @@ function listValues(
 function reportUnknown(names: readonly ListedSecurity[], market: MarketData): Finding[] {
   if (names.length === 0) return [];
   const storedIdentifiers = new Set(market.identifiers);
-  const unknown = names.filter(({ identifier }) => !storedIdentifiers.has(identifier));
-  const single = unknown.slice(0, SECURITIES_LISTED_MAX).map(({ identifier, path, rowId }, i): Finding => ({
-    severity: 'warning',
-    code: 'UNKNOWN_IDENTIFIER',
-    path,
-    row_id: rowId,
-    message: describeUnknown(identifier, i < SECURITIES_COMPARED_MAX ? storedIdentifiers : [], market),
-    value: identifier,
-  }));
+  const unknownSecurities = names.filter(({ identifier }) => !storedIdentifiers.has(identifier));
+  const securityFindings = unknownSecurities
+    .slice(0, SECURITIES_LISTED_MAX)
+    .map(({ identifier, path, rowId }, i): Finding => ({
+      severity: 'warning',
+      code: 'UNKNOWN_IDENTIFIER',
+      path,
+      row_id: rowId,
+      message: describeUnknown(identifier, i < SECURITIES_COMPARED_MAX ? storedIdentifiers : [], market),
+      value: identifier,
+    }));
   const rest = new Map<string, number>();
-  for (const { list } of unknown.slice(SECURITIES_LISTED_MAX)) rest.set(list, (rest.get(list) ?? 0) + 1);
+  for (const { list } of unknownSecurities.slice(SECURITIES_LISTED_MAX)) rest.set(list, (rest.get(list) ?? 0) + 1);
   return [
-    ...single,
+    ...securityFindings,
     ...Array.from(rest, ([path, count]): Finding => ({
       severity: 'warning',
       code: 'MORE_FINDINGS',

@@ -61,8 +61,8 @@ export function checkOnMarket(
 function listReviewReads({ reviews = [], ...document }: RuleDocument): LocatedUse[] {
   const { pipeline } = document;
   return reviews.flatMap(({ selection = [], weighting = pipeline.weighting }, i) => {
-    const bound = bindPipeline({ ...document, pipeline: { ...pipeline, selection, weighting } });
-    return listReads(bound)
+    const boundPipeline = bindPipeline({ ...document, pipeline: { ...pipeline, selection, weighting } });
+    return listReads(boundPipeline)
       .filter(({ path }) => weighting !== pipeline.weighting || !path.startsWith('pipeline.weighting'))
       .map((locatedUse) => ({ ...locatedUse, path: locatedUse.path.replace(/^pipeline/, `reviews[${i}]`) }));
   });
@@ -91,15 +91,15 @@ function checkUniverseOnMarket(
     checkUniverseOnMarket(part, market, { severity, path: `${path}.of[${i}]` }),
   );
   if (kind !== 'named') return partFindings;
-  const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
-  if (accepted.includes(id!)) return [];
+  const acceptedUniverses = [...new Set(market.universes.map(({ universe }) => universe))].sort();
+  if (acceptedUniverses.includes(id!)) return [];
   return [
     {
       severity,
       code: 'UNKNOWN_IDENTIFIER',
       path: `${path}.id`,
-      message: `The store has no universe ${id}; it has ${accepted.join(', ') || 'none'}.`,
-      accepted,
+      message: `The store has no universe ${id}; it has ${acceptedUniverses.join(', ') || 'none'}.`,
+      accepted: acceptedUniverses,
       value: id,
     },
   ];

@@ -60,10 +60,12 @@ function findFirstPriced(
   { market, isSession }: ReachedDocuments & { readonly isSession: (day: Day) => boolean },
 ): Day | undefined {
   const kind = document.universe?.kind ?? 'all';
-  const listed = findListedIdentifiers(document.universe);
-  if (listed === undefined && kind !== 'all') return undefined;
+  const listedIdentifiers = findListedIdentifiers(document.universe);
+  if (listedIdentifiers === undefined && kind !== 'all') return undefined;
   const { dates, identifiers, fields, reference } = market;
-  const names = new Set(listed ?? identifiers.filter((name) => reference.rows.has(name) || !PAIR.test(name)));
+  const names = new Set(
+    listedIdentifiers ?? identifiers.filter((name) => reference.rows.has(name) || !PAIR.test(name)),
+  );
   const columns = identifiers.flatMap((name, column) => (names.has(name) ? [column] : []));
   const close = fields.get('CLOSE')!;
   for (let row = findFirstAtLeast(dates, base); row < dates.length; row++)

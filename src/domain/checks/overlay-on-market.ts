@@ -20,14 +20,14 @@ interface OverlayMarket {
  * warning.
  */
 export function checkOverlayOnMarket(document: OverlayDocument, on: OverlayMarket): Finding[] {
-  const missing = [
+  const missingFindings = [
     ...reportMissingSeries(document, on),
     ...findOtherCurrencies(document, on),
     ...reportMissingPairs(document, on),
   ];
-  if (on.severity === 'error') return missing;
+  if (on.severity === 'error') return missingFindings;
   const base = Math.max(parseValidDay(document.base_date), on.market.dates[0] ?? 0);
-  return [...missing, ...findLateSeries(document, on, base), ...reportUnquotedHedges(document, on)];
+  return [...missingFindings, ...findLateSeries(document, on, base), ...reportUnquotedHedges(document, on)];
 }
 
 /** Reports series that a market lacks, and series whose values cannot be rates. */
@@ -66,16 +66,16 @@ const isPair = (id: string): boolean => parsePair(id)?.every(isCurrency) === tru
  */
 function findOtherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
   const underlyingCurrency = indexOf(listSources(document)[0]!)?.currency ?? null;
-  const used = findOverlayType(document.overlay)
+  const usedSeries = findOverlayType(document.overlay)
     .series(document.overlay)
     .flatMap(({ path, series: id, currency }) => {
-      const needed = currency === null ? underlyingCurrency : (currency ?? null);
-      return needed === null ? [] : [{ path, id, needed: findMajorUnit(needed) }];
+      const neededCurrency = currency === null ? underlyingCurrency : (currency ?? null);
+      return neededCurrency === null ? [] : [{ path, id, needed: findMajorUnit(neededCurrency) }];
     });
-  return used.flatMap(({ path, id, needed }): Finding[] => {
+  return usedSeries.flatMap(({ path, id, needed }): Finding[] => {
     const report = market.series?.get(id)?.currency ?? null;
     if (report === null || findMajorUnit(report) === needed) return [];
-    const isSwapped = used.some((other) => other.needed === findMajorUnit(report));
+    const isSwapped = usedSeries.some((other) => other.needed === findMajorUnit(report));
     if (severity === 'error' && !isSwapped) return [];
     const message = `overlay.${path} must be the rate of ${needed}, but the series ${id} is in ${report}${isSwapped ? ', which has a separate field. Are the rates swapped?' : '.'}`;
     return [{ severity, code: 'CURRENCIES_DIFFER', path: `overlay.${path}`, message, value: id }];
@@ -92,7 +92,7 @@ export function findLateSeries(
   day: Day,
 ): Finding[] {
   const type = findOverlayType(document.overlay);
-  const used = type.series(document.overlay).map(({ path, series: id }) => {
+  const usedSeries = type.series(document.overlay).map(({ path, series: id }) => {
     return { path: `overlay.${path}`, what: `series ${id}`, id, first: market.series?.get(id)?.days[0] };
   });
   const pairs = listConvertedCurrencies(document, indexOf).map((from) => {
@@ -100,7 +100,7 @@ export function findLateSeries(
     const first = findFirstRateDay(market, from, document.currency);
     return { path: 'overlay.to', what: `exchange rate ${id}`, id, first };
   });
-  return [...used, ...pairs].flatMap(({ path, what, id, first }): Finding[] => {
+  return [...usedSeries, ...pairs].flatMap(({ path, what, id, first }): Finding[] => {
     if (first === undefined || first <= day) return [];
     const message = `The ${what} begins on ${formatDay(first)}, but the overlay ${document.id} needs it from ${formatDay(day)} on.`;
     return [{ severity, code: 'OUT_OF_RANGE', path, message, value: id }];
@@ -132,18 +132,18 @@ export function listConvertedCurrencies(document: OverlayDocument, indexOf: Inde
 function reportUnquotedHedges(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
   const { overlay } = document;
   const underlyingCurrencies = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);
-  const quoted = new Set([...listCurrencies(market), ...underlyingCurrencies].map(findMajorUnit));
+  const quotedCurrencies = new Set([...listCurrencies(market), ...underlyingCurrencies].map(findMajorUnit));
   return findOverlayType(overlay)
     .weighed(overlay)
     .flatMap((code, k): Finding[] =>
-      quoted.has(findMajorUnit(code))
+      quotedCurrencies.has(findMajorUnit(code))
         ? []
         : [
             {
               severity,
               code: 'NO_EFFECT',
               path: `overlay.currencies[${k}]`,
-              message: `overlay.currencies[${k}] hedges ${code}, but no security in the data is quoted in this currency. The currencies are ${[...quoted].sort().join(', ')}.`,
+              message: `overlay.currencies[${k}] hedges ${code}, but no security in the data is quoted in this currency. The currencies are ${[...quotedCurrencies].sort().join(', ')}.`,
               value: code,
             },
           ],

@@ -9,10 +9,10 @@ import { isBlank, createReferenceSpells, type ReferenceSpell } from '../market/r
  * securities of a universe (default: all) need and that the store has neither directly nor as a cross rate.
  */
 export function findMissingRates(market: MarketData, document: IndexDocument): string[] {
-  const missing = listRequiredCurrencies(market, document).filter(
+  const missingCurrencies = listRequiredCurrencies(market, document).filter(
     (from) => !isRateAvailable((pair) => isCurrencyHeld(market, pair), from, document.currency),
   );
-  return [...new Set(missing.map((from) => createPair(from, document.currency)))].sort();
+  return [...new Set(missingCurrencies.map((from) => createPair(from, document.currency)))].sort();
 }
 
 /** Returns the currencies of the securities that a universe lists; of all securities by default. */

@@ -21,18 +21,18 @@ interface DatedReview extends ReviewOnCalendar {
  * another review.
  */
 export function checkReviewCollisions(reviews: readonly ReviewOnCalendar[]): Finding[] {
-  const dated = reviews.map((review): DatedReview => ({
+  const datedReviews = reviews.map((review): DatedReview => ({
     ...review,
     positions: Int32Array.from(listEffectiveDates(review).slice(1), ({ position }) => position),
   }));
   return [
-    ...dated.slice(1).flatMap(reportNeverRun),
-    ...dated.flatMap((datedReview) =>
-      dated.flatMap((otherDatedReview) =>
+    ...datedReviews.slice(1).flatMap(reportNeverRun),
+    ...datedReviews.flatMap((datedReview) =>
+      datedReviews.flatMap((otherDatedReview) =>
         datedReview === otherDatedReview ? [] : reportWithinPhase(datedReview, otherDatedReview),
       ),
     ),
-    ...dated.flatMap((datedReview, i) => reportOverridden(datedReview, dated.slice(i + 1))),
+    ...datedReviews.flatMap((datedReview, i) => reportOverridden(datedReview, datedReviews.slice(i + 1))),
   ];
 }
 
@@ -65,14 +65,14 @@ function reportWithinPhase(
  * previous warning are not reported again.
  */
 function reportOverridden(datedReview: DatedReview, otherDatedReviews: readonly DatedReview[]): Finding[] {
-  const free = new Set(datedReview.positions);
+  const freePositions = new Set(datedReview.positions);
   return otherDatedReviews.flatMap((later): Finding[] => {
     if (datedReview.scope !== later.scope) return [];
-    const common = later.positions.filter((position) => free.delete(position));
-    const [first] = common;
+    const commonPositions = later.positions.filter((position) => freePositions.delete(position));
+    const [first] = commonPositions;
     if (first === undefined) return [];
     const day = formatDay(later.calendar.sessions[first]!);
-    const more = common.length === 1 ? '' : ` and on ${common.length - 1} later dates`;
+    const more = commonPositions.length === 1 ? '' : ` and on ${commonPositions.length - 1} later dates`;
     const message = `The reviews ${datedReview.id} and ${later.id} both have the scope ${datedReview.scope} on ${day}${more}. ${later.id} runs last, and ${datedReview.id} has no effect there.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', path: later.path, message }];
   });

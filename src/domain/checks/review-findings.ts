@@ -21,7 +21,7 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
   if (!Array.isArray(reviews)) return ownCheckedCadence.findings;
   if (!isObject(body['pipeline'])) return [...ownCheckedCadence.findings, ...reportIdleReviews(reviews)];
   const rows = reviews.map((review: unknown, i) => ({ review: isObject(review) ? review : {}, path: `reviews[${i}]` }));
-  const checked = rows.map(({ review, path }) => ({
+  const checkedReviews = rows.map(({ review, path }) => ({
     review,
     path,
     cadence: checkCadence(review['schedule'] ?? {}, { body, context, path: `${path}.schedule` }),
@@ -29,7 +29,7 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
   const findings = [
     ...ownCheckedCadence.findings,
     ...reportRepeatedReviews(rows.map(({ review }) => review['id'])),
-    ...checked.flatMap(({ review, path, cadence }) => [
+    ...checkedReviews.flatMap(({ review, path, cadence }) => [
       ...findUnknownMembers(review, Object.keys(ReviewSpec.shape), path),
       ...findUnknownMembers(review['schedule'], Object.keys(RebalanceSpec.shape), `${path}.schedule`),
       ...cadence.findings,
@@ -38,10 +38,11 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
     ]),
   ];
   if (hasErrors(findings)) return findings;
-  const reviewOnCalendars = checked.flatMap(({ review, cadence: { placed: cadenceOnCalendar } }): ReviewOnCalendar[] =>
-    cadenceOnCalendar === undefined
-      ? []
-      : [{ id: String(review['id']), scope: String(review['scope']), ...cadenceOnCalendar }],
+  const reviewOnCalendars = checkedReviews.flatMap(
+    ({ review, cadence: { placed: cadenceOnCalendar } }): ReviewOnCalendar[] =>
+      cadenceOnCalendar === undefined
+        ? []
+        : [{ id: String(review['id']), scope: String(review['scope']), ...cadenceOnCalendar }],
   );
   const first =
     ownCheckedCadence.placed === undefined
@@ -66,11 +67,11 @@ interface CheckedCadence {
 function checkCadence(rebalance: unknown, { body, context, path }: CadenceLocation): CheckedCadence {
   if (!isObject(rebalance)) return { findings: [] };
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
-  const unknown = NEW_MEMBERS.flatMap(([member, { shape }]) =>
+  const unknownFindings = NEW_MEMBERS.flatMap(([member, { shape }]) =>
     findUnknownMembers(rebalance[member], Object.keys(shape), `${path}.${member}`),
   );
-  if (value === undefined) return { findings: unknown };
-  const ownFindings = [...unknown, ...validateRebalance(value, path)];
+  if (value === undefined) return { findings: unknownFindings };
+  const ownFindings = [...unknownFindings, ...validateRebalance(value, path)];
   const calendar = findCalendar(body, context);
   const { base_date: base } = body;
   if (hasErrors(ownFindings) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)

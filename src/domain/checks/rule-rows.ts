@@ -42,13 +42,13 @@ function reportRow(
   if (typeof type !== 'string' || type === '') return [];
   const entry = classOf(type);
   if (entry === undefined) {
-    const accepted = classes.map((rowClass) => rowClass.type);
+    const acceptedTypes = classes.map((rowClass) => rowClass.type);
     return [
       createError(
         'UNKNOWN_TYPE',
         `${path}.type`,
-        `Unknown class ${type}; the accepted set is ${accepted.join(', ')}.${suggestName(type, accepted)}`,
-        { row_id: rowId, accepted, ...keepSmallValue(type) },
+        `Unknown class ${type}; the accepted set is ${acceptedTypes.join(', ')}.${suggestName(type, acceptedTypes)}`,
+        { row_id: rowId, accepted: acceptedTypes, ...keepSmallValue(type) },
       ),
     ];
   }
@@ -75,12 +75,12 @@ function reportFallbacks(row: UncheckedBody, { path, rowId, schema }: FallbackLo
   return fallback.flatMap((step: unknown, i): Finding[] => {
     const stepPath = `${path}.fallback[${i}]`;
     if (!isObject(step) || !isObject(step['params']) || !isObject(params)) return [];
-    const merged = checkParams(
+    const mergedResult = checkParams(
       schema,
       { ...params, ...step['params'] },
       { path: `${stepPath}.params`, rowId },
     ).findings;
-    return [...findUnknownMembers(step, Object.keys(RuleFallback.shape), stepPath), ...merged];
+    return [...findUnknownMembers(step, Object.keys(RuleFallback.shape), stepPath), ...mergedResult];
   });
 }
 

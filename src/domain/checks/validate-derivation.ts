@@ -53,15 +53,15 @@ export function reportDroppedSource({ id, derivation }: UncheckedBody, { replace
 
 /** Checks the constraint rows that match the schema. Positions are kept, so that paths match the request. */
 function reportConstraints(rows: readonly unknown[]): Finding[] {
-  const shaped = rows.map((row) =>
+  const parsedRows = rows.map((row) =>
     ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row),
   );
-  if (shaped.every(({ success }) => success))
+  if (parsedRows.every(({ success }) => success))
     return validateConstraints(
-      shaped.map(({ data }) => data!),
+      parsedRows.map(({ data }) => data!),
       { path: 'derivation.constraints', followPaths: true },
     );
-  return shaped.flatMap(({ data }, i) =>
+  return parsedRows.flatMap(({ data }, i) =>
     data === undefined
       ? []
       : validateConstraints([data], { path: 'derivation.constraints', followPaths: true }).map((finding) => ({
@@ -79,14 +79,17 @@ function reportRelaxation(relax: unknown, constraints: unknown): Finding[] {
   );
   return relax.flatMap((relaxEntry: unknown, i): Finding[] => {
     const path = `derivation.relax[${i}]`;
-    const unknown = findUnknownMembers(relaxEntry, Object.keys(RelaxEntry.shape), path);
+    const unknownFindings = findUnknownMembers(relaxEntry, Object.keys(RelaxEntry.shape), path);
     const entry = RelaxEntry.safeParse(relaxEntry).data;
-    if (entry === undefined) return unknown;
+    if (entry === undefined) return unknownFindings;
     const row = rows.find(({ id }) => id === entry.row);
-    if (row !== undefined) return [...unknown, ...reportSteps(row, entry, path)];
-    const accepted = rows.map(({ id }) => id).filter((id) => id !== '');
-    const message = `${path}.row is ${entry.row}, which is not the id of a constraint. The accepted ids are ${accepted.join(', ')}.`;
-    return [...unknown, createError('NOT_IN_CHOICES', `${path}.row`, message, { accepted, value: entry.row })];
+    if (row !== undefined) return [...unknownFindings, ...reportSteps(row, entry, path)];
+    const rowIds = rows.map(({ id }) => id).filter((id) => id !== '');
+    const message = `${path}.row is ${entry.row}, which is not the id of a constraint. The accepted ids are ${rowIds.join(', ')}.`;
+    return [
+      ...unknownFindings,
+      createError('NOT_IN_CHOICES', `${path}.row`, message, { accepted: rowIds, value: entry.row }),
+    ];
   });
 }
 

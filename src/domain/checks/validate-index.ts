@@ -43,11 +43,11 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
     texts,
     findings: ofTexts,
   } = parseDocumentExpressions(addOverlayCurrency(sentBody, context), context.market);
-  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
+  const shapeResult = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
   const tooLarge = checkFinite(body);
   const findings = [
     ...tooLarge,
-    ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
+    ...shapeResult.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
     ...checkDocumentFindings(body, context),
     ...(isObject(body['pipeline']) ? checkPipeline(body['pipeline']) : []),
     ...(isObject(body['derivation'])
@@ -63,8 +63,9 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
     ...checkCalledReferences(body, context.indexOf),
     ...reportIdleDatapoints(body),
   ];
-  if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...checkOverlayTerms(shaped.value, context));
-  const document = hasErrors(findings) || shaped.value === undefined ? undefined : accept(shaped.value);
+  if (!hasErrors(findings) && shapeResult.value !== undefined)
+    findings.push(...checkOverlayTerms(shapeResult.value, context));
+  const document = hasErrors(findings) || shapeResult.value === undefined ? undefined : accept(shapeResult.value);
   if (document !== undefined) {
     findings.push(
       ...checkInheritance(document, context),
@@ -168,20 +169,20 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
     );
   }
   if (typeof calendar === 'string' && calendar !== '' && !calendars.some(({ code }) => code === calendar)) {
-    const accepted = calendars.map(({ code }) => code);
+    const calendarCodes = calendars.map(({ code }) => code);
     findings.push(
       createError(
         'UNKNOWN_CALENDAR',
         'calendar',
-        `Unknown calendar ${calendar}; the accepted set is ${accepted.join(', ')}.`,
-        { accepted, ...keepSmallValue(calendar) },
+        `Unknown calendar ${calendar}; the accepted set is ${calendarCodes.join(', ')}.`,
+        { accepted: calendarCodes, ...keepSmallValue(calendar) },
       ),
     );
   }
   const has = (field: string) => body[field] !== undefined && body[field] !== null;
   const presentParts = ['pipeline', 'derivation', 'overlay'].filter(has);
   if (presentParts.length !== 1) {
-    const which =
+    const partsPhrase =
       presentParts.length === 0
         ? 'neither is present'
         : presentParts.length === 2
@@ -190,7 +191,7 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
     const kinds = presentParts.includes('overlay')
       ? 'a pipeline, a derivation or an overlay'
       : 'a pipeline or a derivation';
-    findings.push(createError('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${which}.`));
+    findings.push(createError('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${partsPhrase}.`));
   }
   if ((body['kind'] === 'overlay') !== has('overlay'))
     findings.push(

@@ -118,8 +118,8 @@ function reportReturnVariants(
   }));
   const [first] = sourceVariants;
   if (variant !== undefined || sourceVariants.every((part) => part.variant === first?.variant)) return [];
-  const named = sourceVariants.map((part) => `${part.id} ${part.variant}`).join(', ');
-  const message = `The parts have different return variants (${named}). All parts use ${first?.variant}, the variant of the first part. Use overlay.variant to select another variant.`;
+  const variantList = sourceVariants.map((part) => `${part.id} ${part.variant}`).join(', ');
+  const message = `The parts have different return variants (${variantList}). All parts use ${first?.variant}, the variant of the first part. Use overlay.variant to select another variant.`;
   return [{ severity: 'warning', code: 'RETURNS_DIFFER', path: 'overlay.variant', message }];
 }
 
@@ -203,11 +203,11 @@ function reportCurrency({ currency, overlay }: OverlayDocument, sources: readonl
 
 /** Reports parts whose currency differs from that of the first part. */
 function reportPartCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
-  const currencyOf = new Map(sources.map(({ id, currency }) => [id, currency]));
+  const currencyById = new Map(sources.map(({ id, currency }) => [id, currency]));
   const first = parts[0]!.index_id;
-  const firstCurrency = currencyOf.get(first)!;
+  const firstCurrency = currencyById.get(first)!;
   return parts.flatMap(({ index_id: id }, k) => {
-    const partCurrency = currencyOf.get(id)!;
+    const partCurrency = currencyById.get(id)!;
     if (partCurrency === firstCurrency) return [];
     const message = `The parts of a blend must have the same currency: ${id} is in ${partCurrency}, and ${first} is in ${firstCurrency}. Use an overlay of type currency to convert an index.`;
     return [createError('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
@@ -244,9 +244,9 @@ function reportOnOverlay(document: IndexDocument, indexOf: IndexContext['indexOf
  */
 export function assertDecides(document: IndexDocument): void {
   if (!isOverlayDocument(document)) return;
-  const accepted = listSources(document);
-  const message = `${document.id} is an overlay and decides no composition. Use its underlying index instead: ${accepted.join(', ')}.`;
+  const sourceIds = listSources(document);
+  const message = `${document.id} is an overlay and decides no composition. Use its underlying index instead: ${sourceIds.join(', ')}.`;
   throw refuseWithFindings('request', [
-    createError('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id }),
+    createError('NOT_IN_CHOICES', 'index_id', message, { accepted: sourceIds, value: document.id }),
   ]);
 }

@@ -32,17 +32,17 @@ type RawBody = Readonly<Record<string, unknown>>;
 
 /** Checks a strategy document. */
 export function validateStrategy(body: RawBody, context: StrategyContext): CheckedStrategy {
-  const shaped = checkShape(StrategyDocument, body, { unknownFields: 'warning' });
+  const shapeResult = checkShape(StrategyDocument, body, { unknownFields: 'warning' });
   const tooLarge = checkFinite(body);
   const findings = [
     ...tooLarge,
-    ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
+    ...shapeResult.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
     ...reportId(body['id'], context),
     ...reportCadence(body['rebalance']),
     ...reportOrder(body),
     ...checkStrategy(body, context),
   ];
-  return { document: hasErrors(findings) ? undefined : shaped.value, findings: sortFindings(findings) };
+  return { document: hasErrors(findings) ? undefined : shapeResult.value, findings: sortFindings(findings) };
 }
 
 /** Reports missing documents to which a strategy refers: an error when it is saved, a warning once it is stored. */

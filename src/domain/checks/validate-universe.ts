@@ -9,12 +9,12 @@ export function checkUniverse(body: UncheckedBody, { indexOf }: IndexContext): F
   const universe = body['universe'];
   if (universe === undefined) return [];
   if ((isObject(body['derivation']) || isObject(body['overlay'])) && !isObject(body['pipeline'])) {
-    const which = isObject(body['derivation']) ? 'A derived index' : 'An overlay';
+    const indexKind = isObject(body['derivation']) ? 'A derived index' : 'An overlay';
     return [
       createError(
         'PIPELINE_XOR_DERIVATION',
         'universe',
-        `${which} has the constituents of its source, so it cannot have a universe.`,
+        `${indexKind} has the constituents of its source, so it cannot have a universe.`,
       ),
     ];
   }
@@ -33,12 +33,12 @@ function listUniverseFields(universe: unknown, place: UniverseLocation): Finding
   if (!isObject(universe)) return [];
   const { path, ownId, indexOf } = place;
   const { kind, id, identifiers } = universe;
-  const foreign = Object.entries(KINDS_OF_MEMBER).filter(
+  const foreignMembers = Object.entries(KINDS_OF_MEMBER).filter(
     ([member, kinds]) => isPresent(universe[member]) && !kinds.includes(kind as string),
   );
-  if (kind === undefined && foreign.length > 0) return [createMissingKindFinding(path, ...foreign[0]!)];
-  if (isKind(kind) && foreign.length > 0)
-    return foreign.map(([member, kinds]) => reportOtherKind(kind, { path, member, kinds }));
+  if (kind === undefined && foreignMembers.length > 0) return [createMissingKindFinding(path, ...foreignMembers[0]!)];
+  if (isKind(kind) && foreignMembers.length > 0)
+    return foreignMembers.map(([member, kinds]) => reportOtherKind(kind, { path, member, kinds }));
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
     return [
       createError(
@@ -62,10 +62,13 @@ function reportSet(universe: UncheckedBody, kind: string, place: UniverseLocatio
   const parts = universe['of'];
   if (!Array.isArray(parts))
     return [createError('REQUIRED', `${path}.of`, `${path}.of is required by the kind ${kind}.`)];
-  const unknown = [universe, ...parts].flatMap((part, i) =>
+  const unknownFindings = [universe, ...parts].flatMap((part, i) =>
     findUnknownMembers(part, Object.keys(UniverseSpec.shape), i === 0 ? path : `${path}.of[${i - 1}]`),
   );
-  return [...unknown, ...parts.flatMap((part, i) => listUniverseFields(part, { ...place, path: `${path}.of[${i}]` }))];
+  return [
+    ...unknownFindings,
+    ...parts.flatMap((part, i) => listUniverseFields(part, { ...place, path: `${path}.of[${i}]` })),
+  ];
 }
 
 /** Kinds of universes that have a member. `watchlist` may accompany other members, because runs add its securities. */

@@ -34,7 +34,7 @@ function reportLadder(
   if (!isObject(ladder)) return [];
   const path = `${weightingPath}.ladder_caps`;
   const { single, group } = LadderCaps.shape;
-  const others = [
+  const otherLimits = [
     ...(isPresent(cap) ? ['cap'] : []),
     ...(isPresent(floor) ? ['floor'] : []),
     ...(Array.isArray(groups) && groups.length > 0 ? ['group_caps'] : []),
@@ -43,7 +43,7 @@ function reportLadder(
     ...findUnknownMembers(ladder, Object.keys(LadderCaps.shape), path),
     ...findUnknownMembers(ladder['single'], Object.keys(single.unwrap().shape), `${path}.single`),
     ...findUnknownMembers(ladder['group'], Object.keys(group.unwrap().shape), `${path}.group`),
-    ...others.map((other) =>
+    ...otherLimits.map((other) =>
       createError(
         'CAP_INFEASIBLE',
         `${weightingPath}.${other}`,

@@ -41,10 +41,10 @@ export interface WatchedSecurities {
 
 /** Creates a watch of a rule over the closes of a book. */
 export function createBreachWatch({ rule, market, names, open }: WatchedSecurities): BreachWatch {
-  const holdingsOn = createIssuerHoldings(market, names);
+  const readHoldings = createIssuerHoldings(market, names);
   return {
     begins(day, weights) {
-      const holdings = holdingsOn(day, weights);
+      const holdings = readHoldings(day, weights);
       let hasBegun = false;
       for (const { row, isBeyond } of listRuleRows(rule, holdings)) {
         if (isBeyond && !open.has(row)) hasBegun = true;
@@ -75,9 +75,9 @@ function createIssuerHoldings(
   names: readonly string[],
 ): (day: Day, weights: Float64Array) => Holdings {
   const hasIssuers = market.reference.columns.includes(ISSUER);
-  const issuersOn = hasIssuers ? createGroupsByDay(names, listIssuerSpells(market, ISSUER)) : null;
+  const readIssuers = hasIssuers ? createGroupsByDay(names, listIssuerSpells(market, ISSUER)) : null;
   const sums = sumByIssuer(names.length);
-  return (day, weights) => sums(weights, issuersOn?.(day) ?? null);
+  return (day, weights) => sums(weights, readIssuers?.(day) ?? null);
 }
 
 function* listRuleRows(rule: LimitRuleName, holdings: Holdings): Iterable<{ readonly row: string; isBeyond: boolean }> {

@@ -59,9 +59,9 @@ export function createLimitRows(rows: readonly ConstraintRow[], watched: Watched
           unit: entry.unit,
         })),
       );
-    } catch (thrown) {
-      if (thrown instanceof HoldingsOnlyError) throw createNotWatchedError(row, position);
-      throw thrown;
+    } catch (error) {
+      if (error instanceof HoldingsOnlyError) throw createNotWatchedError(row, position);
+      throw error;
     }
   });
 }

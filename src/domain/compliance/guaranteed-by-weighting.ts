@@ -43,9 +43,9 @@ export function findRowViolatedUnderStages(
   if (last > largeTrigger + TOLERANCE) large.push(last);
   const rest = 1 - large.reduce((sum, weight) => sum + weight, 0);
   const cap = Math.max(largeTrigger, CAP_MIN);
-  const others = Array<number>(Math.max(0, Math.floor(rest / cap + TOLERANCE))).fill(cap);
-  const left = rest - others.length * cap;
-  return findUnkeptByWeights(rule, [...large, ...others, ...(left > TOLERANCE ? [left] : [])]);
+  const cappedWeights = Array<number>(Math.max(0, Math.floor(rest / cap + TOLERANCE))).fill(cap);
+  const left = rest - cappedWeights.length * cap;
+  return findUnkeptByWeights(rule, [...large, ...cappedWeights, ...(left > TOLERANCE ? [left] : [])]);
 }
 
 /** Returns the first row of a rule that equal weights violate; null if there is none. */

@@ -28,11 +28,11 @@ export function measureNthLargestIssuer(n: number): BoundedMeasure {
       const largest = new Float64Array(n);
       for (let issuer = 0; issuer < issuers.length; issuer++) {
         const weight = issuers[issuer]!;
-        let place = n;
-        while (place > 0 && weight > largest[place - 1]!) place--;
-        if (place === n) continue;
-        largest.copyWithin(place + 1, place, n - 1);
-        largest[place] = weight;
+        let rank = n;
+        while (rank > 0 && weight > largest[rank - 1]!) rank--;
+        if (rank === n) continue;
+        largest.copyWithin(rank + 1, rank, n - 1);
+        largest[rank] = weight;
       }
       return largest[n - 1]!;
     },
@@ -77,17 +77,17 @@ export function measureSumUpTo(trigger: number): BoundedMeasure {
       return sum;
     },
     movesOf(holdings, bound) {
-      const invested = holdings.issuers.reduce((sum, own) => sum + own, 0);
-      const others = { fixed: 0, moving: 0, weight: 0 };
+      const investedWeight = holdings.issuers.reduce((sum, own) => sum + own, 0);
+      const otherIssuers = { fixed: 0, moving: 0, weight: 0 };
       return computeIssuerMoves(holdings, trigger, {
         beyond({ fixed, moving, weight, total, totalMoving }, from, to) {
-          others.fixed = total - fixed;
-          others.moving = totalMoving - moving;
-          others.weight = weight;
-          return computeFirstBeyond(others, bound, from, to);
+          otherIssuers.fixed = total - fixed;
+          otherIssuers.moving = totalMoving - moving;
+          otherIssuers.weight = weight;
+          return computeFirstBeyond(otherIssuers, bound, from, to);
         },
-        gapAt: (sum) => computeRelativeGap(bound, invested - sum),
-        kept: bound.side === 'upper' ? undefined : createLowerGuarantee(invested, bound.limit),
+        gapAt: (sum) => computeRelativeGap(bound, investedWeight - sum),
+        kept: bound.side === 'upper' ? undefined : createLowerGuarantee(investedWeight, bound.limit),
       });
     },
   };
@@ -156,10 +156,10 @@ const createLowerGuarantee = (invested: number, limit: number): SafeMoveBounds =
 function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveSearchTerms): Moves {
   const { beyond } = question;
   const { weights, issuers, issuerOf, nets } = holdings;
-  const near = groupByDistance(holdings, trigger);
-  const { falling, rising, sum } = near;
-  const invested = issuers.reduce((total, own) => total + own, 0);
-  const above: IssuersAboveTrigger = { count: 0, fixed: 0, moving: 0, weight: 0, total: 0, totalMoving: 0 };
+  const issuersByDistance = groupByDistance(holdings, trigger);
+  const { falling, rising, sum } = issuersByDistance;
+  const investedWeight = issuers.reduce((total, own) => total + own, 0);
+  const issuersAbove: IssuersAboveTrigger = { count: 0, fixed: 0, moving: 0, weight: 0, total: 0, totalMoving: 0 };
 
   function findMoveInDirection(name: number, direction: 1 | -1, reach: number): number {
     const weight = weights[name]!;
@@ -169,40 +169,43 @@ function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveS
     const change = direction * weight < 0 ? 1 : -1;
     // A price falls at most to zero, so the portfolio falls by less than its full value.
     const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
-    const turns = listTurns({ net, weight, trigger, direction, end });
+    const crossings = listTurns({ net, weight, trigger, direction, end });
     let isOwnAbove = issuers[ownIssuer]! > trigger;
     let side = net < 0 ? -1 : 1;
-    const others = { count: falling.length - (isOwnAbove ? 1 : 0), sum: sum - (isOwnAbove ? issuers[ownIssuer]! : 0) };
-    above.weight = weight;
+    const otherIssuers = {
+      count: falling.length - (isOwnAbove ? 1 : 0),
+      sum: sum - (isOwnAbove ? issuers[ownIssuer]! : 0),
+    };
+    issuersAbove.weight = weight;
     let from = 0;
     for (let k = 0, turn = 0; ;) {
       if (crossing[k] === ownIssuer) k++;
-      above.count = others.count + (isOwnAbove ? 1 : 0);
-      above.fixed = others.sum + (isOwnAbove ? side * net : 0);
-      above.moving = isOwnAbove ? side * weight : 0;
-      above.total = invested - issuers[ownIssuer]! + side * net;
-      above.totalMoving = side * weight;
+      issuersAbove.count = otherIssuers.count + (isOwnAbove ? 1 : 0);
+      issuersAbove.fixed = otherIssuers.sum + (isOwnAbove ? side * net : 0);
+      issuersAbove.moving = isOwnAbove ? side * weight : 0;
+      issuersAbove.total = investedWeight - issuers[ownIssuer]! + side * net;
+      issuersAbove.totalMoving = side * weight;
       const otherAt = k < crossing.length ? (issuers[crossing[k]!]! / trigger - 1) / weight : end;
-      const ownAt = turns[turn]?.at ?? end;
+      const ownAt = crossings[turn]?.at ?? end;
       const isOwn = ownAt * direction <= otherAt * direction;
       const to = isOwn ? ownAt : otherAt;
-      if (!(to * direction < end * direction)) return beyond(above, from, end);
-      const result = beyond(above, from, to);
+      if (!(to * direction < end * direction)) return beyond(issuersAbove, from, end);
+      const result = beyond(issuersAbove, from, to);
       if (Number.isFinite(result) || Math.abs(to) > reach) return result;
       if (isOwn) {
-        const { becomes } = turns[turn++]!;
+        const { becomes } = crossings[turn++]!;
         if (becomes === 'other side') side = -side;
         else isOwnAbove = becomes === 'above';
       } else {
-        others.count += change;
-        others.sum += change * issuers[crossing[k++]!]!;
+        otherIssuers.count += change;
+        otherIssuers.sum += change * issuers[crossing[k++]!]!;
       }
       from = to;
     }
   }
 
   return {
-    least: computeLeastProduct(near, issuers, { trigger, ...question }) * (1 - ROUNDING),
+    least: computeLeastProduct(issuersByDistance, issuers, { trigger, ...question }) * (1 - ROUNDING),
     moveOf: (name, reach) =>
       selectNearer(toInfinite(findMoveInDirection(name, 1, reach)), toInfinite(findMoveInDirection(name, -1, reach))),
   };
@@ -227,12 +230,12 @@ interface MovingIssuer {
  */
 function listTurns({ net, weight, trigger, direction, end }: MovingIssuer): IssuerCrossing[] {
   const isRising = direction * weight > 0;
-  const turns: IssuerCrossing[] = [
+  const crossings: IssuerCrossing[] = [
     { at: (trigger - net) / (weight * (1 - trigger)), becomes: isRising ? 'above' : 'below' },
     { at: -(trigger + net) / (weight * (1 + trigger)), becomes: isRising ? 'below' : 'above' },
     { at: -net / weight, becomes: 'other side' },
   ];
-  return turns
+  return crossings
     .filter(({ at }) => at * direction >= 0 && at * direction < end * direction)
     .sort((a, b) => (a.at - b.at) * direction);
 }
@@ -276,8 +279,8 @@ interface IssuersByDistance {
 }
 
 function groupByDistance({ weights, issuers }: Holdings, trigger: number): IssuersByDistance {
-  const falling: number[] = [];
-  const rising: number[] = [];
+  const fallingIssuers: number[] = [];
+  const risingIssuers: number[] = [];
   let most = 0;
   let isShort = false;
   for (let name = 0; name < weights.length; name++) {
@@ -294,11 +297,11 @@ function groupByDistance({ weights, issuers }: Holdings, trigger: number): Issue
     const weight = issuers[issuer]!;
     gap = Math.min(gap, Math.abs(weight - trigger));
     if (weight > trigger) {
-      falling.push(issuer);
+      fallingIssuers.push(issuer);
       sum += weight;
-    } else if (weight > least) rising.push(issuer);
+    } else if (weight > least) risingIssuers.push(issuer);
   }
-  falling.sort((a, b) => issuers[a]! - issuers[b]!);
-  rising.sort((a, b) => issuers[b]! - issuers[a]!);
-  return { falling, rising, sum, gap, most, isShort };
+  fallingIssuers.sort((a, b) => issuers[a]! - issuers[b]!);
+  risingIssuers.sort((a, b) => issuers[b]! - issuers[a]!);
+  return { falling: fallingIssuers, rising: risingIssuers, sum, gap, most, isShort };
 }

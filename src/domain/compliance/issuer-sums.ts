@@ -10,28 +10,35 @@ interface IssuerGroups {
 /**
  * Creates a function that sums weights, and their magnitudes, by issuer. It reuses memory: a result is valid until the
  * next call.
- * @param names number of securities
+ * @param securityCount number of securities
  */
-export function sumByIssuer(names: number): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {
-  const namePositions = Int32Array.from({ length: names }, (_, name) => name);
-  const sizes = new Float64Array(names);
-  let grouped: IssuerGroups | undefined;
+export function sumByIssuer(
+  securityCount: number,
+): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {
+  const namePositions = Int32Array.from({ length: securityCount }, (_, name) => name);
+  const sizes = new Float64Array(securityCount);
+  let issuerGroups: IssuerGroups | undefined;
   return (weights, by) => {
     if (by === null)
       return { weights, nets: weights, issuers: selectMagnitudes(weights, sizes), issuerOf: namePositions };
-    if (grouped?.by !== by) {
-      const places = new Map<string, number>();
-      const issuerOf = Int32Array.from(by, (issuer) => {
-        const place = places.get(issuer) ?? places.size;
-        places.set(issuer, place);
-        return place;
+    if (issuerGroups?.by !== by) {
+      const positionByIssuer = new Map<string, number>();
+      const issuerPositions = Int32Array.from(by, (issuer) => {
+        const position = positionByIssuer.get(issuer) ?? positionByIssuer.size;
+        positionByIssuer.set(issuer, position);
+        return position;
       });
-      grouped = { by, issuerOf, sums: new Float64Array(places.size), sizes: new Float64Array(places.size) };
+      issuerGroups = {
+        by,
+        issuerOf: issuerPositions,
+        sums: new Float64Array(positionByIssuer.size),
+        sizes: new Float64Array(positionByIssuer.size),
+      };
     }
-    const { issuerOf, sums } = grouped;
+    const { issuerOf, sums } = issuerGroups;
     sums.fill(0);
-    for (let name = 0; name < names; name++) sums[issuerOf[name]!]! += weights[name]!;
-    return { weights, nets: sums, issuers: selectMagnitudes(sums, grouped.sizes), issuerOf };
+    for (let name = 0; name < securityCount; name++) sums[issuerOf[name]!]! += weights[name]!;
+    return { weights, nets: sums, issuers: selectMagnitudes(sums, issuerGroups.sizes), issuerOf };
   };
 }
 

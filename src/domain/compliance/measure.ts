@@ -91,7 +91,7 @@ export const effectiveNumber: BoundedMeasure = {
   movesOf({ weights }, { limit }) {
     const c = limit * computeDotProduct(weights, weights) - 1;
     // Solves limit * (Q + 2 w^2 x + w^2 x^2) = (1 + w x)^2, where Q is the sum of squared weights.
-    const moveOf = (name: number): number => {
+    const computeMove = (name: number): number => {
       const weight = weights[name]!;
       const square = weight * weight;
       const a = limit * square - square;
@@ -102,7 +102,7 @@ export const effectiveNumber: BoundedMeasure = {
       const q = -(b + Math.sign(b || 1) * root) / 2;
       return selectNearer(limitMove(q / a, weight), limitMove(c / q, weight));
     };
-    return { moveOf };
+    return { moveOf: computeMove };
   },
 };
 
@@ -111,14 +111,14 @@ export const leastHolding: BoundedMeasure = {
   valueOf: ({ weights }) => weights.reduce((least, weight) => (weight > 0 ? Math.min(least, weight) : least), Infinity),
   movesOf({ weights }, { limit }) {
     const [first, second] = findTwoLeast(weights);
-    const moveOf = (name: number): number => {
+    const computeMove = (name: number): number => {
       const weight = weights[name]!;
       if (weight <= 0) return Infinity;
       const limitDistance = limitMove((limit - weight) / (weight * (1 - limit)), weight);
       const least = name === first.name ? second.weight : first.weight;
       return selectNearer(limitDistance, limitMove((least / limit - 1) / weight, weight));
     };
-    return { moveOf };
+    return { moveOf: computeMove };
   },
 };
 

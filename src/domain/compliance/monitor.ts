@@ -101,15 +101,15 @@ export function watchMeasuredDates(
   const distances: (PriceMove | null)[] = [];
   const headroom: number[] = [];
   const rows = new Map<string, RowSummary>();
-  const open = new Map<string, OpenBreach>();
+  const openBreaches = new Map<string, OpenBreach>();
   const breaches: Breach[] = [];
   let breachedDates = 0;
   let last = -1;
   const closeBreach = (row: string, end: number | null) => {
-    const { worst, ...breach } = open.get(row)!;
+    const { worst, ...breach } = openBreaches.get(row)!;
     if (end === null || end >= from)
       breaches.push({ ...breach, end, worst: { at: worst.at, value: worst.value, limit: worst.limit } });
-    open.delete(row);
+    openBreaches.delete(row);
   };
   for (const date of measured) {
     let least = NaN;
@@ -124,12 +124,12 @@ export function watchMeasuredDates(
       if (!isBeyond) continue;
       rowsOfDate.add(row.row);
       isBreached = true;
-      const openBreach = open.get(row.row);
+      const openBreach = openBreaches.get(row.row);
       if (openBreach === undefined)
-        open.set(row.row, { row: row.row, begin: date.at, cause: date.causeOf(k), worst: observation });
+        openBreaches.set(row.row, { row: row.row, begin: date.at, cause: date.causeOf(k), worst: observation });
       else if (observation.headroom < openBreach.worst.headroom) openBreach.worst = observation;
     }
-    for (const row of open.keys()) if (!rowsOfDate.has(row)) closeBreach(row, last);
+    for (const row of openBreaches.keys()) if (!rowsOfDate.has(row)) closeBreach(row, last);
     last = date.at;
     if (date.at < from) continue;
     dates.push(date.at);
@@ -137,7 +137,7 @@ export function watchMeasuredDates(
     if (isBreached) breachedDates++;
     if (withDistances) distances.push(isBreached ? null : date.distance());
   }
-  for (const row of open.keys()) closeBreach(row, null);
+  for (const row of openBreaches.keys()) closeBreach(row, null);
   breaches.sort((a, b) => a.begin - b.begin);
   return { dates, headroom, distances, breachedDates, rows: [...rows.values()], breaches };
 }
@@ -185,12 +185,12 @@ function findLeastMove(rows: readonly LimitRow[], holdings: Holdings): PriceMove
   for (const row of rows) {
     const { least = 0, moveOf } = row.measure.movesOf(holdings, row);
     const considerSecurity = (name: number): void => {
-      const reach = Math.abs(nearest.move);
+      const leastDistance = Math.abs(nearest.move);
       const size = Math.abs(weights[name]!);
-      if (size === 0 || reach * size < least) return;
-      const move = moveOf(name, reach);
-      if (move === Infinity || Math.abs(move) > reach) return;
-      if (Math.abs(move) === reach && name >= nearest.name) return;
+      if (size === 0 || leastDistance * size < least) return;
+      const move = moveOf(name, leastDistance);
+      if (move === Infinity || Math.abs(move) > leastDistance) return;
+      if (Math.abs(move) === leastDistance && name >= nearest.name) return;
       nearest.name = name;
       nearest.move = move;
     };

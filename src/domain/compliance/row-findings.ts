@@ -40,8 +40,8 @@ const createWarning = (
 
 /** Formats absent identifiers: the first with the closest known identifier, and the number of others. */
 function formatFirst(absent: readonly string[], candidates: Iterable<string>): string {
-  const near = findNearestName(absent[0]!, candidates);
-  const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
+  const nearestName = findNearestName(absent[0]!, candidates);
+  const hint = nearestName === undefined ? '' : ` (did you mean ${nearestName}?)`;
   return `${absent[0]}${hint}${absent.length === 1 ? '' : ` and ${absent.length - 1} more`}`;
 }
 
@@ -51,12 +51,12 @@ function listNeverHeld(row: ConstraintRow, position: number, names: readonly str
   const nameSet = new Set(names);
   const member = 'coefficients' in params ? 'coefficients' : 'identifiers';
   const list: unknown = params[member] ?? [];
-  const named = Array.isArray(list) ? (list as string[]) : Object.keys(list as object); // as the schema of the constraint class requires
-  const absent = named.filter((name) => !nameSet.has(name));
-  if (absent.length === 0) return [];
-  const message = `The run never held ${formatFirst(absent, names)}. This part of the constraint has no effect.`;
+  const listedNames = Array.isArray(list) ? (list as string[]) : Object.keys(list as object); // as the schema of the constraint class requires
+  const absentNames = listedNames.filter((name) => !nameSet.has(name));
+  if (absentNames.length === 0) return [];
+  const message = `The run never held ${formatFirst(absentNames, names)}. This part of the constraint has no effect.`;
   const path = `rows[${position}].params.${member}`;
-  return [createWarning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
+  return [createWarning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absentNames })];
 }
 
 /** Reports groups without securities, and securities without a group. */
@@ -75,11 +75,11 @@ function listGroupFindings(
       heldNames.has(market.identifiers[column]!) ? spells.map(({ value }) => readGroup(value)) : [],
     ),
   );
-  const absent = groups.filter((group) => group !== '' && !knownGroups.has(group));
-  if (absent.length === 0) return [];
+  const absentGroups = groups.filter((group) => group !== '' && !knownGroups.has(group));
+  if (absentGroups.length === 0) return [];
   const path = `rows[${position}].params.groups`;
-  const message = `No security of the run has the ${field} ${formatFirst(absent, knownGroups)}. This part of the constraint has no effect.`;
-  return [createWarning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
+  const message = `No security of the run has the ${field} ${formatFirst(absentGroups, knownGroups)}. This part of the constraint has no effect.`;
+  return [createWarning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absentGroups })];
 }
 
 interface GroupCheck extends Pick<RowWatch, 'names' | 'day'> {
@@ -89,9 +89,9 @@ interface GroupCheck extends Pick<RowWatch, 'names' | 'day'> {
 
 /** Reports securities without a group. They form one group, unlike securities without an issuer in a published rule. */
 function listUngrouped(row: ConstraintRow, position: number, { field, names, day, of }: GroupCheck): Finding[] {
-  const unclassified = names.filter((name) => of(name, day).group === UNCLASSIFIED);
-  if (unclassified.length < 2) return [];
-  const message = `${unclassified.length} of ${names.length} securities have no ${field} on ${formatDay(day)} and are grouped as ${UNCLASSIFIED}.`;
+  const unclassifiedNames = names.filter((name) => of(name, day).group === UNCLASSIFIED);
+  if (unclassifiedNames.length < 2) return [];
+  const message = `${unclassifiedNames.length} of ${names.length} securities have no ${field} on ${formatDay(day)} and are grouped as ${UNCLASSIFIED}.`;
   const path = `rows[${position}].params.field`;
-  return [createWarning(row, { code: 'UNKNOWN_FIELD_NAME', path, message, all: unclassified })];
+  return [createWarning(row, { code: 'UNKNOWN_FIELD_NAME', path, message, all: unclassifiedNames })];
 }

@@ -44,8 +44,8 @@ function listGroups(market: MarketData, field: string): ReadonlySet<string> {
 }
 
 function formatGroupsSentence(group: string, marketGroups: ReadonlySet<string>): string {
-  const near = findNearestName(group, marketGroups);
-  if (near !== undefined) return `Did you mean ${near}?`;
+  const nearestName = findNearestName(group, marketGroups);
+  if (nearestName !== undefined) return `Did you mean ${nearestName}?`;
   const list = [...marketGroups].toSorted().slice(0, LISTED_MAX).join(', ');
   return `There are ${list}${marketGroups.size > LISTED_MAX ? ` and ${marketGroups.size - LISTED_MAX} more` : ''}.`;
 }

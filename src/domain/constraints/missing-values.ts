@@ -14,10 +14,10 @@ export function listMissingValues(
   { values }: MissingValues,
   candidates: { readonly identifiers: readonly string[]; readonly weights: Float64Array },
 ): SecuritiesWithoutValue {
-  const places = Array.from(values.keys()).filter((place) => Number.isNaN(values[place]!));
+  const positions = Array.from(values.keys()).filter((place) => Number.isNaN(values[place]!));
   return {
-    identifiers: places.map((place) => candidates.identifiers[place]!),
-    weight: places.reduce((sum, place) => sum + Math.abs(candidates.weights[place]!), 0),
+    identifiers: positions.map((place) => candidates.identifiers[place]!),
+    weight: positions.reduce((sum, place) => sum + Math.abs(candidates.weights[place]!), 0),
   };
 }
 

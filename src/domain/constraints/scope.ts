@@ -30,10 +30,10 @@ export interface Group {
  */
 export function listGroupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
   const { covers = coverEverySecurity } = context;
-  const groupOf = context.categories(field).map((category) => category ?? NO_GROUP);
-  const coveredGroups = groups ?? groupOf.filter((_, name) => covers(name));
+  const groupByName = context.categories(field).map((category) => category ?? NO_GROUP);
+  const coveredGroups = groups ?? groupByName.filter((_, name) => covers(name));
   const members = new Map<string, number[]>(coveredGroups.map((group) => [group, []]));
-  groupOf.forEach((group, name) => members.get(group)?.push(name));
+  groupByName.forEach((group, name) => members.get(group)?.push(name));
   return [...members]
     .toSorted(([a], [b]) => compareText(a, b))
     .map(([group, positions]) => ({ group, members: Int32Array.from(positions) }));

@@ -32,10 +32,18 @@ function validateRow(
   const entry = findConstraintClass(row.type);
   const row_id = row.id === '' ? null : row.id;
   if (entry === undefined) {
-    const accepted = CONSTRAINT_CLASSES.map(({ type }) => type);
-    const message = `${row.type} is not a constraint class; the accepted set is ${accepted.join(', ')}.${suggestName(row.type, accepted)}`;
+    const acceptedTypes = CONSTRAINT_CLASSES.map(({ type }) => type);
+    const message = `${row.type} is not a constraint class; the accepted set is ${acceptedTypes.join(', ')}.${suggestName(row.type, acceptedTypes)}`;
     return [
-      { severity: 'error', code: 'UNKNOWN_TYPE', message, path: `${path}.type`, row_id, accepted, value: row.type },
+      {
+        severity: 'error',
+        code: 'UNKNOWN_TYPE',
+        message,
+        path: `${path}.type`,
+        row_id,
+        accepted: acceptedTypes,
+        value: row.type,
+      },
     ];
   }
   const params = areWatched ? (entry.watched ?? entry.params) : entry.params;

@@ -75,8 +75,8 @@ export function computeRightsChoices(action: CorporateAction, { weight, price }:
     ] as const
   ).map(([choice, shares, cash]) => {
     const growth = (shares * after) / price;
-    const others = 1 / (1 + weight * (growth - 1));
-    return { choice, weight: weight * growth * others, shares, cash, others, received: null };
+    const otherFactor = 1 / (1 + weight * (growth - 1));
+    return { choice, weight: weight * growth * otherFactor, shares, cash, others: otherFactor, received: null };
   });
 }
 
@@ -96,8 +96,8 @@ export function computeScripChoices(
     ] as const
   ).map(([choice, shares, paid]) => {
     const growth = (shares * (price - cash)) / price;
-    const others = 1 / (1 + weight * (growth - 1));
-    return { choice, weight: weight * growth * others, shares, cash: paid, others, received: null };
+    const otherFactor = 1 / (1 + weight * (growth - 1));
+    return { choice, weight: weight * growth * otherFactor, shares, cash: paid, others: otherFactor, received: null };
   });
 }
 
@@ -108,7 +108,7 @@ export function computeOfferChoices(
   worth: WorthReader,
 ): AfterChoice[] {
   const money = cash.value > 0 ? cash.value : price; // without a cash value, the last close is paid
-  const paid: AfterChoice = {
+  const cashChoice: AfterChoice = {
     choice: 'accept_cash',
     weight: 0,
     shares: 0,
@@ -118,8 +118,11 @@ export function computeOfferChoices(
   };
   const { related, value: ratio, cash: besides = 0 } = shares;
   const worthPerShare = related === null ? null : worth(related);
-  if (related === null || worthPerShare === null) return [paid];
-  const others = 1 / (1 - weight + weight * ratio * worthPerShare);
-  const received = convertShares(weight, ratio, { identifier: related, each: worthPerShare });
-  return [paid, { choice: 'accept_shares', weight: 0, shares: 0, cash: besides, others, received }];
+  if (related === null || worthPerShare === null) return [cashChoice];
+  const otherFactor = 1 / (1 - weight + weight * ratio * worthPerShare);
+  const receivedShares = convertShares(weight, ratio, { identifier: related, each: worthPerShare });
+  return [
+    cashChoice,
+    { choice: 'accept_shares', weight: 0, shares: 0, cash: besides, others: otherFactor, received: receivedShares },
+  ];
 }

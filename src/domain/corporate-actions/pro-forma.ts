@@ -121,16 +121,17 @@ function computeEnded(
       proceeds: cash === 0 ? null : cash,
       received: convertShares(weight, value, { identifier: related!, each: worthPerShare }),
     };
-  const paid = type === 'MERGER' ? undefined : computeProceeds(value, type === 'DELISTING', treatment.delisting);
-  const proceeds = paid ?? price;
+  const exitProceeds =
+    type === 'MERGER' ? undefined : computeProceeds(value, type === 'DELISTING', treatment.delisting);
+  const proceeds = exitProceeds ?? price;
   return { weight: 0, shares: 0, divisor: computeDivisorWithout(weight, proceeds / price), proceeds, received: null };
 }
 
 /** Returns the divisor after divided by before if a security leaves at a price; null if no other security is held. */
 function computeDivisorWithout(weight: number, movedFraction: number): number | null {
-  const others = 1 - weight;
-  const level = others + weight * movedFraction;
-  return others !== 0 && level > 0 ? others / level : null;
+  const otherWeight = 1 - weight;
+  const level = otherWeight + weight * movedFraction;
+  return otherWeight !== 0 && level > 0 ? otherWeight / level : null;
 }
 
 /**
@@ -171,22 +172,22 @@ function adjustOpening(action: CorporateAction, { weight, price, growth }: Befor
  * unchanged.
  */
 function applyPayment({ weight, price }: BeforeAction, cash: number): ProForma {
-  const paid = cash / price;
-  if (!(paid < 1)) return UNKNOWN_EFFECT;
-  return { ...NO_CHANGE, weight: (weight * (1 - paid)) / (1 - weight * paid) };
+  const paidFraction = cash / price;
+  if (!(paidFraction < 1)) return UNKNOWN_EFFECT;
+  return { ...NO_CHANGE, weight: (weight * (1 - paidFraction)) / (1 - weight * paidFraction) };
 }
 
 /** Applies a payment of cash of which a fraction is reinvested. @param reinvested fraction of the cash */
 function applyCash({ weight, price, growth }: BeforeAction, cash: number, reinvested: number): ProForma {
-  const paid = cash / price;
-  if (!(paid < 1)) return UNKNOWN_EFFECT;
-  const lost = (1 - reinvested) * paid;
+  const paidFraction = cash / price;
+  if (!(paidFraction < 1)) return UNKNOWN_EFFECT;
+  const lost = (1 - reinvested) * paidFraction;
   const level = 1 - weight * lost;
-  const divisor = (1 - weight * paid) / level;
+  const divisor = (1 - weight * paidFraction) / level;
   return {
     ...NO_EXIT,
     weight: (weight * (1 - lost)) / level,
-    shares: ((1 - lost) / (1 - paid)) * findUnit(growth, divisor),
+    shares: ((1 - lost) / (1 - paidFraction)) * findUnit(growth, divisor),
     divisor,
   };
 }
@@ -219,8 +220,8 @@ export function computeExRightsPrice(price: number, { ratio, subscription }: Rig
  * subscription with the new shares.
  */
 function applyRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
-  const subscribed = (terms.ratio * terms.subscription) / price;
-  const divisor = 1 + weight * subscribed;
+  const subscribedFraction = (terms.ratio * terms.subscription) / price;
+  const divisor = 1 + weight * subscribedFraction;
   return {
     ...NO_EXIT,
     weight,

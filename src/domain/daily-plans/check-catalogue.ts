@@ -45,7 +45,8 @@ export const Check = z.discriminatedUnion('check', [
 ]);
 export type Check = z.infer<typeof Check>;
 
-export const checkKindOf = (name: CheckName): CheckKind<Check> => CHECK_CATALOGUE[name] as unknown as CheckKind<Check>;
+export const findCheckKind = (name: CheckName): CheckKind<Check> =>
+  CHECK_CATALOGUE[name] as unknown as CheckKind<Check>;
 
 /** Checks that a plan must list explicitly: they require a parameter, or a desk that confirms actions. */
 const EXPLICIT_CHECKS: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_actions']);
@@ -56,7 +57,7 @@ const EXPLICIT_CHECKS: ReadonlySet<CheckName> = new Set(['second_source', 'confi
  * @param hasPolicy true if an error policy decides about differences in published closes; the check then only warns
  */
 export const listStandardChecks = (hasRun: boolean, hasPolicy = false): readonly Check[] =>
-  CHECK_NAMES.filter((name) => !EXPLICIT_CHECKS.has(name) && (hasRun || !checkKindOf(name).needsRun)).map((check) => {
+  CHECK_NAMES.filter((name) => !EXPLICIT_CHECKS.has(name) && (hasRun || !findCheckKind(name).needsRun)).map((check) => {
     const severity = hasPolicy && check === 'published' ? { severity: 'warn' } : {};
-    return checkKindOf(check).schema.parse({ check, ...severity }) as Check;
+    return findCheckKind(check).schema.parse({ check, ...severity }) as Check;
   });

@@ -14,30 +14,32 @@ export interface FamilyOrder {
  * @returns waves; indices of a cycle, which valid definitions exclude, are in the last wave
  */
 export function sortFamily(ids: readonly string[], parentsOf: (id: string) => readonly string[]): FamilyOrder {
-  const planned = new Set(ids);
-  const above = new Map<string, ReadonlySet<string>>();
+  const plannedIds = new Set(ids);
+  const ancestorsById = new Map<string, ReadonlySet<string>>();
   function listAncestors(id: string, below: ReadonlySet<string>): ReadonlySet<string> {
-    const cachedDepth = above.get(id);
+    const cachedDepth = ancestorsById.get(id);
     if (cachedDepth !== undefined) return cachedDepth;
     if (below.has(id)) return new Set();
     const parents = new Set<string>();
     for (const parent of parentsOf(id)) {
       parents.add(parent);
-      for (const further of listAncestors(parent, new Set([...below, id]))) parents.add(further);
+      for (const ancestor of listAncestors(parent, new Set([...below, id]))) parents.add(ancestor);
     }
     parents.delete(id);
-    above.set(id, parents);
+    ancestorsById.set(id, parents);
     return parents;
   }
   const ancestors = new Map(
-    ids.map((id) => [id, new Set([...listAncestors(id, new Set())].filter((parent) => planned.has(parent)))] as const),
+    ids.map(
+      (id) => [id, new Set([...listAncestors(id, new Set())].filter((parent) => plannedIds.has(parent)))] as const,
+    ),
   );
   const waves: string[][] = [];
   const orderedIds = new Set<string>();
-  while (orderedIds.size < planned.size) {
-    const open = [...planned].filter((id) => !orderedIds.has(id)).toSorted();
-    const ready = open.filter((id) => [...ancestors.get(id)!].every((parent) => orderedIds.has(parent)));
-    const wave = ready.length > 0 ? ready : open;
+  while (orderedIds.size < plannedIds.size) {
+    const openIds = [...plannedIds].filter((id) => !orderedIds.has(id)).toSorted();
+    const readyIds = openIds.filter((id) => [...ancestors.get(id)!].every((parent) => orderedIds.has(parent)));
+    const wave = readyIds.length > 0 ? readyIds : openIds;
     waves.push(wave);
     for (const id of wave) orderedIds.add(id);
   }

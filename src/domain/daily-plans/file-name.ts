@@ -76,11 +76,11 @@ export function createFileName(pattern: string, { schedule, index, table, day }:
 function formatDate(date: Day, format: string): string {
   const { year, month, day } = toCivilDate(date);
   const padTwo = (number: number): string => String(number).padStart(2, '0');
-  const parts: Record<string, string> = {
+  const dateParts: Record<string, string> = {
     YYYY: String(year).padStart(4, '0'),
     YY: padTwo(year % 100),
     MM: padTwo(month),
     DD: padTwo(day),
   };
-  return format.replaceAll(/YYYY|YY|MM|DD/g, (part) => parts[part]!);
+  return format.replaceAll(/YYYY|YY|MM|DD/g, (part) => dateParts[part]!);
 }

@@ -20,37 +20,37 @@ export function createSha256(): Sha256 {
   const state = Int32Array.from(H);
   const schedule = new Int32Array(WORDS);
   const rest = new Uint8Array(BLOCK);
-  let filled = 0;
+  let filledLength = 0;
   let length = 0;
 
   function update(bytes: Uint8Array): void {
     length += bytes.length;
     let offset = 0;
-    if (filled > 0) {
-      offset = Math.min(BLOCK - filled, bytes.length);
-      rest.set(bytes.subarray(0, offset), filled);
-      filled += offset;
-      if (filled < BLOCK) return;
+    if (filledLength > 0) {
+      offset = Math.min(BLOCK - filledLength, bytes.length);
+      rest.set(bytes.subarray(0, offset), filledLength);
+      filledLength += offset;
+      if (filledLength < BLOCK) return;
       compress(state, schedule, rest, 0);
     }
     for (; offset + BLOCK <= bytes.length; offset += BLOCK) compress(state, schedule, bytes, offset);
     rest.set(bytes.subarray(offset), 0);
-    filled = bytes.length - offset;
+    filledLength = bytes.length - offset;
   }
 
   return {
     update,
     digest() {
       const bits = length * 8;
-      const padded = new Uint8Array(filled < BLOCK - 8 ? BLOCK - filled : 2 * BLOCK - filled);
-      padded[0] = 0x80;
-      const view = new DataView(padded.buffer);
-      view.setUint32(padded.length - 8, Math.floor(bits / 2 ** 32));
-      view.setUint32(padded.length - 4, bits % 2 ** 32);
-      update(padded);
+      const paddedBlock = new Uint8Array(filledLength < BLOCK - 8 ? BLOCK - filledLength : 2 * BLOCK - filledLength);
+      paddedBlock[0] = 0x80;
+      const view = new DataView(paddedBlock.buffer);
+      view.setUint32(paddedBlock.length - 8, Math.floor(bits / 2 ** 32));
+      view.setUint32(paddedBlock.length - 4, bits % 2 ** 32);
+      update(paddedBlock);
       const digest = new Uint8Array(4 * state.length);
-      const words = new DataView(digest.buffer);
-      state.forEach((word, i) => words.setInt32(4 * i, word));
+      const digestView = new DataView(digest.buffer);
+      state.forEach((word, i) => digestView.setInt32(4 * i, word));
       return digest;
     },
   };

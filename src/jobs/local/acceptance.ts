@@ -27,12 +27,12 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
 
   async function submit(job: NewJob): Promise<JobStatus> {
     const { jobId, inputHash } = job;
-    const before = submissions.find(jobId);
-    const liveHash = before?.inputHash ?? table.live(jobId)?.identity.input_hash;
+    const pendingSubmission = submissions.find(jobId);
+    const liveHash = pendingSubmission?.inputHash ?? table.live(jobId)?.identity.input_hash;
     if (liveHash !== undefined) {
       if (liveHash !== inputHash)
         throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
-      await before?.durable;
+      await pendingSubmission?.durable;
       await addCallback(table, job);
       return requireStatus(jobId);
     }
@@ -45,21 +45,25 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
   function admitNow(job: Admission): void {
     if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
     const { owner } = job;
-    const queued = lines.length + submissions.count;
-    admit(job, { queued, queuedOfOwner: lines.countWaiting(owner) + submissions.countSubmissions(owner) }, limits);
+    const queuedJobs = lines.length + submissions.count;
+    admit(
+      job,
+      { queued: queuedJobs, queuedOfOwner: lines.countWaiting(owner) + submissions.countSubmissions(owner) },
+      limits,
+    );
   }
 
   async function retry(jobId: string): Promise<JobStatus> {
-    const before = submissions.find(jobId);
-    if (before !== undefined) return before.durable;
-    const failed = await table.failed(jobId);
+    const pendingSubmission = submissions.find(jobId);
+    if (pendingSubmission !== undefined) return pendingSubmission.durable;
+    const failedJob = await table.failed(jobId);
     // another request may have queued the job meanwhile
-    const submitted = submissions.find(jobId);
-    if (submitted !== undefined) return submitted.durable;
-    if (failed === undefined || table.live(jobId) !== undefined) return requireStatus(jobId);
-    const { owner, input_hash: inputHash, estimated_bytes: estimatedBytes } = failed.record;
+    const laterSubmission = submissions.find(jobId);
+    if (laterSubmission !== undefined) return laterSubmission.durable;
+    if (failedJob === undefined || table.live(jobId) !== undefined) return requireStatus(jobId);
+    const { owner, input_hash: inputHash, estimated_bytes: estimatedBytes } = failedJob.record;
     admitNow({ estimatedBytes, owner });
-    return submissions.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.renew(failed)) });
+    return submissions.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.renew(failedJob)) });
   }
 
   async function write(jobId: string, add: () => Promise<LiveJob>): Promise<JobStatus> {

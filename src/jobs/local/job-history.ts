@@ -34,7 +34,7 @@ export function createJobHistory(revision: number): JobHistory {
     string,
     { readonly kind: JobKindName; readonly sequence: number; status: JobState; revision: number }
   >();
-  let latest = revision;
+  let latestRevision = revision;
   let endedCount = 0;
 
   const countEnded = (status: JobState | undefined): number => (status !== undefined && isTerminal(status) ? 1 : 0);
@@ -43,7 +43,7 @@ export function createJobHistory(revision: number): JobHistory {
     add({ job_id: jobId, kind, sequence }, status) {
       endedCount += countEnded(status) - countEnded(jobs.get(jobId)?.status);
       jobs.delete(jobId); // A replaced job becomes the newest.
-      jobs.set(jobId, { kind, sequence, status, revision: latest });
+      jobs.set(jobId, { kind, sequence, status, revision: latestRevision });
     },
     change(jobId, status) {
       const job = jobs.get(jobId);
@@ -53,9 +53,9 @@ export function createJobHistory(revision: number): JobHistory {
     },
     touch(jobId) {
       const job = jobs.get(jobId);
-      if (job !== undefined) job.revision = ++latest;
+      if (job !== undefined) job.revision = ++latestRevision;
     },
-    getRevision: (jobId) => jobs.get(jobId)?.revision ?? latest,
+    getRevision: (jobId) => jobs.get(jobId)?.revision ?? latestRevision,
     surplus(endedMax, countMax) {
       const count = Math.min(endedCount - endedMax, countMax);
       const rememberedJobs: RememberedJob[] = [];

@@ -87,17 +87,17 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   const stampSubmission = () => ({ created_at: getTimestamp(), sequence: nextSequence++ });
 
   async function load(): Promise<LiveJob[]> {
-    const stored = await store.list('job', readJobRecord);
-    const records = [...stored.documents].sort((a, b) => a.sequence - b.sequence);
-    if (stored.skipped > 0) lost = await readLostJobs(store, records);
+    const storedJobs = await store.list('job', readJobRecord);
+    const records = [...storedJobs.documents].sort((a, b) => a.sequence - b.sequence);
+    if (storedJobs.skipped > 0) lost = await readLostJobs(store, records);
     nextSequence = (records.at(-1)?.sequence ?? 0) + 1;
-    const adopted: LiveJob[] = [];
+    const adoptedJobs: LiveJob[] = [];
     for (const record of records) {
       const { identity, life } = splitRecord(record);
       if (isTerminal(life.status)) history.add(identity, life.status);
-      else adopted.push(live.adopt(identity, life));
+      else adoptedJobs.push(live.adopt(identity, life));
     }
-    return adopted;
+    return adoptedJobs;
   }
 
   async function add({ request, payload, message, ...job }: NewJob): Promise<LiveJob> {
@@ -127,7 +127,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
 
   function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<JobLife | ImpossibleReason> {
     const entry = job as TrackedJob; // `LiveJobs` created every live job as a tracked job
-    const turn = entry.tail.then(async () => {
+    const pendingTransition = entry.tail.then(async () => {
       live.refresh(entry);
       const next = live.advance(entry, event);
       if (typeof next === 'string') return next;
@@ -143,31 +143,31 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       live.publish(entry, next, event);
       return next;
     });
-    entry.tail = turn.catch(() => undefined);
-    return turn;
+    entry.tail = pendingTransition.catch(() => undefined);
+    return pendingTransition;
   }
 
   function addCallback(job: LiveJob, url: string): Promise<void> {
     const entry = job as TrackedJob;
     const { identity } = entry;
-    const turn = entry.tail.then(() =>
+    const pendingAddition = entry.tail.then(() =>
       store.transaction(async (tx) => {
         const { request, callbacks: before } = await readSubmission(tx, identity.job_id);
         if (before.some((callback) => callback.url === url)) return;
         assertCallbackLimit(identity.job_id, before.length);
         const job = { ...identity, ...entry.life, request };
-        const added = [createCallback(url)];
+        const newCallbacks = [createCallback(url)];
         const callbacks = isTerminal(entry.life.status)
-          ? await putDeliveries(tx, toStatus(job, job, { request, callbacks: added }), identity)
-          : added;
+          ? await putDeliveries(tx, toStatus(job, job, { request, callbacks: newCallbacks }), identity)
+          : newCallbacks;
         const isReplaced =
           isTerminal(entry.life.status) && !(await isEndedIn(tx, { ...identity, id: identity.job_id }));
         if (isReplaced) return; // a later submission under the same id, with separate callbacks, has replaced this job
         await tx.put('job', identity.job_id, { ...job, callbacks: [...before, ...callbacks] } satisfies JobRecord);
       }),
     );
-    entry.tail = turn.catch(() => undefined);
-    return turn;
+    entry.tail = pendingAddition.catch(() => undefined);
+    return pendingAddition;
   }
 
   return {
@@ -181,9 +181,9 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     isSettling: (job) => (job as TrackedJob).isSettling,
     live: (jobId) => live.get(jobId),
     async input(jobId) {
-      const stored = await store.get('job-input', jobId);
+      const storedInput = await store.get('job-input', jobId);
       // `add` wrote the input and the store sealed it
-      return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);
+      return storedInput === undefined || 'unreadable' in storedInput ? undefined : (storedInput.body as StoredInput);
     },
     find,
     reader: { find, ...reader },

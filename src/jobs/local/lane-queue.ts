@@ -48,9 +48,9 @@ export function createLaneQueue(): LaneQueue {
     unshift: (owner, jobId) => add(owner, (list) => list.unshift(jobId)),
     peek: (mayRun = acceptAny) => findFirst(mayRun)?.jobId,
     shift(mayRun = acceptAny) {
-      const turn = findFirst(mayRun);
-      if (turn === undefined) return undefined;
-      const { owner, list, jobId } = turn;
+      const nextJob = findFirst(mayRun);
+      if (nextJob === undefined) return undefined;
+      const { owner, list, jobId } = nextJob;
       list.splice(list.indexOf(jobId), 1);
       waitingByOwner.delete(owner);
       if (list.length > 0) waitingByOwner.set(owner, list);

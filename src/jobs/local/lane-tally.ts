@@ -13,18 +13,18 @@ export function countLanes(
   live: Iterable<TalliedJob>,
   nowMs: number,
 ): Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>> {
-  const tally = () => ({ waiting: 0, running: 0, oldest: '' });
-  const tallies = { heavy: tally(), huge: tally(), light: tally() };
+  const createTally = () => ({ waiting: 0, running: 0, oldest: '' });
+  const tallies = { heavy: createTally(), huge: createTally(), light: createTally() };
   for (const { identity, life } of live) {
     const lane = tallies[getJobClass(identity)];
     if (life.status !== 'pending') lane.running++;
     // Times of the service have one format, so their texts sort like the times.
     else if (lane.waiting++ === 0 || identity.created_at < lane.oldest) lane.oldest = identity.created_at;
   }
-  const load = ({ waiting, running, oldest }: ReturnType<typeof tally>): Omit<LaneLoad, 'places'> => ({
+  const createLoad = ({ waiting, running, oldest }: ReturnType<typeof createTally>): Omit<LaneLoad, 'places'> => ({
     waiting,
     running,
     oldestSeconds: waiting === 0 ? null : Math.max(0, nowMs - Date.parse(oldest)) / 1000,
   });
-  return { heavy: load(tallies.heavy), huge: load(tallies.huge), light: load(tallies.light) };
+  return { heavy: createLoad(tallies.heavy), huge: createLoad(tallies.huge), light: createLoad(tallies.light) };
 }

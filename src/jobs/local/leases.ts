@@ -43,9 +43,9 @@ export function createLeases(): Leases {
 
   return {
     grant({ identity: { job_id: jobId, sequence }, life: { attempt } }, nowMs) {
-      const granted = createLease({ jobId, sequence, attempt });
-      leases.set(jobId, { ...granted, beatMs: nowMs });
-      return granted.lease;
+      const newLease = createLease({ jobId, sequence, attempt });
+      leases.set(jobId, { ...newLease, beatMs: nowMs });
+      return newLease.lease;
     },
     of: ({ identity }) => leases.get(identity.job_id)?.lease,
     ofJob: (jobId) => leases.get(jobId)?.lease,

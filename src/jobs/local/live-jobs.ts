@@ -71,9 +71,9 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
 
   function publish(entry: TrackedJob, life: JobLife, event: LifeEvent): void {
     const { job_id: jobId } = entry.identity;
-    const before = entry.life.status;
+    const previousStatus = entry.life.status;
     entry.life = life;
-    runningCount += Number(life.status === 'running') - Number(before === 'running');
+    runningCount += Number(life.status === 'running') - Number(previousStatus === 'running');
     history.change(jobId, life.status);
     if (isTerminal(life.status)) live.delete(jobId);
     log.info(
@@ -81,7 +81,7 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
       'job changed',
     );
     notify(jobId);
-    onChange(entry, before, event);
+    onChange(entry, previousStatus, event);
   }
 
   function refresh(entry: TrackedJob): void {
@@ -94,11 +94,11 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
   }
 
   function apply(entry: TrackedJob, event: LifeEvent): void {
-    const next = advanceBy(entry, event);
+    const next = advanceJob(entry, event);
     if (typeof next !== 'string') entry.life = next;
   }
 
-  const advanceBy = ({ identity, life }: TrackedJob, event: LifeEvent): JobLife | ImpossibleReason =>
+  const advanceJob = ({ identity, life }: TrackedJob, event: LifeEvent): JobLife | ImpossibleReason =>
     advance(life, event, computeLifeLimits(identity, { attempt: life.attempt, getRetryPolicy }));
 
   function notify(jobId: string): void {
@@ -123,7 +123,7 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
     counts: () => ({ pending: live.size - runningCount, running: runningCount }),
     refresh,
     apply,
-    advance: advanceBy,
+    advance: advanceJob,
     publish,
     notify,
     watch: watchers.watch,

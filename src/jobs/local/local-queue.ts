@@ -56,9 +56,9 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   const table = createJobTable({ store, clock, ...limits, log, findProgress, onChange: follow });
   let node: Node | undefined;
   let isDraining = false;
-  const delayed = createDelayedJobs({ clock, lines, live: table.live, onWork: () => node?.onWork() });
+  const delayedJobs = createDelayedJobs({ clock, lines, live: table.live, onWork: () => node?.onWork() });
   const onWork = (): void => node?.onWork();
-  const accept = createAcceptance({ table, submissions, lines, limits, isDraining: () => isDraining, onWork });
+  const acceptance = createAcceptance({ table, submissions, lines, limits, isDraining: () => isDraining, onWork });
   const getTimestamp = (): string => formatTimestamp(clock.now());
   const watch = createLeaseWatch({ clock, leases, leaseMs: limits.leaseMs, expire });
 
@@ -75,9 +75,9 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
       watch();
     } else if (before === 'pending') lines.remove(job.identity);
     else leases.end(job, event.type === 'cancel' || event.type === 'crash' || event.type === 'lose');
-    if (before === 'running' && status === 'pending') delayed.queueAgain(job, event);
-    const ended = endJob(job);
-    if (ended !== undefined) onEnded?.(ended);
+    if (before === 'running' && status === 'pending') delayedJobs.queueAgain(job, event);
+    const endedJob = endJob(job);
+    if (endedJob !== undefined) onEnded?.(endedJob);
     node?.onWork();
   }
 
@@ -85,7 +85,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     await submissions.find(jobId)?.durable.catch(() => undefined); // A pending submission is cancelled once it is on disk.
     const job = table.live(jobId);
     if (job !== undefined) await table.transition(job, { type: 'cancel', at: getTimestamp() });
-    return accept.requireStatus(jobId);
+    return acceptance.requireStatus(jobId);
   }
 
   async function join(joining: Node): Promise<number> {
@@ -93,7 +93,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     node = joining;
     paused?.onResumed(onWork);
     const lost = leftLiveJobs.filter(({ life }) => life.status === 'running');
-    for (const job of leftLiveJobs) if (job.life.status === 'pending') delayed.restore(job);
+    for (const job of leftLiveJobs) if (job.life.status === 'pending') delayedJobs.restore(job);
     const end = (job: LiveJob) =>
       ({ type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: getTimestamp() }) as const;
     // Each job goes to the front of its line, so the oldest job goes last.
@@ -107,9 +107,9 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     const job = isDraining ? undefined : table.live(lines[lane].peek(mayRun) ?? '');
     if (job === undefined || !take(job.identity)) return undefined;
     lines[lane].shift(mayRun);
-    const started = await start(job);
+    const startedLife = await start(job);
     const lease = leases.of(job);
-    if (typeof started === 'string' || lease === undefined) return undefined;
+    if (typeof startedLife === 'string' || lease === undefined) return undefined;
     return { lease, job: job.identity, input: await table.input(lease.jobId) };
   }
 
@@ -117,7 +117,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     try {
       return await table.transition(job, { type: 'start', at: getTimestamp() });
     } catch (thrown) {
-      delayed.startAgain(job);
+      delayedJobs.startAgain(job);
       throw thrown;
     }
   }
@@ -154,9 +154,9 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   }
 
   return {
-    submit: accept.submit,
+    submit: acceptance.submit,
     cancel,
-    retry: accept.retry,
+    retry: acceptance.retry,
     join,
     claim,
     heartbeat,

@@ -19,23 +19,23 @@ export interface PendingSubmissions {
 }
 
 export function createPendingSubmissions(): PendingSubmissions {
-  const coming = new Map<string, PendingSubmission>();
+  const submissionsById = new Map<string, PendingSubmission>();
 
   return {
-    find: (jobId) => coming.get(jobId),
+    find: (jobId) => submissionsById.get(jobId),
     async hold(jobId, submission) {
-      coming.set(jobId, submission);
+      submissionsById.set(jobId, submission);
       try {
         return await submission.durable;
       } finally {
-        coming.delete(jobId);
+        submissionsById.delete(jobId);
       }
     },
     get count() {
-      return coming.size;
+      return submissionsById.size;
     },
     countSubmissions: (owner) =>
-      [...coming.values()].reduce((sum, submission) => sum + Number(submission.owner === owner), 0),
-    settled: async () => void (await Promise.allSettled([...coming.values()].map(({ durable }) => durable))),
+      [...submissionsById.values()].reduce((sum, submission) => sum + Number(submission.owner === owner), 0),
+    settled: async () => void (await Promise.allSettled([...submissionsById.values()].map(({ durable }) => durable))),
   };
 }

@@ -19,9 +19,9 @@ export interface FailedJob {
 
 /** Returns true if the ended job is still stored: its id may have been submitted again meanwhile. */
 export async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
-  const stored = await tx.get('job', id);
-  const record = readStored(stored, readJobRecord);
-  if (record === undefined) return stored !== undefined;
+  const storedJob = await tx.get('job', id);
+  const record = readStored(storedJob, readJobRecord);
+  if (record === undefined) return storedJob !== undefined;
   return record.sequence === sequence && isTerminal(record.status);
 }
 
@@ -39,37 +39,37 @@ export async function deleteResults(tx: DocumentTransaction, jobId: string): Pro
   if (record !== undefined) for (const { kind, id } of listResults(record)) await tx.delete(kind, id);
 }
 
-interface Change {
+interface LifeChange {
   readonly identity: JobIdentity;
   readonly life: JobLife;
   readonly effect: Effect;
 }
 
 /** Writes the end of a job in one transaction: its effect, its final state, and the removal of its payload. */
-export async function writeLife(tx: DocumentTransaction, { identity, life, effect }: Change): Promise<void> {
+export async function writeLife(tx: DocumentTransaction, { identity, life, effect }: LifeChange): Promise<void> {
   await effect?.(tx);
   const { job_id: jobId } = identity;
-  const submitted = await readSubmission(tx, jobId);
+  const storedSubmission = await readSubmission(tx, jobId);
   const callbacks = isTerminal(life.status)
-    ? await putDeliveries(tx, toStatus(identity, life, submitted), identity)
-    : submitted.callbacks;
-  await tx.put('job', jobId, { ...identity, ...life, ...submitted, callbacks } satisfies JobRecord);
+    ? await putDeliveries(tx, toStatus(identity, life, storedSubmission), identity)
+    : storedSubmission.callbacks;
+  await tx.put('job', jobId, { ...identity, ...life, ...storedSubmission, callbacks } satisfies JobRecord);
   // A failed job keeps its input for a retry.
   if (isTerminal(life.status) && life.status !== 'failed') await tx.delete('job-input', jobId);
 }
 
 /** Reads the request body, which is only on disk, so that ten thousand waiting jobs do not keep theirs in memory. */
 export async function readSubmission(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<StoredSubmission> {
-  const stored = await store.get('job', jobId);
+  const storedJob = await store.get('job', jobId);
   const { request = null, callbacks = [] } =
-    stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<StoredSubmission>); // `add` wrote the document
+    storedJob === undefined || 'unreadable' in storedJob ? {} : (storedJob.body as Partial<StoredSubmission>); // `add` wrote the document
   return { request, callbacks };
 }
 
 /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
 export async function readFailedJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
-  const stored = await store.get('job', jobId);
-  const record = readStored(stored, readJobRecord);
+  const storedJob = await store.get('job', jobId);
+  const record = readStored(storedJob, readJobRecord);
   if (record?.status !== 'failed') return undefined;
   return { record, input: requireInput(await store.get('job-input', jobId), jobId) };
 }

@@ -37,9 +37,9 @@ export function createTableReader({ store, clock, live, lost }: TableReaderDepen
         revision,
       };
     }
-    const stored = await store.get('job', jobId);
-    if (stored === undefined) return undefined;
-    const record = readStored(stored, readJobRecord);
+    const storedJob = await store.get('job', jobId);
+    if (storedJob === undefined) return undefined;
+    const record = readStored(storedJob, readJobRecord);
     if (record === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
     return { status: toStatus(record, record, record), stored: findStoredResult(record), revision };
   }

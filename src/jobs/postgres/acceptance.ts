@@ -54,13 +54,13 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
     const queuePositions = await rows.places(
       newJobs.map(({ jobId, origin }) => ({ jobId, owner: origin?.owner ?? '' })),
     );
-    const accepted = createTally();
+    const acceptedTally = createTally();
     return Promise.allSettled(
       newJobs.map(async (job, i) => {
         const newJob = { estimatedBytes: job.estimatedBytes, owner: job.origin?.owner ?? '' };
         const admit = (queuePosition: Waiting): void => {
-          admitNow(newJob, accepted.with(queuePosition, newJob.owner), bytesMax[i]);
-          accepted.add(newJob.owner);
+          admitNow(newJob, acceptedTally.with(queuePosition, newJob.owner), bytesMax[i]);
+          acceptedTally.add(newJob.owner);
         };
         return finishSubmission(await jobs.add(job, { at: formatNow(), position: queuePositions[i]!, admit }));
       }),

@@ -38,15 +38,15 @@ export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbea
 
   async function beat(lease: Lease, progress: TaskProgress | undefined, hasNews: boolean): Promise<boolean> {
     const now = clock.monotonicMs();
-    const beaten = await rows.beat(lease, { progress, hasNews, leaseMs }).catch((thrown: unknown) => {
+    const beatRow = await rows.beat(lease, { progress, hasNews, leaseMs }).catch((thrown: unknown) => {
       own.say(lease, undefined);
       throw thrown;
     });
-    if (beaten === undefined) {
+    if (beatRow === undefined) {
       leases.lose(lease);
       return false;
     }
-    own.say(lease, beaten);
+    own.say(lease, beatRow);
     leases.beat(lease, now);
     return true;
   }

@@ -130,7 +130,7 @@ export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocum
     (await rows.look([jobId])).get(jobId) ?? { ...ABSENT_JOB, beat: undefined };
 
   /** @returns the change, or the reason why the event came too late */
-  async function moveIn(tx: JobTransaction, order: ChangeOrder, { seen, setBy }: MoveTerms) {
+  async function moveJob(tx: JobTransaction, order: ChangeOrder, { seen, setBy }: MoveTerms) {
     const { jobId, attempt, event, effect } = order;
     tx.buildOn({ kind: 'job', id: jobId }, seen.version);
     const record = parseRecord(seen.found);
@@ -160,13 +160,13 @@ export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocum
         const { seen, ...place } = first ?? (await findPosition({ jobId, owner: origin?.owner ?? '' }));
         first = undefined; // the body may run again on another version
         tx.buildOn({ kind: 'job', id: jobId }, seen.version);
-        const before = parseRecord(seen.found);
-        if (before !== undefined && !isTerminal(before.status)) {
-          if (before.input_hash !== job.inputHash) throw refuseOtherRequest(jobId);
-          return { record: url === null ? before : await addCallback(tx, before, url), isNew: false };
+        const previousRecord = parseRecord(seen.found);
+        if (previousRecord !== undefined && !isTerminal(previousRecord.status)) {
+          if (previousRecord.input_hash !== job.inputHash) throw refuseOtherRequest(jobId);
+          return { record: url === null ? previousRecord : await addCallback(tx, previousRecord, url), isNew: false };
         }
         admit(place);
-        if (before !== undefined) listResults(before).forEach(tx.drop);
+        if (previousRecord !== undefined) listResults(previousRecord).forEach(tx.drop);
         const callbacks = url === null ? [] : [createCallback(url)];
         const identity = createIdentity(job, { created_at: at, sequence: place.sequence });
         const record = { ...identity, ...createLife(message), request, callbacks };
@@ -179,13 +179,13 @@ export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocum
       documents.jobTransaction(async (tx) => {
         const { found, version } = await look(jobId);
         tx.buildOn({ kind: 'job', id: jobId }, version);
-        const before = parseRecord(found);
-        if (before?.status !== 'failed') return before && { record: before, isNew: false };
+        const previousRecord = parseRecord(found);
+        if (previousRecord?.status !== 'failed') return previousRecord && { record: previousRecord, isNew: false };
         const input = requireInput(await tx.get('job-input', jobId), jobId);
-        const { owner, estimated_bytes: estimatedBytes } = before;
+        const { owner, estimated_bytes: estimatedBytes } = previousRecord;
         const { sequence, ...place } = await findPosition({ jobId, owner });
         admit({ owner, estimatedBytes }, place);
-        const record = renewRecord(before, { created_at: at, sequence });
+        const record = renewRecord(previousRecord, { created_at: at, sequence });
         await write(tx, record);
         await tx.put('job-input', jobId, input);
         return { record, isNew: true };
@@ -195,28 +195,30 @@ export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocum
       const isOffered = (record: JobRecord | undefined): boolean =>
         record?.status === 'pending' && record.sequence === sequence && record.attempt === attempt;
       const ownClaim = { ...offered.seen, beat };
-      const reading = isOffered(parseRecord(ownClaim.found)) ? ownClaim : await look(jobId);
-      const record = parseRecord(reading.found);
+      const jobReading = isOffered(parseRecord(ownClaim.found)) ? ownClaim : await look(jobId);
+      const record = parseRecord(jobReading.found);
       if (record === undefined) await rows.drop(offered);
       if (record === undefined || !isOffered(record)) return undefined;
       const { identity, life: before } = splitRecord(record);
       const life = addBeat(before, beat);
-      return { identity, before, life, status: toStatus(identity, life, record), seen: reading };
+      return { identity, before, life, status: toStatus(identity, life, record), seen: jobReading };
     },
     async move(order) {
       let { seen } = order;
-      let by = NO_REQUEST;
-      const setBy = (record: JobRecord): void => void (by = createAuthorship(splitRecord(record).identity));
+      let author = NO_REQUEST;
+      const setAuthor = (record: JobRecord): void => void (author = createAuthorship(splitRecord(record).identity));
       return documents.jobTransaction(
         async (tx) => {
           const lastSeen = seen;
           seen = undefined; // the body may run again on another version
-          const moved = lastSeen && (await moveIn(tx, order, { seen: lastSeen, setBy }));
-          return typeof moved === 'object' ? moved : moveIn(tx, order, { seen: await look(order.jobId), setBy });
+          const change = lastSeen && (await moveJob(tx, order, { seen: lastSeen, setBy: setAuthor }));
+          return typeof change === 'object'
+            ? change
+            : moveJob(tx, order, { seen: await look(order.jobId), setBy: setAuthor });
         },
         {
           get by() {
-            return by;
+            return author;
           },
         },
       );
@@ -237,19 +239,19 @@ export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocum
 async function addCallback(tx: DocumentTransaction, record: JobRecord, url: string): Promise<JobRecord> {
   if (record.callbacks.some((callback) => callback.url === url)) return record;
   assertCallbackLimit(record.job_id, record.callbacks.length);
-  const changed = { ...record, callbacks: [...record.callbacks, createCallback(url)] };
-  await tx.put('job', record.job_id, changed);
-  return changed;
+  const changedRecord = { ...record, callbacks: [...record.callbacks, createCallback(url)] };
+  await tx.put('job', record.job_id, changedRecord);
+  return changedRecord;
 }
 
 const refuseOtherRequest = (jobId: string): Refusal =>
   new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
 
 async function deleteJobIn(tx: JobTransaction, id: string, sequence: number): Promise<void> {
-  const stored = await tx.get('job', id);
-  const record = parseRecord(stored);
-  const isItself = record === undefined ? stored !== undefined : record.sequence === sequence;
-  if (!isItself || (record !== undefined && !isTerminal(record.status))) return;
+  const storedJob = await tx.get('job', id);
+  const record = parseRecord(storedJob);
+  const isSameJob = record === undefined ? storedJob !== undefined : record.sequence === sequence;
+  if (!isSameJob || (record !== undefined && !isTerminal(record.status))) return;
   if (record !== undefined) listResults(record).forEach(tx.drop); // drops the results without reading their documents
   await tx.delete('job', id);
   if (record?.status !== 'succeeded') await tx.delete('job-input', id);

@@ -12,22 +12,22 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
   const look = async (jobId: string): Promise<JobRevision | undefined> => (await rows.look([jobId])).get(jobId);
 
   async function find(jobId: string): Promise<LocatedJob | undefined> {
-    const reading = await look(jobId);
-    return reading && readJobRow(reading, jobId);
+    const jobReading = await look(jobId);
+    return jobReading && readJobRow(jobReading, jobId);
   }
 
   async function list(query: JobQuery): Promise<JobListing> {
     const jobIds = await rows.matching(query);
     const readings = await rows.look(jobIds);
-    const listed = createListing();
+    const listing = createListing();
     for (const jobId of jobIds) {
       const jobReading = readings.get(jobId);
       const cause = findCause(jobReading?.found, readJobRecord);
       const job = jobReading === undefined || cause !== undefined ? undefined : readJobRow(jobReading, jobId);
-      if (cause !== undefined) listed.skip(cause);
-      else if (job !== undefined) listed.add(job.status);
+      if (cause !== undefined) listing.skip(cause);
+      else if (job !== undefined) listing.add(job.status);
     }
-    return listed.end();
+    return listing.end();
   }
 
   return {

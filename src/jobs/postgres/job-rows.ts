@@ -123,9 +123,9 @@ const MEMORY_WAIT_SECONDS = 30;
 /** Maximum number of attempts taken over in one poll; a restarted node returns its attempts one by one. */
 const TAKEOVERS_MAX = 50;
 /** SQL condition that makes the commit not wait for the disk, for writes that may be lost in a crash of the server. */
-export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
+export const WITHOUT_FLUSH = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
 const SAME_ATTEMPT = `job_id = $1 AND sequence = $2 AND attempt = $3`;
-const BEAT = 'progress, message, beat_at, started_at, node';
+const BEAT_COLUMNS = 'progress, message, beat_at, started_at, node';
 
 /**
  * @param schema quoted identifier
@@ -148,7 +148,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
             progress = greatest(progress, least($5::double precision, 1)), message = coalesce($6, message),
             revision = CASE WHEN $7 THEN nextval('${schema}.job_revision') ELSE revision END
-          WHERE ${SAME_ATTEMPT} AND status = 'running' AND ${UNFLUSHED} RETURNING ${BEAT}`,
+          WHERE ${SAME_ATTEMPT} AND status = 'running' AND ${WITHOUT_FLUSH} RETURNING ${BEAT_COLUMNS}`,
         [...listKeyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null, hasNews],
       );
       return beat;
@@ -239,16 +239,16 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
     `(SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ($4::text[])[${i}] AND NOT owner = ANY($5)
         ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED)`;
   const listStartValues = ({ node, leaseMs, at, claim }: Start) => [node, leaseMs, at, claim];
-  const fits = 'estimated_bytes <= $2::bigint';
-  const reserved = listStartColumns(6).map(([column, value]) =>
+  const fitsMemory = 'estimated_bytes <= $2::bigint';
+  const reservationColumns = listStartColumns(6).map(([column, value]) =>
     column === 'reserved_until'
-      ? `${column} = CASE WHEN ${fits} THEN NULL ELSE clock_timestamp() + interval '${RESERVED_SECONDS} s' END`
-      : `${column} = CASE WHEN ${fits} THEN ${value} ELSE ${column} END`,
+      ? `${column} = CASE WHEN ${fitsMemory} THEN NULL ELSE clock_timestamp() + interval '${RESERVED_SECONDS} s' END`
+      : `${column} = CASE WHEN ${fitsMemory} THEN ${value} ELSE ${column} END`,
   );
-  const undone = `status = 'pending', reserved_until = NULL, node = NULL, lease_until = NULL, started_at = NULL, claim = NULL`;
+  const resetColumns = `status = 'pending', reserved_until = NULL, node = NULL, lease_until = NULL, started_at = NULL, claim = NULL`;
   /** The job waits, or this claim started it. */
   const isOffered = `${SAME_ATTEMPT} AND (status = 'pending' OR status = 'running' AND claim = $4::uuid)`;
-  const offerValues = ({ jobId, sequence, attempt, claim }: OfferedKey) => [jobId, sequence, attempt, claim];
+  const listOfferValues = ({ jobId, sequence, attempt, claim }: OfferedKey) => [jobId, sequence, attempt, claim];
 
   return {
     async places(all) {
@@ -265,16 +265,16 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
       );
       return rows.map((row) => {
         const { sequence, queued, of_owner: queuedOfOwner } = row;
-        const reading = { ...createDocument(row, 'document'), beat: undefined };
-        return { sequence: Number(sequence), queued, queuedOfOwner, seen: reading };
+        const jobReading = { ...createDocument(row, 'document'), beat: undefined };
+        return { sequence: Number(sequence), queued, queuedOfOwner, seen: jobReading };
       });
     },
     async reserve({ lane, exceptOwners, freeBytes, memoryBytes, start }) {
       const [row] = await database.query<ReservedRow>(
         `WITH reserved AS (
-            UPDATE ${jobs} SET ${reserved.join(', ')}
-              WHERE job_id = coalesce(${JOB_PRIORITIES.map((_, i) => formatFirstOfLane(i + 1)).join(', ')}) RETURNING job_id, ${ROW_KIND} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
-                CASE WHEN ${fits} THEN claim END AS claim
+            UPDATE ${jobs} SET ${reservationColumns.join(', ')}
+              WHERE job_id = coalesce(${JOB_PRIORITIES.map((_, i) => formatFirstOfLane(i + 1)).join(', ')}) RETURNING job_id, ${ROW_KIND} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT_COLUMNS},
+                CASE WHEN ${fitsMemory} THEN claim END AS claim
           )
           SELECT reserved.*, ${formatDocumentColumns('document')}, ${formatDocumentColumns('input')} FROM reserved
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
@@ -285,29 +285,32 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
       const { job_id, kind, owner, claim, estimated_bytes: bytes } = row;
       const { progress, message, beat_at, started_at, node } = row;
       const beat = claim === null ? undefined : { progress, message, beat_at, started_at, node };
-      const reading = { ...createDocument(row, 'document'), beat };
+      const jobReading = { ...createDocument(row, 'document'), beat };
       const { found: input } = createDocument(row, 'input');
-      return { ...createKey(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen: reading, input };
+      return { ...createKey(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen: jobReading, input };
     },
     async start({ jobId, sequence, attempt }, start) {
       const set = listStartColumns(4).map(([column, value]) => `${column} = ${value}`);
       const [beat] = await database.query<Beat>(
-        `UPDATE ${jobs} SET ${set.join(', ')} WHERE ${SAME_ATTEMPT} AND status = 'pending' RETURNING ${BEAT}`,
+        `UPDATE ${jobs} SET ${set.join(', ')} WHERE ${SAME_ATTEMPT} AND status = 'pending' RETURNING ${BEAT_COLUMNS}`,
         [jobId, sequence, attempt, ...listStartValues(start)],
       );
       return beat;
     },
     async release(job) {
-      await database.query(`UPDATE ${jobs} SET ${undone} WHERE ${isOffered} AND ${UNFLUSHED}`, offerValues(job));
+      await database.query(
+        `UPDATE ${jobs} SET ${resetColumns} WHERE ${isOffered} AND ${WITHOUT_FLUSH}`,
+        listOfferValues(job),
+      );
     },
     async undo(starts) {
       await database.query(
-        `UPDATE ${jobs} SET ${undone} WHERE status = 'running' AND node = ANY($1) AND claim = ANY($2::uuid[])`,
+        `UPDATE ${jobs} SET ${resetColumns} WHERE status = 'running' AND node = ANY($1) AND claim = ANY($2::uuid[])`,
         [starts.map(({ node }) => node), starts.map(({ claim }) => claim)],
       );
     },
     async drop(job) {
-      await database.query(`DELETE FROM ${jobs} WHERE ${isOffered}`, offerValues(job));
+      await database.query(`DELETE FROM ${jobs} WHERE ${isOffered}`, listOfferValues(job));
     },
   };
 }

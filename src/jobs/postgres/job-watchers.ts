@@ -21,12 +21,14 @@ export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): J
   async function look(): Promise<void> {
     const revisions = await rows.revisions(listeners.jobIds());
     const watchesAll = listeners.hasListenersOfAll();
-    const all = watchesAll ? new Map([...revisions, ...(await rows.revisions('live'))]) : revisions;
+    const allRevisions = watchesAll ? new Map([...revisions, ...(await rows.revisions('live'))]) : revisions;
     // A job that was live and is no longer in the list has ended.
-    const unwatchedIds = watchesAll ? [...knownRevisions.keys()].filter((jobId) => !all.has(jobId)) : [];
-    const changed = [...all].flatMap(([jobId, revision]) => (knownRevisions.get(jobId) === revision ? [] : [jobId]));
-    knownRevisions = all;
-    for (const jobId of [...changed, ...unwatchedIds]) listeners.call(jobId);
+    const unwatchedIds = watchesAll ? [...knownRevisions.keys()].filter((jobId) => !allRevisions.has(jobId)) : [];
+    const changedIds = [...allRevisions].flatMap(([jobId, revision]) =>
+      knownRevisions.get(jobId) === revision ? [] : [jobId],
+    );
+    knownRevisions = allRevisions;
+    for (const jobId of [...changedIds, ...unwatchedIds]) listeners.call(jobId);
   }
 
   function poll(): void {

@@ -81,7 +81,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
   const jobs = `${schema}.jobs`;
   const live = isLiveNode;
   /** Parts that nodes compute for other nodes. */
-  const helped = `${schema}.parts AS p JOIN ${jobs} AS j USING (job_id, sequence, attempt)
+  const helpedParts = `${schema}.parts AS p JOIN ${jobs} AS j USING (job_id, sequence, attempt)
     WHERE j.status = 'running' AND p.output IS NULL AND p.lease_until > clock_timestamp()`;
 
   const sum = (lane: Lane, where = ''): string =>
@@ -112,7 +112,7 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
             SELECT node, job_id, estimated_bytes, false AS is_part FROM ${jobs} WHERE status = 'running'
             UNION
             SELECT p.node, job_id, j.estimated_bytes, true
-              FROM ${helped}
+              FROM ${helpedParts}
           )
           SELECT node, started_at::text, extract(epoch FROM clock_timestamp() - seen_at)::float AS silent_seconds, NOT (${live}) AS is_lost, state,
             (SELECT coalesce(sum(estimated_bytes), 0) FROM running AS r WHERE r.node = n.node)::float8 AS reserved,
@@ -143,16 +143,16 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
         (status) => `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobs} WHERE status = '${status}'`,
       );
       // A command ends when its job is done, so its jobs must not make an autoscaler add or remove machines.
-      const stays = `NOT EXISTS (SELECT FROM ${nodes} AS n WHERE n.node = live.node AND ${IS_COMMAND})`;
+      const stayingCondition = `NOT EXISTS (SELECT FROM ${nodes} AS n WHERE n.node = live.node AND ${IS_COMMAND})`;
       // A node uses one slot to compute the parts of a job.
-      const helping = `SELECT DISTINCT ${CLASS} AS name, 'helping', NULL::timestamptz, p.node, job_id FROM ${helped}`;
+      const helpingRows = `SELECT DISTINCT ${CLASS} AS name, 'helping', NULL::timestamptz, p.node, job_id FROM ${helpedParts}`;
       const [rows, [places]] = await Promise.all([
         database.query<Row>(
           `SELECT name, count(*) FILTER (WHERE status = 'pending')::int AS waiting,
               count(*) FILTER (WHERE status = 'running')::int AS running,
               count(*) FILTER (WHERE status = 'helping')::int AS helping,
               extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE status = 'pending'))::float8 AS oldest
-            FROM (${[...live, helping].join(' UNION ALL ')}) AS live WHERE ${stays} GROUP BY name`,
+            FROM (${[...live, helpingRows].join(' UNION ALL ')}) AS live WHERE ${stayingCondition} GROUP BY name`,
           [],
         ),
         database.query<Record<JobClass, number>>(

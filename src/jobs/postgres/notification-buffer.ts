@@ -6,16 +6,16 @@ export interface NotificationBuffer {
 }
 
 export function createNotificationBuffer(): NotificationBuffer {
-  const underWay = new Set<Set<string>>();
+  const openBuffers = new Set<Set<string>>();
   return {
-    hear: (word) => underWay.forEach((heard) => heard.add(word)),
+    hear: (word) => openBuffers.forEach((heard) => heard.add(word)),
     async during(work) {
       const notifiedIds = new Set<string>();
-      underWay.add(notifiedIds);
+      openBuffers.add(notifiedIds);
       try {
         return { value: await work(), heard: notifiedIds };
       } finally {
-        underWay.delete(notifiedIds);
+        openBuffers.delete(notifiedIds);
       }
     },
   };

@@ -127,12 +127,12 @@ export function createPartRows(database: Database, schema: string, { node, versi
       return { job_id, kind, owner, estimated_bytes: Number(first.estimated_bytes), ...key, parts };
     },
     async beat(claimedParts, leaseMs) {
-      const beaten = await database.query(
+      const beatRows = await database.query(
         `UPDATE ${table} SET lease_until = clock_timestamp() + $6::double precision * interval '1 ms'
           WHERE ${isOwn} AND ${isRunning} RETURNING part`,
         [...listAttemptValues(claimedParts), leaseMs],
       );
-      return beaten.length > 0;
+      return beatRows.length > 0;
     },
     async write(claimedParts, writtenParts) {
       const rows = await database.query(

@@ -94,13 +94,13 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     await submissions.of(jobId); // A pending submission is cancelled once it is stored.
     const event: LifeEvent = { type: 'cancel', at: formatTimestamp(clock.now()) };
     for (let tries = 1; ; tries++) {
-      const moved = await jobs.move({ jobId, event });
-      if (typeof moved === 'object') {
-        attempts.follow(moved, event);
+      const jobChange = await jobs.move({ jobId, event });
+      if (typeof jobChange === 'object') {
+        attempts.follow(jobChange, event);
         // A job that was waiting may have been started since, which its document does not show.
         cancellations?.publish(jobId).catch(() => {}); // a heartbeat also reports the cancellation
-        if (moved.before.status === 'running') await parts?.forget(jobId);
-        return moved.status;
+        if (jobChange.before.status === 'running') await parts?.forget(jobId);
+        return jobChange.status;
       }
       const status = (await reader.find(jobId))?.status;
       if (status === undefined) throw refuseMissingJob(jobId);

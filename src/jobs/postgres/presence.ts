@@ -69,35 +69,35 @@ export function createPresence(
   const { database, schema, node, describe, limits, clock, events } = options;
   const rows = createNodeRows(database, schema);
   const pulse = createPulse({ database, schema, node, helper, kinds: options.kinds });
-  const lookOut = createPollSchedule();
+  const pollSchedule = createPollSchedule();
   let largest: { readonly memory: LargestMemory; readonly untilMs: number } | undefined;
-  let stale = 0;
+  let staleTicks = 0;
   let heartbeats = 0;
-  let saidMs = -Infinity;
-  let watchMs = clock.monotonicMs() + lookOut.watchPauseMs();
+  let reportedMs = -Infinity;
+  let watchMs = clock.monotonicMs() + pollSchedule.watchPauseMs();
 
   async function look(capacity: FreeCapacity | undefined): Promise<PollResult> {
     const nowMs = clock.monotonicMs();
     // The next poll may be too late.
-    const isToSay = describe !== undefined && nowMs + lookOut.pauseMs() - saidMs > QUIET_MS;
-    const asksSilent = nowMs >= watchMs;
+    const isReportDue = describe !== undefined && nowMs + pollSchedule.pauseMs() - reportedMs > QUIET_MS;
+    const queriesSilent = nowMs >= watchMs;
     const isOpen = capacity !== undefined && capacity.lanes.length > 0;
-    if (!isToSay && !asksSilent && !isOpen) return NO_WORK;
-    const asksNodes = isToSay && heartbeats++ % CENSUS_EVERY === 0;
-    if (isToSay) saidMs = nowMs;
-    if (asksSilent) watchMs = nowMs + lookOut.watchPauseMs();
+    if (!isReportDue && !queriesSilent && !isOpen) return NO_WORK;
+    const queriesNodes = isReportDue && heartbeats++ % CENSUS_EVERY === 0;
+    if (isReportDue) reportedMs = nowMs;
+    if (queriesSilent) watchMs = nowMs + pollSchedule.watchPauseMs();
     const { silent, nodes, waiting } = await pulse({
-      state: isToSay ? { ...describe(), stale, protocol: PROTOCOL } : undefined,
+      state: isReportDue ? { ...describe(), stale: staleTicks, protocol: PROTOCOL } : undefined,
       events: events?.due(),
-      asksSilent,
-      asksNodes,
+      asksSilent: queriesSilent,
+      asksNodes: queriesNodes,
       capacity: isOpen ? { ...capacity, memoryBytes: limits.jobBytesMax } : undefined,
     });
-    if (nodes !== undefined) lookOut.nodes = nodes;
+    if (nodes !== undefined) pollSchedule.nodes = nodes;
     const hasWork = waiting.jobs || waiting.parts;
     if (isOpen) {
       parts?.note(waiting.parts);
-      lookOut.note(hasWork);
+      pollSchedule.note(hasWork);
     }
     return { hasWork, silent };
   }
@@ -107,7 +107,7 @@ export function createPresence(
       await look(undefined);
       if (describe !== undefined) await rows.begin(node);
     },
-    pauseMs: () => lookOut.pauseMs(),
+    pauseMs: () => pollSchedule.pauseMs(),
     look,
     async jobBytesMax(lane) {
       if (describe === undefined) return undefined;
@@ -115,7 +115,7 @@ export function createPresence(
         largest = { memory: await rows.largest(), untilMs: clock.monotonicMs() + LARGEST_MS };
       return largest.memory[lane] ?? Infinity; // a larger node may come
     },
-    noteStale: () => void stale++,
+    noteStale: () => void staleTicks++,
     async leave() {
       if (describe !== undefined) await rows.leave(node).catch(() => {}); // its silence also reports the end
     },

@@ -72,34 +72,34 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   const { jobs, findProgress, onNews, onChange, onEnded, isDraining, isClosed } = dependencies;
   const leases = createLeases();
   const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
-  const hearing = createNotificationBuffer();
+  const notificationBuffer = createNotificationBuffer();
   const records = createNodeAttemptRecords();
-  const beats = createHeartbeats({ rows, leases, own: records, clock, ...limits, findProgress, onNews });
+  const heartbeats = createHeartbeats({ rows, leases, own: records, clock, ...limits, findProgress, onNews });
 
   function follow({ identity, before, life }: JobChange, event: LifeEvent): void {
-    const changed = { identity, life };
+    const changedJob = { identity, life };
     const { job_id: jobId } = identity;
     log.info(
       { ...selectLogFields(identity), status: life.status, attempt: life.attempt, code: life.error?.code },
       'job changed',
     );
-    if (life.status === 'running') leases.grant(changed, clock.monotonicMs());
-    else if (before.status === 'running') leases.end(changed, EXTERNAL_END_EVENTS.has(event.type));
-    const ended = endJob(changed);
-    if (ended !== undefined) onEnded?.(ended);
+    if (life.status === 'running') leases.grant(changedJob, clock.monotonicMs());
+    else if (before.status === 'running') leases.end(changedJob, EXTERNAL_END_EVENTS.has(event.type));
+    const endedJob = endJob(changedJob);
+    if (endedJob !== undefined) onEnded?.(endedJob);
     onChange(jobId);
   }
 
   /** Checks at once whether an attempt is still wanted: its row records a cancellation. */
   function retryCompletion(lease: Lease | undefined): void {
-    if (lease !== undefined) void beats.prolong(lease).catch(() => {}); // a heartbeat tries again
+    if (lease !== undefined) void heartbeats.prolong(lease).catch(() => {}); // a heartbeat tries again
   }
 
   async function lose(key: AttemptKey, cause: string): Promise<boolean> {
     const event = createEvent({ type: 'lose', cause }, key.attempt, getTimestamp(clock));
-    const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
-    if (typeof moved !== 'object') return false;
-    follow(moved, event);
+    const change = await jobs.move({ jobId: key.jobId, attempt: key, event });
+    if (typeof change !== 'object') return false;
+    follow(change, event);
     await parts?.forget(key.jobId);
     return true;
   }
@@ -109,31 +109,31 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     const { node } = dependencies;
     const event: LifeEvent = { type: 'start', at: getTimestamp(clock), node };
     const start = { node, leaseMs: limits.leaseMs, at: event.at, claim: randomUUID() };
-    const { value: claimedJobs, heard } = await hearing.during(() => take(order, start));
+    const { value: claimedJobs, heard } = await notificationBuffer.during(() => takeJob(order, start));
     if (claimedJobs === undefined) return isDraining() || order.lane === 'light' ? undefined : parts?.claim(order);
     const { begun, input } = claimedJobs;
     if (begun === undefined) return undefined;
     follow(begun, event);
-    const granted = leases.of(begun);
-    if (granted === undefined) return undefined;
-    records.start(granted, begun.seen);
-    if (heard.has(granted.jobId)) retryCompletion(granted);
-    return { lease: granted, job: begun.identity, input };
+    const newLease = leases.of(begun);
+    if (newLease === undefined) return undefined;
+    records.start(newLease, begun.seen);
+    if (heard.has(newLease.jobId)) retryCompletion(newLease);
+    return { lease: newLease, job: begun.identity, input };
   }
 
   /** @returns the start of the offered job if the node took it; undefined if no job waits */
-  async function take(order: ClaimOrder, start: Start) {
-    const offered = await offers.next(order, start);
-    if (offered === undefined) return undefined;
+  async function takeJob(order: ClaimOrder, start: Start) {
+    const offer = await offers.next(order, start);
+    if (offer === undefined) return undefined;
     return offers.orTakenBack(start, async () => {
-      if (isDraining() || !order.take(offered)) {
-        await (isDraining() ? rows.release(offered) : offers.leave(offered, order));
+      if (isDraining() || !order.take(offer)) {
+        await (isDraining() ? rows.release(offer) : offers.leave(offer, order));
         return {};
       }
-      const beat = offered.seen.beat ?? (await rows.start(offered, start));
+      const beat = offer.seen.beat ?? (await rows.start(offer, start));
       if (beat === undefined) return {}; // another node has the job now
-      const startedAttempt = await jobs.begun({ ...offered, claim: start.claim }, beat);
-      return startedAttempt === undefined ? {} : { begun: startedAttempt, input: await readInput(offered, documents) };
+      const startedAttempt = await jobs.begun({ ...offer, claim: start.claim }, beat);
+      return startedAttempt === undefined ? {} : { begun: startedAttempt, input: await readInput(offer, documents) };
     });
   }
 
@@ -146,9 +146,9 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
       const event = createEvent(ending, lease.attempt, getTimestamp(clock));
       try {
         const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: records.of(lease) };
-        const moved = isHeld ? await jobs.move(move) : undefined;
+        const change = isHeld ? await jobs.move(move) : undefined;
         // An earlier try may have succeeded.
-        const fate = typeof moved === 'object' || lost === undefined ? moved : await jobs.determineOutcome(lease);
+        const fate = typeof change === 'object' || lost === undefined ? change : await jobs.determineOutcome(lease);
         if (fate === 'unknown') throw lost;
         if (typeof fate !== 'object') return refuseStale(lease);
         follow(fate, event);
@@ -160,7 +160,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
       }
       await new Promise<void>((resolve) => void clock.after(RETRY_DELAY_MS, resolve));
       // A heartbeat shows that the attempt is alive while its end cannot be written.
-      if (leases.isHeld(lease)) await beats.prolong(lease).catch(() => {});
+      if (leases.isHeld(lease)) await heartbeats.prolong(lease).catch(() => {});
     }
   }
 
@@ -177,12 +177,12 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     follow,
     lose,
     hear(jobId) {
-      hearing.hear(jobId); // a job whose start is being written has no lease yet
+      notificationBuffer.hear(jobId); // a job whose start is being written has no lease yet
       retryCompletion(leases.ofJob(jobId));
     },
     takeBack: offers.takeBack,
     claim,
-    heartbeat: (lease) => (parts?.hasLease(lease) ? parts.heartbeat(lease) : beats.heartbeat(lease)),
+    heartbeat: (lease) => (parts?.hasLease(lease) ? parts.heartbeat(lease) : heartbeats.heartbeat(lease)),
     complete,
     close: offers.close,
   };
@@ -196,8 +196,8 @@ async function readInput(
   documents: Pick<PostgresDocuments, 'get'>,
 ): Promise<Claim['input']> {
   // The input of the offered job is not replaced before the job has ended.
-  const isItsOwn = parseRecord(seen.found)?.sequence === sequence;
-  const stored = isItsOwn ? input : await documents.get('job-input', jobId);
+  const isSameJob = parseRecord(seen.found)?.sequence === sequence;
+  const storedInput = isSameJob ? input : await documents.get('job-input', jobId);
   // `add` wrote the input and the store checked its seal
-  return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as StoredInput);
+  return storedInput === undefined || 'unreadable' in storedInput ? undefined : (storedInput.body as StoredInput);
 }

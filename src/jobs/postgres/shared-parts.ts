@@ -58,10 +58,10 @@ const REFUSED_MAX = 100;
 
 export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
   const activeLeases = new Map<Lease, ActivePartLease>();
-  const granted = new WeakSet<Lease>();
-  const refused = new Set<string>();
+  const grantedLeases = new WeakSet<Lease>();
+  const refusedJobs = new Set<string>();
   /** Jobs that end while the node takes parts of them. */
-  const hearing = createNotificationBuffer();
+  const notificationBuffer = createNotificationBuffer();
   let last: SubmittedJob | undefined;
   let areWaiting = false;
 
@@ -82,8 +82,8 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
 
   async function claim({ lane, exceptOwners, freeBytes, take }: ClaimOrder): Promise<Claim | undefined> {
     if (!areWaiting) return undefined;
-    const order = { lane, freeBytes, exceptOwners: [...exceptOwners], exceptJobs: [...refused], leaseMs };
-    const { value: claimedParts, heard } = await hearing.during(() => rows.claim(order));
+    const order = { lane, freeBytes, exceptOwners: [...exceptOwners], exceptJobs: [...refusedJobs], leaseMs };
+    const { value: claimedParts, heard } = await notificationBuffer.during(() => rows.claim(order));
     areWaiting = claimedParts !== undefined;
     if (claimedParts === undefined) return undefined;
     if (!take(claimedParts)) {
@@ -96,18 +96,18 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
       beatMs: clock.monotonicMs(),
     };
     const { lease } = activePartLease;
-    granted.add(lease);
+    grantedLeases.add(lease);
     activeLeases.set(lease, activePartLease);
     if (heard.has(claimedParts.jobId)) askAgain(activePartLease);
-    const submitted = await readSubmittedJob(claimedParts).catch((thrown: unknown) => {
+    const submittedJob = await readSubmittedJob(claimedParts).catch((thrown: unknown) => {
       activeLeases.delete(lease);
       throw thrown;
     });
-    if (submitted === undefined) {
+    if (submittedJob === undefined) {
       activeLeases.delete(lease); // the job of the parts has ended
       return undefined;
     }
-    const { job, input } = submitted;
+    const { job, input } = submittedJob;
     return { lease, job, input, parts: claimedParts.parts };
   }
 
@@ -129,8 +129,8 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   }
 
   function refuse(jobId: string): void {
-    refused.add(jobId);
-    if (refused.size > REFUSED_MAX) refused.delete(refused.values().next().value!);
+    refusedJobs.add(jobId);
+    if (refusedJobs.size > REFUSED_MAX) refusedJobs.delete(refusedJobs.values().next().value!);
   }
 
   return {
@@ -141,7 +141,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     withdraw: ({ jobId }) => rows.withdraw(jobId),
     note: (seen) => void (areWaiting = seen),
     claim,
-    hasLease: (lease) => granted.has(lease),
+    hasLease: (lease) => grantedLeases.has(lease),
     async heartbeat(lease) {
       const activePartLease = activeLeases.get(lease);
       if (activePartLease === undefined) return false;
@@ -160,7 +160,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
       return true;
     },
     ask(jobId) {
-      hearing.hear(jobId);
+      notificationBuffer.hear(jobId);
       for (const activePartLease of activeLeases.values())
         if (activePartLease.claim.jobId === jobId) askAgain(activePartLease);
     },

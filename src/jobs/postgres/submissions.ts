@@ -28,15 +28,15 @@ const BATCH_MAX = 64;
  * @param write called for one group at a time, in the order of arrival, because limits count all earlier jobs
  */
 export function createSubmissions(write: SubmissionWriter): Submissions {
-  const waiting: WaitingJob[] = [];
+  const waitingJobs: WaitingJob[] = [];
   /** End of the last submission of each job. */
-  const ends = new Map<string, Promise<void>>();
-  let writing: Promise<void> | undefined;
+  const lastWriteByJob = new Map<string, Promise<void>>();
+  let pendingWrite: Promise<void> | undefined;
 
   async function writeAll(): Promise<void> {
     await undefined; // Submissions of the same moment join one group.
-    for (let next = takeGroup(waiting); next.length > 0; next = takeGroup(waiting)) await writeGroup(next);
-    writing = undefined;
+    for (let next = takeGroup(waitingJobs); next.length > 0; next = takeGroup(waitingJobs)) await writeGroup(next);
+    pendingWrite = undefined;
   }
 
   async function writeGroup(group: readonly WaitingJob[]): Promise<void> {
@@ -53,19 +53,21 @@ export function createSubmissions(write: SubmissionWriter): Submissions {
 
   return {
     submit(job) {
-      const written = new Promise<JobStatus>((resolve, reject) => void waiting.push({ job, resolve, reject }));
-      writing ??= writeAll();
-      const end: Promise<void> = written
+      const writtenStatus = new Promise<JobStatus>(
+        (resolve, reject) => void waitingJobs.push({ job, resolve, reject }),
+      );
+      pendingWrite ??= writeAll();
+      const end: Promise<void> = writtenStatus
         .then(
           () => {},
           () => {},
         )
-        .finally(() => void (ends.get(job.jobId) === end && ends.delete(job.jobId)));
-      ends.set(job.jobId, end);
-      return written;
+        .finally(() => void (lastWriteByJob.get(job.jobId) === end && lastWriteByJob.delete(job.jobId)));
+      lastWriteByJob.set(job.jobId, end);
+      return writtenStatus;
     },
-    of: async (jobId) => ends.get(jobId),
-    idle: async () => writing,
+    of: async (jobId) => lastWriteByJob.get(jobId),
+    idle: async () => pendingWrite,
   };
 }
 

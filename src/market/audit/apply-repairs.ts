@@ -9,9 +9,9 @@ import type { ActionRow, Repair } from './data-warning.js';
 
 /** Returns the content with repairs applied in the given order. The content itself is not changed. */
 export function applyRepairs(content: MarketContent, repairs: readonly Repair[]): MarketContent {
-  const touched = new Set(repairs.flatMap(listColumns));
+  const repairedColumns = new Set(repairs.flatMap(listColumns));
   const fields = new Map(
-    [...content.fields].map(([name, panel]) => [name, touched.has(name) ? copyValues(panel) : panel]),
+    [...content.fields].map(([name, panel]) => [name, repairedColumns.has(name) ? copyValues(panel) : panel]),
   );
   let actions = [...content.actions];
   for (const repair of repairs) {

@@ -40,25 +40,25 @@ export function auditMarket(
     volume: fields.get('VOLUME'),
     shares: fields.get('SHARES_OUTSTANDING'),
   };
-  const doubts: DataWarning[] = [];
+  const warnings: DataWarning[] = [];
   for (const history of listSecurityHistories(content, adjustment)) {
-    doubts.push(...findDoubtfulPrices(history, fieldNames, panels), ...findDoubtfulBars(history, content));
+    warnings.push(...findDoubtfulPrices(history, fieldNames, panels), ...findDoubtfulBars(history, content));
     // A price that includes reinvested dividends does not fall on ex-dates, so it does not show the size of dividends.
-    if (adjustment !== 'total') doubts.push(...findDoubtfulDividends(history, content));
+    if (adjustment !== 'total') warnings.push(...findDoubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
-  doubts.push(...findDoubtfulRates(content), ...findDoubtfulTerms(content, adjustment));
+  warnings.push(...findDoubtfulRates(content), ...findDoubtfulTerms(content, adjustment));
   const strongest =
-    doubts.length <= WARNINGS_MAX
-      ? doubts
-      : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, WARNINGS_MAX);
-  const offered = strongest.map((doubt) =>
+    warnings.length <= WARNINGS_MAX
+      ? warnings
+      : warnings.toSorted((a, b) => b.confidence - a.confidence).slice(0, WARNINGS_MAX);
+  const listedWarnings = strongest.map((doubt) =>
     doubt.repair === null || changesContent(content, adjustment, doubt.repair) ? doubt : { ...doubt, repair: null },
   );
   return {
-    doubts: offered.toSorted(
+    doubts: listedWarnings.toSorted(
       (a, b) => compareText(a.date, b.date) || compareText(a.identifier, b.identifier) || compareText(a.id, b.id),
     ),
-    total: doubts.length,
+    total: warnings.length,
   };
 }

@@ -19,12 +19,12 @@ function* listRepeatedBars(
 ): Generator<DataWarning> {
   const width = identifiers.length;
   const volume = fields.get('VOLUME');
-  const compared = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].flatMap((name) => fields.get(name) ?? []);
-  if (volume === undefined || compared.length < 3) return;
+  const comparedPanels = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].flatMap((name) => fields.get(name) ?? []);
+  if (volume === undefined || comparedPanels.length < 3) return;
   for (let b = 1; b < rows.length; b++) {
     const cell = rows[b]! * width + position;
-    const before = rows[b - 1]! * width + position;
-    if (!(volume[cell]! > 0) || compared.some((panel) => panel[cell] !== panel[before])) continue;
+    const previousCell = rows[b - 1]! * width + position;
+    if (!(volume[cell]! > 0) || comparedPanels.some((panel) => panel[cell] !== panel[previousCell])) continue;
     const date = formatDay(days[b]!);
     yield {
       id: `duplicate_bar ${identifier} ${date}`,
@@ -46,11 +46,11 @@ function* findStaleTail(history: SecurityHistory, { fields, identifiers }: Marke
   const count = close.length - first;
   if (count < STALE_BARS) return;
   const volume = fields.get('VOLUME');
-  const traded =
+  const tradedBars =
     volume === undefined
       ? 0
       : [...rows.subarray(first + 1)].filter((t) => volume[t * identifiers.length + position]! > 0).length;
-  if (traded > count / 2) return;
+  if (tradedBars > count / 2) return;
   const date = formatBarDay(history, first);
   yield {
     id: `stale_tail ${identifier} ${date}`,

@@ -58,8 +58,11 @@ interface Payment {
  */
 export function* findDoubtfulDividends(history: SecurityHistory, content: MarketContent): Generator<DataWarning> {
   const payments = listPayments(history);
-  const doubted = new Set<Payment>();
-  for (const doubt of [...findUnusualSizes(history, payments, doubted), ...findDuplicates(payments, doubted)])
+  const flaggedPayments = new Set<Payment>();
+  for (const doubt of [
+    ...findUnusualSizes(history, payments, flaggedPayments),
+    ...findDuplicates(payments, flaggedPayments),
+  ])
     yield doubt;
   yield* findUnadjusted(history, content, payments);
 }
@@ -90,15 +93,15 @@ function* findUnusualSizes(
   payments: readonly Payment[],
   doubted: Set<Payment>,
 ): Generator<DataWarning> {
-  const denied = new Set(payments.filter(isDenied));
-  const hundredfold = computeHundredfoldProbability(payments);
+  const deniedPayments = new Set(payments.filter(isDenied));
+  const hundredfoldProbability = computeHundredfoldProbability(payments);
   for (const payment of payments) {
-    const doubt = denied.has(payment)
-      ? findDeniedSize(payment, payments, denied)
-      : (findOldBasisSize(history, payment, payments) ?? findSmallSize(payment, payments, hundredfold));
-    if (doubt === undefined) continue;
+    const sizeWarning = deniedPayments.has(payment)
+      ? findDeniedSize(payment, payments, deniedPayments)
+      : (findOldBasisSize(history, payment, payments) ?? findSmallSize(payment, payments, hundredfoldProbability));
+    if (sizeWarning === undefined) continue;
     doubted.add(payment);
-    yield doubt;
+    yield sizeWarning;
   }
 }
 
@@ -116,8 +119,8 @@ function findDeniedSize(
 ): DataWarning | undefined {
   const { action, yield: share, move } = payment;
   const otherPayments = listNeighbours(payment, payments).filter((otherPayment) => !denied.has(otherPayment));
-  const alike = otherPayments.filter((otherPayment) => isWithin(share / otherPayment.yield, SIMILAR_FACTOR));
-  if (alike.length > 0 && 2 * alike.length >= otherPayments.length) return undefined;
+  const similarPayments = otherPayments.filter((otherPayment) => isWithin(share / otherPayment.yield, SIMILAR_FACTOR));
+  if (similarPayments.length > 0 && 2 * similarPayments.length >= otherPayments.length) return undefined;
   const isHundredfold =
     otherPayments.length === 0
       ? share / 100 >= PROPOSED_YIELD_MIN && share / 100 < PROPOSED_YIELD_MAX
@@ -175,16 +178,16 @@ function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfo
     );
   const neighbours = listNeighbours(payment, payments);
   if (neighbours.length === 0 || equalsNeighbour(payment, payments)) return undefined;
-  const usual = findUpperMedian(neighbours.map((otherPayment) => otherPayment.action.value));
+  const usualValue = findUpperMedian(neighbours.map((otherPayment) => otherPayment.action.value));
   const usualShare = findUpperMedian(neighbours.map((otherPayment) => otherPayment.yield));
   const isHundredth =
-    isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, SIMILAR_FACTOR);
+    isNear(usualValue / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, SIMILAR_FACTOR);
   if (!isHundredth || computeLogOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
   return createSizeWarning(
     payment,
     action.value * 100,
     0.85,
-    `it is ${formatPercent(share)} of the price; others near it are ${usual}`,
+    `it is ${formatPercent(share)} of the price; others near it are ${usualValue}`,
   );
 }
 
@@ -205,9 +208,9 @@ const computeLogOdds = ({ yield: share, move, sigma }: Payment, times: number) =
 
 /** Returns the neighbouring dividends of the same type, at most four on each side. */
 function listNeighbours(payment: Payment, payments: readonly Payment[]): Payment[] {
-  const alike = payments.filter((otherPayment) => otherPayment.action.type === payment.action.type);
-  const position = alike.indexOf(payment);
-  return alike
+  const similarPayments = payments.filter((otherPayment) => otherPayment.action.type === payment.action.type);
+  const position = similarPayments.indexOf(payment);
+  return similarPayments
     .slice(Math.max(0, position - NEIGHBOURS), position + NEIGHBOURS + 1)
     .filter((otherPayment) => otherPayment !== payment);
 }
@@ -215,9 +218,9 @@ function listNeighbours(payment: Payment, payments: readonly Payment[]): Payment
 /** Returns true if the previous or the next dividend has the same amount and the same fraction of the price. */
 function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolean {
   const { action, yield: share } = payment;
-  const alike = payments.filter((otherPayment) => otherPayment.action.type === payment.action.type);
-  const position = alike.indexOf(payment);
-  return [alike[position - 1], alike[position + 1]].some(
+  const similarPayments = payments.filter((otherPayment) => otherPayment.action.type === payment.action.type);
+  const position = similarPayments.indexOf(payment);
+  return [similarPayments[position - 1], similarPayments[position + 1]].some(
     (otherPayment) =>
       otherPayment !== undefined &&
       isNear(otherPayment.action.value / action.value, 1, DUPLICATE_TOLERANCE) &&
@@ -232,25 +235,25 @@ function* findDuplicates(payments: readonly Payment[], doubted: ReadonlySet<Paym
     if (gaps[i]! > DUPLICATE_DAYS || doubted.has(first) || doubted.has(second)) continue;
     if (!isNear(second.action.value / first.action.value, 1, DUPLICATE_TOLERANCE)) continue;
     // Some securities pay every week. If the price fell on both dates, both dividends were paid.
-    const others = gaps.filter((_, j) => j > 0 && j !== i);
-    const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > findUpperMedian(others);
+    const otherGaps = gaps.filter((_, j) => j > 0 && j !== i);
+    const isUsual = otherGaps.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > findUpperMedian(otherGaps);
     if (isUsual || [first, second].every((payment) => computeLogOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
     // Keeps the dividend on whose date the price fell by the expected amount.
-    const misses = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
-    const wrong = misses[0]! >= misses[1]! ? first : second;
-    const otherPayment = wrong === first ? second : first;
+    const missedReturns = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
+    const wrongPayment = missedReturns[0]! >= missedReturns[1]! ? first : second;
+    const otherPayment = wrongPayment === first ? second : first;
     yield {
-      ...createWarningFields(wrong, 'dividend_duplicate'),
+      ...createWarningFields(wrongPayment, 'dividend_duplicate'),
       confidence: 0.8,
-      message: `A dividend of ${otherPayment.action.value} has its ex-date on ${formatDay(otherPayment.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days apart; the price fell by ${formatPercent(-otherPayment.move)} then and by ${formatPercent(-wrong.move)} on this day.`,
+      message: `A dividend of ${otherPayment.action.value} has its ex-date on ${formatDay(otherPayment.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days apart; the price fell by ${formatPercent(-otherPayment.move)} then and by ${formatPercent(-wrongPayment.move)} on this day.`,
       evidence: {
-        amount: wrong.action.value,
-        move: wrong.move,
+        amount: wrongPayment.action.value,
+        move: wrongPayment.move,
         other_amount: otherPayment.action.value,
         other_date: formatDay(otherPayment.action.exDay),
         other_move: otherPayment.move,
       },
-      repair: { kind: 'remove_action', action: createRow(wrong.action) },
+      repair: { kind: 'remove_action', action: createRow(wrongPayment.action) },
     };
   }
 }
@@ -264,28 +267,30 @@ function* findUnadjusted(
   const column = ADJUSTED_COLUMNS.find((name) => fields.has(name));
   if (column === undefined) return;
   const panel = fields.get(column)!;
-  const adjust = (bar: number) => panel[rows[bar]! * identifiers.length + position]!;
-  const computeFactor = (bar: number) => adjust(bar) / close[bar]!;
+  const readAdjusted = (bar: number) => panel[rows[bar]! * identifiers.length + position]!;
+  const computeFactor = (bar: number) => readAdjusted(bar) / close[bar]!;
   for (const payment of payments) {
     const { bar, yield: share } = payment;
     const step = computeFactor(bar) / computeFactor(bar - 1);
-    const due = 1 / (1 - share);
+    const expectedFactor = 1 / (1 - share);
     if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1) continue;
-    const unit = findLastDigit(Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => adjust(bar - i)));
-    const rounding = unit / 2 / adjust(bar) + unit / 2 / adjust(bar - 1);
-    if (Math.abs(step - due) < 0.5 * share + rounding) continue;
+    const unit = findLastDigit(
+      Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => readAdjusted(bar - i)),
+    );
+    const rounding = unit / 2 / readAdjusted(bar) + unit / 2 / readAdjusted(bar - 1);
+    if (Math.abs(step - expectedFactor) < 0.5 * share + rounding) continue;
     yield {
       ...createWarningFields(payment, 'dividend_not_adjusted'),
       confidence: 0.9,
-      message: `${column} steps by ${round(step)} over this day; a dividend of ${formatPercent(share)} is a step of ${round(due)}.`,
-      evidence: { amount: payment.action.value, step, due },
+      message: `${column} steps by ${round(step)} over this day; a dividend of ${formatPercent(share)} is a step of ${round(expectedFactor)}.`,
+      evidence: { amount: payment.action.value, step, due: expectedFactor },
       repair: {
         kind: 'scale',
         identifier,
         from: formatDay(days[0]!),
         to: formatDay(days[bar - 1]!),
         columns: [column],
-        factor: step / due,
+        factor: step / expectedFactor,
       },
     };
   }

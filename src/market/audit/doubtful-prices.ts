@@ -40,10 +40,10 @@ export function* findDoubtfulPrices(
   const { close, sigma } = history;
   const columns = PRICES.filter((name) => fieldNames.includes(name));
   const growths = explainGrowths(history, panels);
-  const structural = listStructuralBars(history);
+  const structuralBars = listStructuralBars(history);
   for (let b = 1; b < close.length; b++) {
     const move = growths[b]! - 1;
-    if (structural.has(b)) continue;
+    if (structuralBars.has(b)) continue;
     const isUnusual = Math.abs(move) >= Math.max(MOVE_MIN, SIGMAS_MIN * sigma[b]!);
     if (isUnusual) {
       const back = findReturnBar(history, b);
@@ -157,14 +157,14 @@ function findMissedSplit(
     panels.adjustment === 'none'
       ? findMisdatedAction(history, b, ratio) !== undefined
       : history.actions.some(({ bar, action }) => bar === b && isSplitOf(action, ratio));
-  const reading = readAsSplit(history, b, growth, panels, isRecorded);
-  if (reading.probability <= 0.5) return undefined;
+  const splitReading = readAsSplit(history, b, growth, panels, isRecorded);
+  if (splitReading.probability <= 0.5) return undefined;
   const size = Math.abs(Math.log(growth));
   for (let c = b + 1; c < growths.length && c <= b + REVERSAL_BARS; c++) {
     if (Math.abs(Math.log(growths[c]! * growth)) < size / 3 && Math.abs(Math.log(growths[c]!)) > size / 2)
       return undefined;
   }
-  return reading;
+  return splitReading;
 }
 
 /** Returns the recorded action with the split of a jump if its date differs from the jump. */
@@ -183,15 +183,15 @@ function claim(
   const { identifier, close, returns } = history;
   const date = formatBarDay(history, b);
   const { ratio, distance, probability, marketMove, after, volumeRatio } = split;
-  const elsewhere = findMisdatedAction(history, b, ratio);
+  const misdatedAction = findMisdatedAction(history, b, ratio);
   const isAdjusted = panels.adjustment !== 'none';
-  const why = isAdjusted
+  const explanation = isAdjusted
     ? 'and the prices before it are not divided by it'
-    : elsewhere !== undefined
-      ? `and its action says ${formatDay(elsewhere.action.exDay)}`
-      : findRecordedRatio(history, b) === undefined
+    : misdatedAction !== undefined
+      ? `and its action says ${formatDay(misdatedAction.action.exDay)}`
+      : findRecordedAction(history, b) === undefined
         ? 'and no action explains it'
-        : `in addition to the split of ${findRecordedRatio(history, b)!.value} in the actions`;
+        : `in addition to the split of ${findRecordedAction(history, b)!.value} in the actions`;
   const certainty = Math.abs(distance) <= RATIO_TOLERANCE ? 0.99 : CONFIDENCE_AWAY;
   return {
     id: `missed_split ${identifier} ${date}`,
@@ -199,7 +199,7 @@ function claim(
     identifier,
     date,
     confidence: Math.floor(Math.min(probability, certainty) * 100) / 100,
-    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)}: a split of ${round(ratio)} and a return of ${formatPercent(Math.expm1(distance))} relative to the market, ${why}.`,
+    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)}: a split of ${round(ratio)} and a return of ${formatPercent(Math.expm1(distance))} relative to the market, ${explanation}.`,
     evidence: {
       before: close[b - 1]!,
       close: close[b]!,
@@ -212,27 +212,32 @@ function claim(
     },
     repair: isAdjusted
       ? createRestatement(history, b, split, fieldNames)
-      : elsewhere === undefined
+      : misdatedAction === undefined
         ? createActionRepair(history, b, ratio)
-        : { kind: 'replace_action', action: createRow(elsewhere.action), value: elsewhere.action.value, ex_date: date },
+        : {
+            kind: 'replace_action',
+            action: createRow(misdatedAction.action),
+            value: misdatedAction.action.value,
+            ex_date: date,
+          },
   };
 }
 
-const findRecordedRatio = ({ actions }: SecurityHistory, b: number) =>
+const findRecordedAction = ({ actions }: SecurityHistory, b: number) =>
   actions.find(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'ratio')?.action;
 
 /** Returns a repair that adds a split action, or sets the action of that day to the ratio implied by the price. */
 function createActionRepair(history: SecurityHistory, b: number, ratio: number): Repair {
-  const recorded = findRecordedRatio(history, b);
-  if (recorded === undefined)
+  const recordedAction = findRecordedAction(history, b);
+  if (recordedAction === undefined)
     return {
       kind: 'insert_action',
       action: { identifier: history.identifier, type: 'SPLIT', value: ratio, ex_date: formatBarDay(history, b) },
     };
-  const value = Number((recorded.value * ratio).toPrecision(12));
+  const value = Number((recordedAction.value * ratio).toPrecision(12));
   return value === 1
-    ? { kind: 'remove_action', action: createRow(recorded) }
-    : { kind: 'replace_action', action: createRow(recorded), value };
+    ? { kind: 'remove_action', action: createRow(recordedAction) }
+    : { kind: 'replace_action', action: createRow(recordedAction), value };
 }
 
 /**
@@ -260,18 +265,18 @@ function createRestatement(
 function createJumpWarning(history: SecurityHistory, b: number, growth: number): DataWarning {
   const { identifier, close, returns, sigma, actions } = history;
   const date = formatBarDay(history, b);
-  const acted = actions.find(({ bar }) => bar === b)?.action;
-  const why =
-    acted === undefined
+  const action = actions.find(({ bar }) => bar === b)?.action;
+  const explanation =
+    action === undefined
       ? 'with no action'
-      : `and its ${acted.type} of ${acted.value} leaves ${formatPercent(growth - 1)} of that`;
+      : `and its ${action.type} of ${action.value} leaves ${formatPercent(growth - 1)} of that`;
   return {
     id: `unexplained_jump ${identifier} ${date}`,
     kind: 'unexplained_jump',
     identifier,
     date,
     confidence: 0.4,
-    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} ${why}, and does not jump back.`,
+    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} ${explanation}, and does not jump back.`,
     evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, usual_move: sigma[b]! },
     repair: null,
   };
@@ -282,10 +287,11 @@ const round = (value: number) => Math.round(value * 1e4) / 1e4;
 
 /** Returns the factor nearest to a ratio, if it is near enough. */
 function findNearestFactor(factors: readonly number[], ratio: number, tolerance: number): number | undefined {
-  let best: number | undefined;
+  let nearestFactor: number | undefined;
   for (const factor of factors)
-    if (best === undefined || Math.abs(ratio / factor - 1) < Math.abs(ratio / best - 1)) best = factor;
-  return best !== undefined && Math.abs(ratio / best - 1) < tolerance ? best : undefined;
+    if (nearestFactor === undefined || Math.abs(ratio / factor - 1) < Math.abs(ratio / nearestFactor - 1))
+      nearestFactor = factor;
+  return nearestFactor !== undefined && Math.abs(ratio / nearestFactor - 1) < tolerance ? nearestFactor : undefined;
 }
 
 /** Describes a price whose unit changes permanently. The shorter side is assumed to be wrong. */

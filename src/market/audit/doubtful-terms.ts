@@ -5,13 +5,13 @@ import type { MarketContent } from '../content/market-content.js';
 import { findUnknownCurrencies } from '../content/unknown-currencies.js';
 import type { DataWarning } from './data-warning.js';
 
-const MOVE_REASONS: ReadonlySet<string> = new Set(['cash', 'ratio']);
+const MOVE_KINDS: ReadonlySet<string> = new Set(['cash', 'ratio']);
 
 /** Finds implausible terms of corporate actions and unknown currencies, which only their source can correct. */
 export function findDoubtfulTerms(content: MarketContent, adjustment: Adjustment): DataWarning[] {
   const actions = findActionWarnings(content, adjustment)
     // The sizes of dividends and splits are checked against price moves elsewhere.
-    .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || !MOVE_REASONS.has(ACTION_KINDS[type]))
+    .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || !MOVE_KINDS.has(ACTION_KINDS[type]))
     .map(({ action: { identifier, type, exDay, value }, code, message, evidence }): DataWarning => {
       const date = formatDay(exDay);
       const id = `action_terms ${identifier} ${date} ${type} ${value} ${code}`;

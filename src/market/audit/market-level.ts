@@ -20,8 +20,8 @@ export function computeMarketLevel({ identifiers, dates, fields }: MarketContent
       const growth = close[cell]! / close[cell - width]!;
       if (growth === growth) growths[count++] = growth;
     }
-    const ordered = growths.subarray(0, count).sort();
-    level[t] = level[t - 1]! + (count < NAMES_MIN ? 0 : Math.log(ordered[count >> 1]!));
+    const sortedGrowths = growths.subarray(0, count).sort();
+    level[t] = level[t - 1]! + (count < NAMES_MIN ? 0 : Math.log(sortedGrowths[count >> 1]!));
   }
   return level;
 }

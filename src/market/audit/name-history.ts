@@ -89,10 +89,10 @@ export function* listSecurityHistories(
       adjustment === 'none'
         ? actionsOnBars.filter(({ bar, action }) => RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length)
         : [];
-    const misdated = new Set<DatedAction>(splits.filter((split) => isMisdated(close, split, splits)));
+    const misdatedActions = new Set<DatedAction>(splits.filter((split) => isMisdated(close, split, splits)));
     const returns = computeReturns(
       close,
-      splits.filter((split) => !misdated.has(split)),
+      splits.filter((split) => !misdatedActions.has(split)),
     );
     yield {
       identifier: identifiers[position]!,
@@ -103,7 +103,7 @@ export function* listSecurityHistories(
       returns,
       sigma: computeSigma(returns),
       actions: actionsOnBars,
-      misdated,
+      misdated: misdatedActions,
     };
   }
 }
@@ -135,9 +135,9 @@ function computeSigma(returns: Float64Array): Float64Array {
   const window = new Float64Array(2 * WINDOW_BARS);
   const step = 10; // usual volatility changes slowly
   for (let b = 0; b < returns.length; b += step) {
-    const around = sizes.subarray(Math.max(1, b - WINDOW_BARS), b + WINDOW_BARS);
-    window.set(around);
-    const count = around.length;
+    const nearbySizes = sizes.subarray(Math.max(1, b - WINDOW_BARS), b + WINDOW_BARS);
+    window.set(nearbySizes);
+    const count = nearbySizes.length;
     const median = count === 0 ? 0 : select(window, { from: 0, to: count - 1, position: count >> 1 });
     sigma.fill(Math.max(MEDIAN_TO_DEVIATION * median, SIGMA_MIN), b, b + step);
   }

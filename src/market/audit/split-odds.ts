@@ -99,32 +99,32 @@ export function readAsSplit(
   const usual = computeUsualMove(history.returns, bar);
   const move = Math.log(growth);
   const marketMove = panels.level[history.rows[bar]!]! - panels.level[history.rows[bar - 1]!]!;
-  const expected = UNRECORDED_PER_YEAR[panels.adjustment] * computeBarYears(history);
-  const best = [...SHARE_OF_SPLITS]
+  const expectedSplits = UNRECORDED_PER_YEAR[panels.adjustment] * computeBarYears(history);
+  const bestSplit = [...SHARE_OF_SPLITS]
     .map(([ratio, share]) => {
       const distance = move - marketMove + Math.log(ratio);
-      const prior = isRecorded(ratio) ? 1 : expected * share;
+      const prior = isRecorded(ratio) ? 1 : expectedSplits * share;
       return { ratio, distance, logDensity: Math.log(prior) + computeLogStudent(distance / usual) - Math.log(usual) };
     })
     .reduce((a, b) => (b.logDensity > a.logDensity ? b : a));
-  const after = computeMeanAfter(history, bar, panels.level, usual);
-  const volume = readVolume(history, bar, best.ratio, panels);
-  const stepsShares = hasShareStep(history, bar, best.ratio, panels);
+  const meanAfter = computeMeanAfter(history, bar, panels.level, usual);
+  const volume = readVolume(history, bar, bestSplit.ratio, panels);
+  const isShareStep = hasShareStep(history, bar, bestSplit.ratio, panels);
   const logOdds =
-    best.logDensity -
+    bestSplit.logDensity -
     computeLogRealDensity(move, usual) +
-    (after === null ? 0 : Math.min(1.2, Math.max(-3, 2.5 - 2.2 * after))) +
+    (meanAfter === null ? 0 : Math.min(1.2, Math.max(-3, 2.5 - 2.2 * meanAfter))) +
     (volume?.logOdds ?? 0) +
-    (stepsShares ? SHARES_LOG_ODDS : 0);
+    (isShareStep ? SHARES_LOG_ODDS : 0);
   return {
-    ratio: best.ratio,
-    distance: best.distance,
+    ratio: bestSplit.ratio,
+    distance: bestSplit.distance,
     marketMove,
-    after,
+    after: meanAfter,
     probability: 1 / (1 + Math.exp(-logOdds)),
     volumeRatio: volume?.ratio ?? null,
     stepsVolume: volume?.steps ?? false,
-    stepsShares,
+    stepsShares: isShareStep,
   };
 }
 
@@ -132,8 +132,9 @@ const computeBarYears = ({ days }: SecurityHistory) => (days.at(-1)! - days[0]!)
 
 /** Returns the typical size of the returns before a bar, or after it near the start of the history. */
 function computeUsualMove(returns: Float64Array, bar: number): number {
-  const before = returns.subarray(Math.max(1, bar - BARS_BEFORE), bar);
-  const window = before.length < BARS_BEFORE_MIN ? returns.subarray(bar + 1, bar + 1 + BARS_BEFORE) : before;
+  const earlierReturns = returns.subarray(Math.max(1, bar - BARS_BEFORE), bar);
+  const window =
+    earlierReturns.length < BARS_BEFORE_MIN ? returns.subarray(bar + 1, bar + 1 + BARS_BEFORE) : earlierReturns;
   return window.length === 0 ? 0.02 : Math.max(MEDIAN_TO_DEVIATION * findUpperMedian(window.map(Math.abs)), USUAL_MIN);
 }
 
@@ -181,21 +182,21 @@ function readVolume(
     Float64Array.from(rows.subarray(Math.max(0, from), to), (t) => volume[t * width + position]!).filter(
       (shares) => shares > 0,
     );
-  const before = sumTrade(bar - VOLUME_BARS, bar);
+  const volumeBefore = sumTrade(bar - VOLUME_BARS, bar);
   const [today] = sumTrade(bar, bar + 1);
-  if (before.length < VOLUME_BARS_MIN || today === undefined) return undefined;
-  const usual = findUpperMedian(before);
+  if (volumeBefore.length < VOLUME_BARS_MIN || today === undefined) return undefined;
+  const usual = findUpperMedian(volumeBefore);
   const surprise = Math.log(today / usual);
   const computeSpread = (distance: number, size: number) => computeLogStudent(distance / size) - Math.log(size);
-  const asSplit = Math.max(
+  const splitDensity = Math.max(
     computeSpread(surprise, VOLUME_SPREAD),
     computeSpread(surprise - Math.log(ratio), VOLUME_SPREAD),
   );
-  const after = sumTrade(bar, bar + VOLUME_BARS);
+  const volumeAfter = sumTrade(bar, bar + VOLUME_BARS);
   return {
     ratio: today / usual,
-    logOdds: asSplit - computeSpread(surprise - NEWS_VOLUME.centre, NEWS_VOLUME.spread),
-    steps: isNearer(findUpperMedian(after) / usual, ratio),
+    logOdds: splitDensity - computeSpread(surprise - NEWS_VOLUME.centre, NEWS_VOLUME.spread),
+    steps: isNearer(findUpperMedian(volumeAfter) / usual, ratio),
   };
 }
 
@@ -207,12 +208,12 @@ function hasShareStep(
   { shares, width }: AuditPanels,
 ): boolean {
   if (shares === undefined) return false;
-  let before = Number.NaN;
+  let sharesBefore = Number.NaN;
   for (const t of rows.subarray(Math.max(0, bar - SHARES_BARS), bar + SHARES_BARS)) {
     const shareCount = shares[t * width + position]!;
     if (Number.isNaN(shareCount)) continue;
-    if (Math.abs(shareCount / before / ratio - 1) < SHARES_TOLERANCE) return true;
-    before = shareCount;
+    if (Math.abs(shareCount / sharesBefore / ratio - 1) < SHARES_TOLERANCE) return true;
+    sharesBefore = shareCount;
   }
   return false;
 }

@@ -9,7 +9,7 @@ import { nameFileColumns } from '../tables/named-columns.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
 import { readDate, readIdentifier, type CellLocation, type CheckedRows, createNeededReader } from './table-rows.js';
 
-const TYPES = Object.keys(ACTION_KINDS);
+const ACTION_TYPES = Object.keys(ACTION_KINDS);
 const STATUSES = ['announced', 'paid', 'cancelled'];
 
 /** Structural actions whose value is a ratio of shares and is required. */
@@ -21,7 +21,7 @@ const SHARE_RATIOS: ReadonlySet<string> = new Set(['RIGHTS_ISSUE', 'SPIN_OFF', '
  */
 export function createActionRows(problems: Problems, isOwn = false): CheckedRows<readonly CorporateAction[]> {
   const actions: CorporateAction[] = [];
-  const seen = new Set<string>();
+  const seenKeys = new Set<string>();
   let rows = 0;
 
   function beginFile(label: string, written: readonly string[]) {
@@ -50,27 +50,28 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
       locateColumn('subscription_price'),
       locateColumn('cash'),
     ];
-    const electionOf = createElectionReader(locateColumn, problems);
+    const readElectionCells = createElectionReader(locateColumn, problems);
 
     return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
       fileRow += 1;
       if (cells === null) return;
-      const needed = createNeededReader(cells, problems);
-      const identifier = needed(identifierAt, readIdentifier);
-      const type = needed(typeAt, readType);
-      const exDay = needed(exAt, readExDay);
+      const readNeeded = createNeededReader(cells, problems);
+      const identifier = readNeeded(identifierAt, readIdentifier);
+      const type = readNeeded(typeAt, readType);
+      const exDay = readNeeded(exAt, readExDay);
       const value =
-        type === undefined ? undefined : needed(valueAt, (cell, path) => readValue(type, cell, path, problems));
+        type === undefined ? undefined : readNeeded(valueAt, (cell, path) => readValue(type, cell, path, problems));
       const payDay = readDate(cells[payAt.column], payAt.path, problems);
       const announcedDay = readDate(cells[announcedAt.column], announcedAt.path, problems);
       const status = readStatus(cells[statusAt.column], statusAt.path, problems);
-      const related =
+      const relatedSecurity =
         readText(cells[relatedAt.column]) === null
           ? null
           : readIdentifier(cells[relatedAt.column], relatedAt.path, problems);
       const isApplicable =
-        isOwn || hasRelatedSecurity({ identifier, type, exDay, value, related }, relatedAt.path, problems);
+        isOwn ||
+        hasRelatedSecurity({ identifier, type, exDay, value, related: relatedSecurity }, relatedAt.path, problems);
       const subscriptionPrice = readSubscription(cells[subscriptionAt.column], subscriptionAt.path, problems);
       const cash = readCash(type, cells[cashAt.column], cashAt.path, problems);
       if (
@@ -79,13 +80,13 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
         exDay === undefined ||
         value === undefined ||
         status === undefined ||
-        related === undefined ||
+        relatedSecurity === undefined ||
         cash === undefined ||
         !isApplicable
       )
         return;
-      const key = JSON.stringify([identifier, type, exDay, value, status, related, cash]);
-      if (seen.has(key)) {
+      const key = JSON.stringify([identifier, type, exDay, value, status, relatedSecurity, cash]);
+      if (seenKeys.has(key)) {
         problems.error({
           code: 'DUPLICATE_KEY',
           path: formatCellPath(label, fileRow, ''),
@@ -93,10 +94,20 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
         });
         return;
       }
-      seen.add(key);
-      const election = electionOf(type, cells);
+      seenKeys.add(key);
+      const election = readElectionCells(type, cells);
       if (payDay === undefined || announcedDay === undefined || subscriptionPrice === undefined || !election) return;
-      const terms = { type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice, ...election };
+      const terms = {
+        type,
+        value,
+        exDay,
+        payDay,
+        status,
+        announcedDay,
+        related: relatedSecurity,
+        subscriptionPrice,
+        ...election,
+      };
       actions.push({ identifier, ...terms, ...(cash === null ? {} : { cash }) });
     };
   }
@@ -156,11 +167,11 @@ function hasRelatedSecurity(
   problems: Problems,
 ): boolean {
   if (type !== 'MERGER' || related === undefined || (related !== null && related !== identifier)) return true;
-  const when = exDay === undefined ? '' : ` on ${formatDay(exDay)}`;
+  const dateText = exDay === undefined ? '' : ` on ${formatDay(exDay)}`;
   problems.error({
     code: related === null ? 'REQUIRED' : 'NOT_IN_CHOICES',
     path: path(),
-    message: `The MERGER of ${identifier}${when} ${related === null ? 'has no related identifier' : `has the related identifier ${related}, which is its own`}; related must be the security whose shares holders receive${value === undefined ? '' : ` (${value} per share)`}. Use ACQUISITION for a payment only in cash.`,
+    message: `The MERGER of ${identifier}${dateText} ${related === null ? 'has no related identifier' : `has the related identifier ${related}, which is its own`}; related must be the security whose shares holders receive${value === undefined ? '' : ` (${value} per share)`}. Use ACQUISITION for a payment only in cash.`,
   });
   return false;
 }
@@ -178,9 +189,9 @@ function readType(cell: Cell | undefined, path: CellLocation, problems: Problems
   problems.error({
     code: 'UNKNOWN_ACTION_TYPE',
     path: path(),
-    message: `${text === null ? 'null' : quoteText(text)} is not a type of corporate action; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : suggestName(text, TYPES)}`,
+    message: `${text === null ? 'null' : quoteText(text)} is not a type of corporate action; the accepted set is ${ACTION_TYPES.join(', ')}.${text === null ? '' : suggestName(text, ACTION_TYPES)}`,
     value: text,
-    accepted: TYPES,
+    accepted: ACTION_TYPES,
   });
   return undefined;
 }
@@ -261,13 +272,13 @@ function readCash(
   if (value !== undefined && (Number.isNaN(value) || value === 0)) return null;
   if (value !== undefined && value > 0 && (type === 'MERGER' || type === undefined)) return value;
   const isElsewhere = value !== undefined && value > 0;
-  const needed = isElsewhere
+  const hint = isElsewhere
     ? `only a MERGER can pay cash in addition to shares. The cash of a ${type} is its value.`
     : 'it must be an amount per share of at least 0.';
   problems.error({
     code: value === undefined ? 'NOT_A_NUMBER' : isElsewhere ? 'NOT_IN_CHOICES' : 'OUT_OF_RANGE',
     path: path(),
-    message: `The cash is ${JSON.stringify(formatWrittenCell(cell))}; ${needed}`,
+    message: `The cash is ${JSON.stringify(formatWrittenCell(cell))}; ${hint}`,
     value: formatWrittenCell(cell),
   });
   return undefined;

@@ -51,29 +51,29 @@ export function findChangedHistories(
   until: Day,
 ): ChangedHistories {
   const axes = alignVersions(heldPanels, fresh);
-  const changed = new Map<string, ChangedBars>();
+  const changedBars = new Map<string, ChangedBars>();
   const heldNames = new Set<string>();
-  const late = new Map<string, number>();
+  const lateBars = new Map<string, number>();
   for (const [day, row] of axes.rows) {
     for (const { identifier, from, to, n } of axes.columns) {
-      const was = row[0] < 0 || from < 0 ? -1 : row[0] + from;
-      const is = row[1] < 0 || to < 0 ? -1 : row[1] + to;
-      const kind = classifyDifference(axes.fields, was, is);
+      const oldCell = row[0] < 0 || from < 0 ? -1 : row[0] + from;
+      const newCell = row[1] < 0 || to < 0 ? -1 : row[1] + to;
+      const kind = classifyDifference(axes.fields, oldCell, newCell);
       if (kind === undefined) continue;
       if (n >= 0 && day > lastOf[n]!) {
-        if (day <= until) late.set(identifier, (late.get(identifier) ?? 0) + 1);
+        if (day <= until) lateBars.set(identifier, (lateBars.get(identifier) ?? 0) + 1);
         continue;
       }
       if (n >= 0) heldNames.add(identifier);
-      let bars = changed.get(identifier);
-      if (bars === undefined) changed.set(identifier, (bars = { added: 0, changed: 0, removed: 0, first: [] }));
+      let bars = changedBars.get(identifier);
+      if (bars === undefined) changedBars.set(identifier, (bars = { added: 0, changed: 0, removed: 0, first: [] }));
       bars[kind] += 1;
       if (bars.first.length < DIFFERENCES_MAX)
-        bars.first.push(...listRestatements(axes.fields, [was, is], { identifier, day }));
+        bars.first.push(...listRestatements(axes.fields, [oldCell, newCell], { identifier, day }));
     }
   }
-  for (const { first } of changed.values()) first.splice(DIFFERENCES_MAX);
-  return { changed, storedIdentifiers: heldNames, late };
+  for (const { first } of changedBars.values()) first.splice(DIFFERENCES_MAX);
+  return { changed: changedBars, storedIdentifiers: heldNames, late: lateBars };
 }
 
 interface Column {
@@ -96,10 +96,15 @@ interface Field {
  */
 function alignVersions(heldPanels: Panels, fresh: Panels) {
   const [before, after] = [heldPanels.identifiers.length, fresh.identifiers.length];
-  const place = new Map(fresh.identifiers.map((identifier, n) => [identifier, n]));
+  const freshPositions = new Map(fresh.identifiers.map((identifier, n) => [identifier, n]));
   const storedIdentifiers = new Set(heldPanels.identifiers);
   const columns: Column[] = [
-    ...heldPanels.identifiers.map((identifier, n) => ({ identifier, from: n, to: place.get(identifier) ?? -1, n })),
+    ...heldPanels.identifiers.map((identifier, n) => ({
+      identifier,
+      from: n,
+      to: freshPositions.get(identifier) ?? -1,
+      n,
+    })),
     ...fresh.identifiers.flatMap((identifier, to) =>
       storedIdentifiers.has(identifier) ? [] : [{ identifier, from: -1, to, n: -1 }],
     ),

@@ -50,20 +50,20 @@ export async function digestContent(
 ): Promise<{ readonly hash: string; readonly digests: ContentDigests }> {
   const { identifiers, dates, fields } = content;
   const names = [...fields.keys()].toSorted(compareText);
-  const digestOf = createBlockDigests(content);
+  const digestBlock = createBlockDigests(content);
   const result = cachedDigests.computedBlocks?.fields === fields ? cachedDigests.computedBlocks.digests : undefined;
   const blocks = new Uint8Array(Math.ceil(dates.length / BLOCK_DAYS) * DIGEST_BYTES);
   const wholeBlocks = cachedDigests.blocks === undefined ? 0 : Math.floor(cachedDigests.blocks.days / BLOCK_DAYS); // the last block may have gained days
   if (cachedDigests.blocks !== undefined)
     blocks.set(cachedDigests.blocks.digests.subarray(0, wholeBlocks * DIGEST_BYTES));
   const blockBytes = BLOCK_DAYS * identifiers.length * names.length * Float64Array.BYTES_PER_ELEMENT;
-  let hashed = 0;
+  let hashedDays = 0;
   for (let block = wholeBlocks; block * DIGEST_BYTES < blocks.length; block++) {
     const digest = result?.get(block);
-    blocks.set(digest ?? digestOf(block), block * DIGEST_BYTES);
-    if (digest === undefined) hashed += blockBytes;
-    if (hashed < RESTING_BYTES) continue;
-    hashed = 0;
+    blocks.set(digest ?? digestBlock(block), block * DIGEST_BYTES);
+    if (digest === undefined) hashedDays += blockBytes;
+    if (hashedDays < RESTING_BYTES) continue;
+    hashedDays = 0;
     await setImmediate();
   }
   const tables = cachedDigests.tables ?? computeTablesDigest(content);
@@ -94,10 +94,10 @@ export function countTableRows({ fields, reference, actions, universes, series }
   const panels = [...fields.values()];
   const isUnchanged = (cell: number) => panels.some((panel) => panel[cell] === panel[cell]);
   const cells = fields.get('CLOSE')!.length;
-  let market = 0;
-  for (let cell = 0; cell < cells; cell++) if (isUnchanged(cell)) market += 1;
+  let marketRows = 0;
+  for (let cell = 0; cell < cells; cell++) if (isUnchanged(cell)) marketRows += 1;
   const rows: Record<TableKind, number> = {
-    market,
+    market: marketRows,
     reference: [...reference.rows.values()].reduce((sum, spells) => sum + spells.length, 0),
     corporate_actions: actions.length,
     universes: universes.length,

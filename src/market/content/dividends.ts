@@ -24,8 +24,8 @@ export function computeTrailingDividend(
   let sum = 0;
   for (const dividend of corporateActions) {
     if (dividend.type !== 'DIVIDEND' || dividend.exDay <= from) continue;
-    const later = adjustment === 'none' ? corporateActions.filter(({ exDay }) => exDay > dividend.exDay) : [];
-    sum += dividend.value / computeCumulativeRatio(later);
+    const laterActions = adjustment === 'none' ? corporateActions.filter(({ exDay }) => exDay > dividend.exDay) : [];
+    sum += dividend.value / computeCumulativeRatio(laterActions);
   }
   return sum;
 }

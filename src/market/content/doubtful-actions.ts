@@ -134,7 +134,7 @@ function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning
   const isPaid = ACTION_KINDS[action.type] === 'cash' && prices.adjustment !== 'total';
   const isEnd = action.type === 'ACQUISITION' || action.type === 'DELISTING';
   if (amount === null || amount === 0 || !(isPaid || isEnd || action.type === 'RIGHTS_ISSUE')) return undefined;
-  const close = closeBefore(action.identifier, action.exDay, prices);
+  const close = findCloseBefore(action.identifier, action.exDay, prices);
   if (close === undefined) return undefined;
   const { price, day } = close;
   const isDoubtful = isPaid
@@ -160,20 +160,20 @@ function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning
 function findSplitWarning(action: CorporateAction, prices: Prices): ActionWarning | undefined {
   const { identifier, exDay, value } = action;
   if (prices.adjustment !== 'none' || !isSplit(action)) return undefined;
-  const before = closeBefore(identifier, exDay, prices);
-  const after = closeFrom(identifier, exDay, prices);
+  const before = findCloseBefore(identifier, exDay, prices);
+  const after = findCloseFrom(identifier, exDay, prices);
   if (before === undefined || after === undefined) return undefined;
-  const between = prices.splits
+  const splitsBetween = prices.splits
     .get(identifier)!
     .filter((corporateAction) => corporateAction.exDay > before.day && corporateAction.exDay <= after.day);
-  const traded = before.price * value;
-  const isUnmoved = Math.abs(after.price / traded - 1) <= UNMOVED_MAX;
-  if (between.length > 1 || !isUnmoved || Math.abs(after.price / before.price - 1) <= JUMP_MAX) return undefined;
+  const expectedPrice = before.price * value;
+  const isUnmoved = Math.abs(after.price / expectedPrice - 1) <= UNMOVED_MAX;
+  if (splitsBetween.length > 1 || !isUnmoved || Math.abs(after.price / before.price - 1) <= JUMP_MAX) return undefined;
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${describeAction(action)} has the ratio ${value}, but the close does not reflect it: ${traded} on ${formatDay(before.day)}, ${after.price} on ${formatDay(after.day)}.`,
-    evidence: { ratio: value, close_before: traded, close: after.price, close_date: formatDay(after.day) },
+    message: `${describeAction(action)} has the ratio ${value}, but the close does not reflect it: ${expectedPrice} on ${formatDay(before.day)}, ${after.price} on ${formatDay(after.day)}.`,
+    evidence: { ratio: value, close_before: expectedPrice, close: after.price, close_date: formatDay(after.day) },
   };
 }
 
@@ -193,12 +193,12 @@ function findEndingConflict(action: CorporateAction, { endings }: Prices): Actio
   const sameDay = [action, ...otherCorporateActions];
   const isOffer = sameDay.some(isElective) && sameDay.every(({ type }) => ELECTIONS.has(type));
   if (otherCorporateActions.length === 0 || isOffer || chooseAppliedEnding(sameDay) !== action) return undefined;
-  const ignored = otherCorporateActions.map(formatTerms).join(', ');
+  const ignoredTerms = otherCorporateActions.map(formatTerms).join(', ');
   return {
     action,
     code: 'ACTION_CONFLICT',
-    message: `${describeAction(action)} is applied: ${formatTerms(action)}. Other actions that end the security on that day are ignored: ${ignored}. Enter the cash of a merger in cash. For an offer with a choice, set election_date or election_default of one action.`,
-    evidence: { ex_date: formatDay(exDay), applied: action.type, ignored },
+    message: `${describeAction(action)} is applied: ${formatTerms(action)}. Other actions that end the security on that day are ignored: ${ignoredTerms}. Enter the cash of a merger in cash. For an offer with a choice, set election_date or election_default of one action.`,
+    evidence: { ex_date: formatDay(exDay), applied: action.type, ignored: ignoredTerms },
   };
 }
 
@@ -236,10 +236,10 @@ const APPLIED_TYPES: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITIO
  * last in the table.
  */
 function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateAction | undefined {
-  const telling = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
+  const decisiveEndings = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
   return APPLIED_TYPES.flatMap(
     (type) =>
-      (telling.length > 0 ? telling : endings)
+      (decisiveEndings.length > 0 ? decisiveEndings : endings)
         .filter((corporateAction) => corporateAction.type === type)
         .toSorted(compareActions)
         .at(-1) ?? [],
@@ -279,24 +279,24 @@ function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarn
   if (related === null) return createPriceWarning('and has no related identifier');
   if (related === identifier) return createPriceWarning('of itself');
   if (!prices.position.has(related)) return createPriceWarning(`of ${related}, which has no bar in the store`);
-  const [ownClose, otherClose] = [closeBefore(identifier, exDay, prices), closeBefore(related, exDay, prices)];
+  const [ownClose, otherClose] = [findCloseBefore(identifier, exDay, prices), findCloseBefore(related, exDay, prices)];
   if (type !== 'MERGER' || ownClose === undefined) return undefined;
   if (otherClose === undefined) return createPriceWarning(`of ${related}, which has no earlier bar`);
   const { reference } = prices.content;
   const findCurrency = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
-  const worth = value * otherClose.price + cash;
-  if (findCurrency(identifier) !== findCurrency(related) || Math.abs(worth / ownClose.price - 1) <= JUMP_MAX)
+  const offerValue = value * otherClose.price + cash;
+  if (findCurrency(identifier) !== findCurrency(related) || Math.abs(offerValue / ownClose.price - 1) <= JUMP_MAX)
     return undefined;
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${describeAction(action)} pays ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} per share, worth ${worth} at the close of ${formatDay(otherClose.day)}, which is far from the previous close of ${identifier}, ${ownClose.price} on ${formatDay(ownClose.day)}.`,
-    evidence: { ratio: value, related, worth, close: ownClose.price, close_date: formatDay(ownClose.day) },
+    message: `${describeAction(action)} pays ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} per share, worth ${offerValue} at the close of ${formatDay(otherClose.day)}, which is far from the previous close of ${identifier}, ${ownClose.price} on ${formatDay(ownClose.day)}.`,
+    evidence: { ratio: value, related, worth: offerValue, close: ownClose.price, close_date: formatDay(ownClose.day) },
   };
 }
 
 /** Returns the first close of a security on or soon after a day; undefined if there is none. */
-function closeFrom(identifier: string, day: Day, { content, position }: Prices): Close | undefined {
+function findCloseFrom(identifier: string, day: Day, { content, position }: Prices): Close | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(identifier);
   if (n === undefined) return undefined;
@@ -310,7 +310,7 @@ function closeFrom(identifier: string, day: Day, { content, position }: Prices):
 }
 
 /** Returns the last close of a security before a day, on the share basis of that day; undefined if there is none. */
-function closeBefore(identifier: string, day: Day, { content, position, splits }: Prices): Close | undefined {
+function findCloseBefore(identifier: string, day: Day, { content, position, splits }: Prices): Close | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(identifier);
   if (n === undefined) return undefined;
@@ -319,6 +319,9 @@ function closeBefore(identifier: string, day: Day, { content, position, splits }
   while (t >= 0 && Number.isNaN(close[t * identifiers.length + n]!)) t--;
   if (t < 0) return undefined;
   const bar = dates[t]!;
-  const since = splits.get(identifier)?.filter(({ exDay }) => exDay > bar && exDay <= day) ?? [];
-  return { day: bar, price: since.reduce((price, { value }) => price / value, close[t * identifiers.length + n]!) };
+  const laterSplits = splits.get(identifier)?.filter(({ exDay }) => exDay > bar && exDay <= day) ?? [];
+  return {
+    day: bar,
+    price: laterSplits.reduce((price, { value }) => price / value, close[t * identifiers.length + n]!),
+  };
 }

@@ -80,19 +80,19 @@ function readDefault(
 ): ElectionDefault | null | undefined {
   const text = readText(cell);
   if (text === null) return null;
-  const accepted = ELECTIONS.get(type);
-  const acceptedName = accepted?.find((name) => name === text);
+  const acceptedDefaults = ELECTIONS.get(type);
+  const acceptedName = acceptedDefaults?.find((name) => name === text);
   if (acceptedName !== undefined) return acceptedName;
   const message =
-    accepted === undefined
+    acceptedDefaults === undefined
       ? formatElectionError(type)
-      : `The election_default of a ${type} is ${quoteText(text)}; the accepted set is ${accepted.join(', ')}.${suggestName(text, accepted)}`;
+      : `The election_default of a ${type} is ${quoteText(text)}; the accepted set is ${acceptedDefaults.join(', ')}.${suggestName(text, acceptedDefaults)}`;
   problems.error({
     code: 'NOT_IN_CHOICES',
     path: path(),
     message,
     value: text,
-    ...(accepted === undefined ? {} : { accepted: [...accepted] }),
+    ...(acceptedDefaults === undefined ? {} : { accepted: [...acceptedDefaults] }),
   });
   return undefined;
 }

@@ -29,7 +29,7 @@ export function createGrowingDigests(): GrowingDigests {
   let onSettled = () => {};
 
   function start(): Worker {
-    const started = startHashing(
+    const hashingThread = startHashing(
       (answer) => {
         if (answer.kind !== 'block' || answer.turn !== turn) return;
         digests.set(answer.block, answer.digest);
@@ -37,13 +37,13 @@ export function createGrowingDigests(): GrowingDigests {
         if (awaited === 0) onSettled();
       },
       () => {
-        if (thread !== started) return;
+        if (thread !== hashingThread) return;
         thread = undefined; // the content hash computes the missing digests
         awaited = 0;
         onSettled();
       },
     );
-    return started;
+    return hashingThread;
   }
 
   const order = (message: HashingOrder) => thread!.postMessage(message, []);

@@ -30,19 +30,19 @@ export function computeHistoryDigests(
   const blocks = Math.ceil(dates.length / BLOCK_DAYS);
   if (blocks === 0) return new Uint8Array(0); // a refresh may add tables but no bars
   const wholeBlocks = cachedBlockDigests === undefined ? 0 : Math.floor(cachedBlockDigests.days / BLOCK_DAYS); // the last block may have gained days
-  const after = wholeBlocks === 0 ? -Infinity : dates[wholeBlocks * BLOCK_DAYS - 1]!;
-  const ends = Int32Array.from(
+  const lastHashedDay = wholeBlocks === 0 ? -Infinity : dates[wholeBlocks * BLOCK_DAYS - 1]!;
+  const lastDays = Int32Array.from(
     { length: blocks },
     (_, block) => dates[Math.min(dates.length, (block + 1) * BLOCK_DAYS) - 1]!,
   );
   const hashes = Array.from({ length: blocks }, () => createHash('sha256'));
   for (const { day, text } of iterateFacts(tables, {
-    after: wholeBlocks === 0 ? undefined : after,
-    to: ends.at(-1) ?? -Infinity,
+    after: wholeBlocks === 0 ? undefined : lastHashedDay,
+    to: lastDays.at(-1) ?? -Infinity,
   }))
-    hashes[findFirstAtLeast(ends, day)]!.update(text);
-  ends.forEach((to, block) =>
-    hashSeries(hashes[block]!, tables, { after: block === 0 ? undefined : ends[block - 1]!, to }),
+    hashes[findFirstAtLeast(lastDays, day)]!.update(text);
+  lastDays.forEach((to, block) =>
+    hashSeries(hashes[block]!, tables, { after: block === 0 ? undefined : lastDays[block - 1]!, to }),
   );
   const digests = new Uint8Array(blocks * DIGEST_BYTES);
   hashes.forEach((hash, block) => digests.set(hash.digest(), block * DIGEST_BYTES));
@@ -85,7 +85,7 @@ function* iterateFacts({ reference, actions, universes }: Omit<Tables, 'dates'>,
     const status = action.status === 'announced' ? 'paid' : action.status;
     const { scripRatio, electionDay, electionDefault } = action;
     const election = [scripRatio, electionDay, electionDefault];
-    const mixed = action.cash === undefined ? [] : [{ cash: action.cash }];
+    const cashMembers = action.cash === undefined ? [] : [{ cash: action.cash }];
     if (isWithin(exDay))
       yield {
         day: exDay,
@@ -100,19 +100,19 @@ function* iterateFacts({ reference, actions, universes }: Omit<Tables, 'dates'>,
           related,
           subscriptionPrice,
           ...(election.every((term) => term === undefined) ? [] : election),
-          ...mixed,
+          ...cashMembers,
         ]),
       };
   }
   const columns = reference.columns.toSorted(compareText);
-  const places = columns.map((column) => reference.columns.indexOf(column));
+  const columnPositions = columns.map((column) => reference.columns.indexOf(column));
   for (const identifier of [...reference.rows.keys()].toSorted(compareText)) {
     for (const { validFrom, values } of reference.rows.get(identifier)!) {
       const day = validFrom ?? -Infinity;
       if (isWithin(day))
         yield {
           day,
-          text: JSON.stringify([identifier, validFrom, columns, places.map((place) => values[place] ?? null)]),
+          text: JSON.stringify([identifier, validFrom, columns, columnPositions.map((place) => values[place] ?? null)]),
         };
     }
   }

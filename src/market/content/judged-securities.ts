@@ -58,33 +58,39 @@ export function judgeSecurities(
   actions: readonly CorporateAction[],
   options: JudgeOptions,
 ): SecurityJudgement {
-  const until = options.until ?? Infinity;
+  const lastDay = options.until ?? Infinity;
   const lastOf = findLastDays(storedContent);
-  const nothing = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };
-  const bars = options.isWhole ? findChangedHistories(storedContent, fresh, lastOf, until) : nothing;
+  const noChanges = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };
+  const bars = options.isWhole ? findChangedHistories(storedContent, fresh, lastOf, lastDay) : noChanges;
   const lists = listActions(storedContent, actions, { lastOf, dividendErrors: options.dividendErrors });
-  const restated = new Map<string, SplitRestatement>();
+  const restatedSplits = new Map<string, SplitRestatement>();
   for (const [identifier, counts] of bars.changed) {
     const split = findRestatement(identifier, counts, { storedContent, fresh, lastOf, lists, options });
-    if (split !== undefined) restated.set(identifier, split);
+    if (split !== undefined) restatedSplits.set(identifier, split);
   }
-  const rejected = new Map<string, Rejection>();
+  const rejections = new Map<string, Rejection>();
   for (const identifier of [...new Set([...bars.changed.keys(), ...lists.changed.keys()])].toSorted(compareText)) {
-    if (restated.has(identifier)) continue;
+    if (restatedSplits.has(identifier)) continue;
     const { counts, first } = lists.changed.get(identifier) ?? { counts: NO_ROWS, first: [] };
     const { first: firstBars = [], ...barCounts } = bars.changed.get(identifier) ?? NO_ROWS;
-    rejected.set(identifier, {
+    rejections.set(identifier, {
       identifier,
       bars: barCounts,
       actions: counts,
-      heldBack: countLaterBars(identifier, { storedContent, fresh, lastOf, until }),
+      heldBack: countLaterBars(identifier, { storedContent, fresh, lastOf, until: lastDay }),
       first: [...firstBars, ...first].slice(0, DIFFERENCES_MAX),
     });
   }
   let late = 0;
   for (const [identifier, count] of bars.late)
-    if (!rejected.has(identifier) && !restated.has(identifier)) late += count;
-  return { rejected, restated, actions: lists.taken(rejected, restated), late, lastOf };
+    if (!rejections.has(identifier) && !restatedSplits.has(identifier)) late += count;
+  return {
+    rejected: rejections,
+    restated: restatedSplits,
+    actions: lists.taken(rejections, restatedSplits),
+    late,
+    lastOf,
+  };
 }
 
 const NO_ROWS: RowCounts & { readonly first?: readonly Restatement[] } = { added: 0, changed: 0, removed: 0 };
@@ -120,15 +126,15 @@ function listActions(
   const computeError = ({ identifier, exDay, type }: CorporateAction): number =>
     type === 'DIVIDEND' ? (errors.get(`${identifier} ${exDay}`) ?? 0) : 0;
   const [before, after] = [groupBySecurity(storedContent.actions), groupBySecurity(actions)];
-  const settled = new Map<string, readonly CorporateAction[]>();
-  const changed = new Map<string, ChangedActions>();
+  const settledActions = new Map<string, readonly CorporateAction[]>();
+  const changedActions = new Map<string, ChangedActions>();
   storedContent.identifiers.forEach((identifier, n) => {
     const [was, is] = [before.get(identifier) ?? [], after.get(identifier) ?? []];
     if (actions === storedContent.actions || isSameList(was, is)) return;
-    const alike = is.map((action) => findStoredDividend(action, was, computeError(action)) ?? action);
-    if (alike.some((action, i) => action !== is[i])) settled.set(identifier, alike);
-    const differences = findChanges(identifier, [was, alike], { storedContent, lastDay: lastOf[n]! });
-    if (differences !== undefined) changed.set(identifier, differences);
+    const alignedActions = is.map((action) => findStoredDividend(action, was, computeError(action)) ?? action);
+    if (alignedActions.some((action, i) => action !== is[i])) settledActions.set(identifier, alignedActions);
+    const differences = findChanges(identifier, [was, alignedActions], { storedContent, lastDay: lastOf[n]! });
+    if (differences !== undefined) changedActions.set(identifier, differences);
   });
   return {
     selectActions: (identifier) => ({
@@ -136,16 +142,16 @@ function listActions(
       fresh: after.get(identifier) ?? [],
     }),
     errorOf: computeError,
-    changed,
+    changed: changedActions,
     taken(rejected, restated) {
       const isReplaced = (identifier: string) =>
-        rejected.has(identifier) || (settled.has(identifier) && !restated.has(identifier));
-      const names = new Set([...rejected.keys(), ...settled.keys()].filter(isReplaced));
+        rejected.has(identifier) || (settledActions.has(identifier) && !restated.has(identifier));
+      const names = new Set([...rejected.keys(), ...settledActions.keys()].filter(isReplaced));
       if (names.size === 0) return actions;
-      const replaced = [...names].flatMap((identifier) =>
-        rejected.has(identifier) ? (before.get(identifier) ?? []) : settled.get(identifier)!,
+      const replacedNames = [...names].flatMap((identifier) =>
+        rejected.has(identifier) ? (before.get(identifier) ?? []) : settledActions.get(identifier)!,
       );
-      return [...actions.filter(({ identifier }) => !names.has(identifier)), ...replaced].toSorted(compareActions);
+      return [...actions.filter(({ identifier }) => !names.has(identifier)), ...replacedNames].toSorted(compareActions);
     },
   };
 }
@@ -237,21 +243,21 @@ function selectHistories(
   lastDay: Day,
 ) {
   const [width, freshWidth] = [storedContent.identifiers.length, fresh.identifiers.length];
-  const rowOf = new Map([...fresh.dates].map((day, t) => [day, t]));
+  const rowByDay = new Map([...fresh.dates].map((day, t) => [day, t]));
   const panels = [...storedContent.fields.values()];
   const rows = [...storedContent.dates.keys()].filter(
     (t) => storedContent.dates[t]! <= lastDay && hasAnyValue(panels, t * width + n),
   );
   const readFresh = (panel: Float64Array | undefined, t: number): number => {
-    const row = rowOf.get(storedContent.dates[t]!);
+    const row = rowByDay.get(storedContent.dates[t]!);
     return row === undefined ? Number.NaN : (panel?.[row * freshWidth + m] ?? Number.NaN);
   };
   const fields = new Map(
     [...storedContent.fields].map(([name, panel]) => {
-      const other = fresh.fields.get(name);
+      const freshPanel = fresh.fields.get(name);
       return [
         name,
-        { stored: rows.map((t) => panel[t * width + n]!), fresh: rows.map((t) => readFresh(other, t)) },
+        { stored: rows.map((t) => panel[t * width + n]!), fresh: rows.map((t) => readFresh(freshPanel, t)) },
       ] as const;
     }),
   );
@@ -270,11 +276,11 @@ function countLaterBars(
 ): number {
   const [n, m] = [storedContent.identifiers.indexOf(identifier), fresh.identifiers.indexOf(identifier)];
   if (m < 0) return 0;
-  const after = n < 0 ? storedContent.dates.at(-1)! : lastOf[n]!;
+  const lastStoredDay = n < 0 ? storedContent.dates.at(-1)! : lastOf[n]!;
   const panels = [...fresh.fields.values()];
   return fresh.dates.reduce(
     (count, day, t) =>
-      day > after && day <= until && hasAnyValue(panels, t * fresh.identifiers.length + m) ? count + 1 : count,
+      day > lastStoredDay && day <= until && hasAnyValue(panels, t * fresh.identifiers.length + m) ? count + 1 : count,
     0,
   );
 }

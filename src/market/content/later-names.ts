@@ -28,7 +28,7 @@ export async function computeMarksWithoutLater(market: MarketData, day: Day): Pr
     );
     await setImmediate();
   }
-  const rest = computeDigest(market, columns, { from: wholeBlocks * BLOCK_DAYS, to: days });
+  const restDigest = computeDigest(market, columns, { from: wholeBlocks * BLOCK_DAYS, to: days });
   const nameSet = new Set(names);
   return [removeSecurities(market, new Set(identifiers.filter((name) => !nameSet.has(name)))), market].map((tables) => {
     const history = computeHistoryDigests({ ...tables, dates: dates.subarray(0, wholeBlocks * BLOCK_DAYS) });
@@ -36,7 +36,12 @@ export async function computeMarksWithoutLater(market: MarketData, day: Day): Pr
       after: wholeBlocks === 0 ? undefined : dates[wholeBlocks * BLOCK_DAYS - 1]!,
       to: day,
     });
-    const hash = createHash('sha256').update(blocks).update(history).update(rest).update(restHistory).digest('hex');
+    const hash = createHash('sha256')
+      .update(blocks)
+      .update(history)
+      .update(restDigest)
+      .update(restHistory)
+      .digest('hex');
     return { day, axes, rows: days, hash };
   });
 }

@@ -109,8 +109,8 @@ async function readMarkedStore(folder: string): Promise<string | undefined> {
   const text = await readFile(join(folder, MARKER_FILE), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
   try {
-    const mark = JSON.parse(text) as { readonly store_id?: unknown } | null;
-    return typeof mark?.store_id === 'string' ? mark.store_id : undefined;
+    const marker = JSON.parse(text) as { readonly store_id?: unknown } | null;
+    return typeof marker?.store_id === 'string' ? marker.store_id : undefined;
   } catch {
     return undefined; // a mark truncated by a crash identifies no store; the folder is left for the operator
   }

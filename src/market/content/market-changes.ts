@@ -32,8 +32,8 @@ export function compareBars(
   );
   const identifiers = [...new Set([...before.identifiers, ...after.identifiers])].sort(compareText);
   const [old, now] = [createSide(before, identifiers, names), createSide(after, identifiers, names)];
-  const restated = createRestatements();
-  const gained = new Set<string>();
+  const restatements = createRestatements();
+  const gainedColumns = new Set<string>();
   const counts = { added: 0, changed: 0, removed: 0 };
   const reportCells = (day: Day, i: number, [was, is]: readonly [number, number]): boolean => {
     let isChanged = false;
@@ -41,7 +41,7 @@ export function compareBars(
       const [x, y] = [old.valueAt(f, was), now.valueAt(f, is)];
       if (x === y || (x !== x && y !== y)) continue;
       isChanged = true;
-      restated.add(() => ({
+      restatements.add(() => ({
         dataset: 'market',
         identifier: identifiers[i]!,
         date: formatDay(day),
@@ -61,7 +61,7 @@ export function compareBars(
       if (!old.holdsAny(was)) {
         if (!isHeld) continue;
         counts.added += 1;
-        gained.add(identifiers[i]!);
+        gainedColumns.add(identifiers[i]!);
         if (day <= lateTo) reportCells(day, i, [was, is]);
         continue;
       }
@@ -70,7 +70,7 @@ export function compareBars(
       else if (isChanged) counts.changed += 1;
     }
   }
-  return { ...counts, gained: [...gained].toSorted(compareText), ...restated.listRestatements() };
+  return { ...counts, gained: [...gainedColumns].toSorted(compareText), ...restatements.listRestatements() };
 }
 
 /**
@@ -91,20 +91,20 @@ function listUnsharedDays(
     before.identifiers.every((identifier, n) => identifier === after.identifiers[n]);
   if (!isShared || !hasSameColumns) return [old, now];
   const count = old.findIndex((day, t) => day !== now[t]);
-  const shared = count < 0 ? old.length : count;
-  return [old.slice(shared), now.slice(shared)];
+  const sharedCount = count < 0 ? old.length : count;
+  return [old.slice(sharedCount), now.slice(sharedCount)];
 }
 
 /** Returns accessors of one version on the combined axes of both: cells of missing days and securities are -1. */
 function createSide(panels: Panels, identifiers: readonly string[], names: readonly string[]) {
   const width = panels.identifiers.length;
-  const rowOf = new Map([...panels.dates].map((day, t) => [day, t]));
-  const columnOf = new Map(panels.identifiers.map((identifier, n) => [identifier, n]));
-  const columns = Int32Array.from(identifiers, (identifier) => columnOf.get(identifier) ?? -1);
+  const rowByDay = new Map([...panels.dates].map((day, t) => [day, t]));
+  const columnByIdentifier = new Map(panels.identifiers.map((identifier, n) => [identifier, n]));
+  const columns = Int32Array.from(identifiers, (identifier) => columnByIdentifier.get(identifier) ?? -1);
   const fields = names.map((name) => panels.fields.get(name));
   return {
     cellOf: (day: Day, i: number): number => {
-      const t = rowOf.get(day);
+      const t = rowByDay.get(day);
       return t === undefined || columns[i]! < 0 ? -1 : t * width + columns[i]!;
     },
     valueAt: (f: number, cell: number): number => (cell < 0 ? Number.NaN : (fields[f]?.[cell] ?? Number.NaN)),

@@ -14,13 +14,13 @@ const WEEKDAYS = 5;
  * @cost O(dates)
  */
 export function warnOfMissingDays(dates: Int32Array, problems: Problems): void {
-  const holes: { readonly to: number; readonly days: number }[] = [];
+  const gaps: { readonly to: number; readonly days: number }[] = [];
   for (let t = 1; t < dates.length; t++) {
     const days = countWeekdaysBetween(dates[t - 1]!, dates[t]!);
-    if (days > GAP_SESSIONS_MAX) holes.push({ to: t, days });
+    if (days > GAP_SESSIONS_MAX) gaps.push({ to: t, days });
   }
-  if (2 * holes.length >= dates.length - 1) return;
-  for (const { to, days } of holes)
+  if (2 * gaps.length >= dates.length - 1) return;
+  for (const { to, days } of gaps)
     problems.warning({
       code: 'GAP_LONG',
       path: `market[${formatDay(dates[to]!)}]`,

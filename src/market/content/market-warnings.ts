@@ -36,7 +36,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   const assets = content.identifiers.length;
   const lastBar = new Int32Array(assets).fill(-1);
   const lastClose = new Float64Array(assets);
-  const judge = createBarCheck(content, problems);
+  const checkBar = createBarCheck(content, problems);
   /**
    * `isWhole`: every security has a bar on the previous day. `isBehind`: the recorded last bars are older than the
    * previous day.
@@ -62,12 +62,12 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
         isWhole = false;
         continue;
       }
-      const before = lastBar[n]!;
+      const previousRow = lastBar[n]!;
       const last = lastClose[n]!;
       lastBar[n] = t;
       lastClose[n] = price;
-      if (before === t - 1 && price > ORDINARY_MIN * last && price < ORDINARY_MAX * last) continue;
-      if (before >= 0) judge({ n, t, price }, before, last);
+      if (previousRow === t - 1 && price > ORDINARY_MIN * last && price < ORDINARY_MAX * last) continue;
+      if (previousRow >= 0) checkBar({ n, t, price }, previousRow, last);
     }
   }
   restorePreviousBars(dates.length);
@@ -124,14 +124,14 @@ function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Prob
     if (ENDINGS.has(type) && status !== 'cancelled') endDayByIdentifier.set(identifier, exDay);
   identifiers.forEach((identifier, n) => {
     const last = lastBar[n]!;
-    const missing = dates.length - 1 - last;
-    if (last < 0 || missing <= GAP_SESSIONS_MAX) return;
+    const missingDays = dates.length - 1 - last;
+    if (last < 0 || missingDays <= GAP_SESSIONS_MAX) return;
     const end = endDayByIdentifier.get(identifier);
     if (end !== undefined && end >= dates[Math.max(0, last - GAP_SESSIONS_MAX)]!) return;
     problems.warning({
       code: 'STALE_TAIL',
       path: formatBarPath(content, n, last),
-      message: `The last bar of ${identifier} is on ${formatDay(dates[last]!)}, ${missing} sessions before the last date of the store, without a corporate action that ends the security.`,
+      message: `The last bar of ${identifier} is on ${formatDay(dates[last]!)}, ${missingDays} sessions before the last date of the store, without a corporate action that ends the security.`,
     });
   });
 }
@@ -149,8 +149,8 @@ function warnOfFloats({ fields, identifiers, dates }: MarketContent, problems: P
   if (count === 0) return;
   const value = floats[first]!;
   const [day, name] = [dates[Math.floor(first / identifiers.length)]!, identifiers[first % identifiers.length]!];
-  const all = count === 1 ? '1 value is' : `${count} values are`;
-  const message = `FREE_FLOAT of ${name} is ${value} on ${formatDay(day)}; it must be a fraction of at most 1. ${all} above 1.`;
+  const excessText = count === 1 ? '1 value is' : `${count} values are`;
+  const message = `FREE_FLOAT of ${name} is ${value} on ${formatDay(day)}; it must be a fraction of at most 1. ${excessText} above 1.`;
   problems.warning({ code: 'OUT_OF_RANGE', path: `market[${name} ${formatDay(day)}].FREE_FLOAT`, message, value });
 }
 

@@ -28,13 +28,13 @@ export function mergeContents(
   problems: Problems,
 ): MarketContent | undefined {
   const panels = mergePanels(marketContent, added, problems);
-  const merged = {
+  const mergedContent = {
     reference: mergeReference(marketContent.reference, added.reference, problems),
     actions: mergeActions(marketContent.actions, added.actions, problems),
     universes: mergeUniverses(marketContent.universes, added.universes, problems),
     ...getSeries(mergeSeries(marketContent.series, added.series, problems)),
   };
-  return panels === undefined || problems.errors > 0 ? undefined : joinContent(panels, merged, problems);
+  return panels === undefined || problems.errors > 0 ? undefined : joinContent(panels, mergedContent, problems);
 }
 
 function mergeSeries(
@@ -42,10 +42,10 @@ function mergeSeries(
   added: SeriesTable = new Map(),
   problems: Problems,
 ): SeriesTable {
-  const merged = [...new Set([...seriesTable.keys(), ...added.keys()])]
+  const mergedSeries = [...new Set([...seriesTable.keys(), ...added.keys()])]
     .toSorted(compareText)
     .map((identifier) => mergeField(identifier, [seriesTable.get(identifier), added.get(identifier)], problems));
-  return new Map(merged.map((series) => [series.identifier, series]));
+  return new Map(mergedSeries.map((series) => [series.identifier, series]));
 }
 
 function mergeField(
@@ -138,8 +138,8 @@ function copyPanel(
       const value = source[cell]!;
       if (value !== value) continue;
       const position = row + columns[n]!;
-      const before = target[position]!;
-      if (before === before && before !== value) onConflict?.(n, t, before, value);
+      const storedValue = target[position]!;
+      if (storedValue === storedValue && storedValue !== value) onConflict?.(n, t, storedValue, value);
       target[position] = value;
     }
   }
@@ -160,9 +160,9 @@ function mergeReference(referenceTable: ReferenceTable, added: ReferenceTable, p
   for (const [identifier, spells] of added.rows) {
     const referenceRows = rows.get(identifier) ?? [];
     for (const row of spells.map((spell) => widenRow(added, spell))) {
-      const same = referenceRows.find(({ validFrom }) => validFrom === row.validFrom);
-      if (same === undefined) referenceRows.push(row);
-      else if (JSON.stringify(same) !== JSON.stringify(row)) {
+      const sameRow = referenceRows.find(({ validFrom }) => validFrom === row.validFrom);
+      if (sameRow === undefined) referenceRows.push(row);
+      else if (JSON.stringify(sameRow) !== JSON.stringify(row)) {
         problems.error({
           code: 'DUPLICATE_KEY',
           path: `reference[${identifier}]`,
@@ -188,20 +188,20 @@ function mergeActions(
   problems: Problems,
 ): readonly CorporateAction[] {
   const [storedKeys, others] = [new Set(corporateActions.map(formatAction)), new Set(added.map(formatAction))];
-  const replaced = new Set<CorporateAction>();
-  const byKey = new Map<string, CorporateAction[]>();
+  const replacedActions = new Set<CorporateAction>();
+  const actionsByKey = new Map<string, CorporateAction[]>();
   for (const action of corporateActions)
     if (!others.has(formatAction(action)))
-      byKey.set(formatKey(action), [...(byKey.get(formatKey(action)) ?? []), action]);
+      actionsByKey.set(formatKey(action), [...(actionsByKey.get(formatKey(action)) ?? []), action]);
   for (const action of added) {
-    const list = storedKeys.has(formatAction(action)) ? [] : (byKey.get(formatKey(action)) ?? []);
+    const list = storedKeys.has(formatAction(action)) ? [] : (actionsByKey.get(formatKey(action)) ?? []);
     const paid = list.findIndex(
       (corporateAction) =>
         formatAction({ ...corporateAction, status: null }) === formatAction({ ...action, status: null }),
     );
     const [before] = list.splice(Math.max(paid, 0), 1);
     if (before === undefined) continue;
-    replaced.add(before);
+    replacedActions.add(before);
     if (paid >= 0) continue;
     problems.error({
       code: 'DUPLICATE_KEY',
@@ -210,12 +210,12 @@ function mergeActions(
       value: action.value,
     });
   }
-  const byText = new Map(
-    [...corporateActions.filter((corporateAction) => !replaced.has(corporateAction)), ...added].map(
+  const membershipsByText = new Map(
+    [...corporateActions.filter((corporateAction) => !replacedActions.has(corporateAction)), ...added].map(
       (corporateAction) => [formatAction(corporateAction), corporateAction],
     ),
   );
-  return [...byText.values()].sort(compareActions);
+  return [...membershipsByText.values()].sort(compareActions);
 }
 
 const formatAction = (action: CorporateAction): string => toCanonicalJson(action);
@@ -242,11 +242,11 @@ function mergeUniverses(
     }
     spells.set(formatSpellKey(spell), spell.end === null && membership !== undefined ? membership : spell);
   }
-  const ordered = [...spells.values()].sort(compareMemberships);
-  ordered.forEach((spell, i) => {
-    const before = ordered[i - 1];
-    if (before?.universe !== spell.universe || before.identifier !== spell.identifier) return;
-    if (before.end === null || (spell.start ?? -Infinity) < before.end) {
+  const sortedSpells = [...spells.values()].sort(compareMemberships);
+  sortedSpells.forEach((spell, i) => {
+    const previousSpell = sortedSpells[i - 1];
+    if (previousSpell?.universe !== spell.universe || previousSpell.identifier !== spell.identifier) return;
+    if (previousSpell.end === null || (spell.start ?? -Infinity) < previousSpell.end) {
       problems.error({
         code: 'OVERLAPPING_MEMBERSHIP',
         path: `universes[${spell.identifier}]`,
@@ -254,5 +254,5 @@ function mergeUniverses(
       });
     }
   });
-  return ordered;
+  return sortedSpells;
 }

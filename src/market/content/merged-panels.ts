@@ -54,8 +54,8 @@ const getValueAt = (panel: Float64Array | undefined, cell: number, isHeld: boole
 
 /** Returns the position of each day in a second list of days; -1 if it is missing there. */
 function findPositions(days: Int32Array, others: Int32Array): Int32Array {
-  const place = new Map([...others].map((day, t) => [day, t]));
-  return Int32Array.from(days, (day) => place.get(day) ?? -1);
+  const positionByDay = new Map([...others].map((day, t) => [day, t]));
+  return Int32Array.from(days, (day) => positionByDay.get(day) ?? -1);
 }
 
 /** Columns of a security in both versions, and the range of days taken from the source. */

@@ -45,7 +45,7 @@ export function findPartialDates(
   const { identifiers, dates } = content;
   const close = content.fields.get('CLOSE')!;
   const assets = identifiers.length;
-  const returnsUntil = computeLastExpected(content, close);
+  const lastExpectedRows = computeLastExpected(content, close);
   const isClosed = createClosureCheck(content, codes, callOnce(open));
   const lastBar = new Int32Array(assets).fill(-1);
   const results: PartialDate[] = [];
@@ -59,23 +59,23 @@ export function findPartialDates(
     }
     if (isBehind) lastBar.fill(t - 1);
     isBehind = false;
-    const absent: number[] = [];
+    const absentColumns: number[] = [];
     let bars = 0;
-    let expected = 0;
+    let expectedBars = 0;
     for (let n = 0; n < assets; n++) {
       const price = close[row + n]!;
-      const before = lastBar[n]!;
-      const isRecent = before >= 0 && t - before <= GAP_SESSIONS_MAX;
+      const previousRow = lastBar[n]!;
+      const isRecent = previousRow >= 0 && t - previousRow <= GAP_SESSIONS_MAX;
       if (price === price) {
         bars += 1;
-        if (isRecent) expected += 1;
+        if (isRecent) expectedBars += 1;
         lastBar[n] = t;
-      } else if (isRecent && t <= returnsUntil[n]!) absent.push(n);
+      } else if (isRecent && t <= lastExpectedRows[n]!) absentColumns.push(n);
     }
-    if (!isPartial(absent.length, expected + absent.length)) continue;
-    const missing = absent.filter((n) => !isClosed(n, dates[t]!));
-    if (isPartial(missing.length, expected + missing.length))
-      results.push({ day: dates[t]!, bars, missing: missing.map((n) => identifiers[n]!) });
+    if (!isPartial(absentColumns.length, expectedBars + absentColumns.length)) continue;
+    const missingColumns = absentColumns.filter((n) => !isClosed(n, dates[t]!));
+    if (isPartial(missingColumns.length, expectedBars + missingColumns.length))
+      results.push({ day: dates[t]!, bars, missing: missingColumns.map((n) => identifiers[n]!) });
   }
   return listFindings(results.toReversed());
 }
@@ -99,13 +99,13 @@ function computeLastExpected({ identifiers, dates, actions }: MarketContent, clo
   const last = new Int32Array(assets).fill(-1);
   const pendingColumns = last.map((_, n) => n);
   for (let t = dates.length - 1, count = assets; t >= 0 && count > 0; t--) {
-    let left = 0;
+    let pendingCount = 0;
     for (let k = 0; k < count; k++) {
       const n = pendingColumns[k]!;
-      if (Number.isNaN(close[t * assets + n]!)) pendingColumns[left++] = n;
+      if (Number.isNaN(close[t * assets + n]!)) pendingColumns[pendingCount++] = n;
       else last[n] = t;
     }
-    count = left;
+    count = pendingCount;
   }
   const endDayByIdentifier = new Map<string, Day>();
   for (const { identifier, type, exDay, status } of actions)
@@ -132,8 +132,8 @@ function createClosureCheck(
     calendar !== undefined && day >= calendar.coverage.from && day <= calendar.coverage.to && !calendar.isSession(day);
   return (n, day) => {
     const exchange = findExchange(n);
-    const named = typeof exchange === 'string' ? [exchange] : codes;
-    return named.some((code) => isClosed(open().get(code), day));
+    const exchangeCodes = typeof exchange === 'string' ? [exchange] : codes;
+    return exchangeCodes.some((code) => isClosed(open().get(code), day));
   };
 }
 

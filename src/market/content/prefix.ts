@@ -67,15 +67,15 @@ type PrefixRest = Pick<MarketPrefix, 'axes' | 'rest' | 'restHistory'>;
 const DAYS_MAX = 4;
 
 /** Cached prefixes of the most recently requested days. */
-const rests = new WeakMap<MarketData, Map<Day, PrefixRest>>();
+const restsByMarket = new WeakMap<MarketData, Map<Day, PrefixRest>>();
 
 function getRest(market: MarketData, day: Day): PrefixRest {
-  let byDay = rests.get(market);
-  if (byDay === undefined) rests.set(market, (byDay = new Map()));
-  const result = byDay.get(day) ?? hashRemainder(market, day);
-  byDay.delete(day);
-  byDay.set(day, result);
-  if (byDay.size > DAYS_MAX) byDay.delete(byDay.keys().next().value!);
+  let restsByDay = restsByMarket.get(market);
+  if (restsByDay === undefined) restsByMarket.set(market, (restsByDay = new Map()));
+  const result = restsByDay.get(day) ?? hashRemainder(market, day);
+  restsByDay.delete(day);
+  restsByDay.set(day, result);
+  if (restsByDay.size > DAYS_MAX) restsByDay.delete(restsByDay.keys().next().value!);
   return result;
 }
 
@@ -84,12 +84,12 @@ function hashRemainder(market: MarketData, day: Day): PrefixRest {
   const rows = findLastAtMost(dates, day) + 1;
   const names = [...fields.keys()].toSorted(compareText);
   const from = countWholeBlocks(rows) * BLOCK_DAYS;
-  const rest = createHash('sha256').update(dates.subarray(from, rows));
+  const restHash = createHash('sha256').update(dates.subarray(from, rows));
   for (const name of names)
-    rest.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
+    restHash.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
   return {
     axes: hashAxes(market),
-    rest: rest.digest(),
+    rest: restHash.digest(),
     restHistory: computeHistoryDigest(market, { after: findLastCompleteDay(dates, day), to: day }),
   };
 }
@@ -144,13 +144,17 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
  * pair.
  */
 export function changesEarlierDays({ reference: { columns, rows } }: MarketData, day: Day): boolean {
-  const place = columns.indexOf('CURRENCY');
+  const currencyColumn = columns.indexOf('CURRENCY');
   for (const spells of rows.values()) {
     const last = spells.at(-1);
     if (last === undefined || last.validFrom === null || last.validFrom <= day) continue;
     const referenceRows = spells.filter(({ validFrom }) => validFrom === null || validFrom <= day);
     if (referenceRows.length === 0) return true;
-    if (place >= 0 && spells.some(({ values }) => values[place] !== referenceRows.at(-1)!.values[place])) return true;
+    if (
+      currencyColumn >= 0 &&
+      spells.some(({ values }) => values[currencyColumn] !== referenceRows.at(-1)!.values[currencyColumn])
+    )
+      return true;
   }
   return false;
 }

@@ -17,8 +17,8 @@ const NUMERIC_TEXT = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
 export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTable> {
   const columns: string[] = [];
-  const raw: RawRow[] = [];
-  const seen = new Set<string>();
+  const rawRows: RawRow[] = [];
+  const seenKeys = new Set<string>();
   let rows = 0;
 
   function beginFile(label: string, written: readonly string[]) {
@@ -58,42 +58,42 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
       });
       if (identifier === undefined || validFrom === undefined) return;
       const key = `${validFrom ?? ''} ${identifier}`;
-      if (seen.has(key)) {
-        const when = validFrom === null ? 'without valid_from' : `valid from ${formatDay(validFrom)}`;
+      if (seenKeys.has(key)) {
+        const dateText = validFrom === null ? 'without valid_from' : `valid from ${formatDay(validFrom)}`;
         problems.error({
           code: 'DUPLICATE_KEY',
           path: formatCellPath(label, fileRow, ''),
-          message: `An earlier row already contains ${identifier} ${when}.`,
+          message: `An earlier row already contains ${identifier} ${dateText}.`,
         });
         return;
       }
-      seen.add(key);
-      raw.push({ identifier, validFrom, cells: values });
+      seenKeys.add(key);
+      rawRows.push({ identifier, validFrom, cells: values });
     };
   }
 
   function toTable(): ReferenceTable {
     const kinds = columns.map((name, position) =>
-      TEXT_COLUMNS.has(name) || DATE_COLUMNS.has(name) ? 'text' : detectKind(raw, position),
+      TEXT_COLUMNS.has(name) || DATE_COLUMNS.has(name) ? 'text' : detectKind(rawRows, position),
     );
-    const byName = new Map<string, ReferenceRow[]>();
-    for (const { identifier, validFrom, cells } of raw) {
+    const rowsByName = new Map<string, ReferenceRow[]>();
+    for (const { identifier, validFrom, cells } of rawRows) {
       const row: ReferenceRow = {
         validFrom,
         values: columns.map((_, position) => parseValue(cells[position], kinds[position]!)),
       };
-      const referenceRows = byName.get(identifier);
-      if (referenceRows === undefined) byName.set(identifier, [row]);
+      const referenceRows = rowsByName.get(identifier);
+      if (referenceRows === undefined) rowsByName.set(identifier, [row]);
       else referenceRows.push(row);
     }
-    const order = [...byName.keys()].toSorted(compareText);
+    const order = [...rowsByName.keys()].toSorted(compareText);
     const early = -Infinity;
     return {
       columns,
       rows: new Map(
         order.map((name) => [
           name,
-          byName.get(name)!.toSorted((a, b) => (a.validFrom ?? early) - (b.validFrom ?? early) || 0),
+          rowsByName.get(name)!.toSorted((a, b) => (a.validFrom ?? early) - (b.validFrom ?? early) || 0),
         ]),
       ),
     };

@@ -124,10 +124,10 @@ type NextPanels = { readonly panels: Panels; readonly taken: SharedArrayBuffer |
 
 /** Returns the bars of the source up to `until`, followed by the stored bars of later days. */
 function restatePanels(heldPanels: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
-  const later = until === null ? [] : selectRows(heldPanels.dates, (day) => day > until);
+  const laterRows = until === null ? [] : selectRows(heldPanels.dates, (day) => day > until);
   const parts = [
     { panels: fresh, rows: selectRows(fresh.dates, (day) => until === null || day <= until) },
-    ...(later.length === 0 ? [] : [{ panels: heldPanels, rows: later }]),
+    ...(laterRows.length === 0 ? [] : [{ panels: heldPanels, rows: laterRows }]),
   ];
   const panels = removeEmptyLines(combine(parts));
   return { panels, taken: createUsedDays(panels.dates.length) };
@@ -141,19 +141,19 @@ function appendLaterPanels(
   usedDays: SharedArrayBuffer | undefined,
 ): NextPanels {
   const lastHeld = heldPanels.dates.at(-1)!;
-  const part = selectLaterPart(
+  const laterPart = selectLaterPart(
     heldPanels,
     fresh,
     selectRows(fresh.dates, (day) => day > lastHeld && day <= (until ?? Infinity)),
   );
-  if (part.rows.length === 0) return { panels: heldPanels, taken: usedDays };
-  if (addsOnlyDays(heldPanels, part)) {
-    const isTaken = claimSpareRows(heldPanels, usedDays, part.rows.length);
-    const panels = addLaterDays(heldPanels, part, isTaken);
+  if (laterPart.rows.length === 0) return { panels: heldPanels, taken: usedDays };
+  if (addsOnlyDays(heldPanels, laterPart)) {
+    const isTaken = claimSpareRows(heldPanels, usedDays, laterPart.rows.length);
+    const panels = addLaterDays(heldPanels, laterPart, isTaken);
     return { panels, taken: isTaken ? usedDays! : createUsedDays(panels.dates.length) };
   }
   const panels = removeEmptyLines(
-    combine([{ panels: heldPanels, rows: selectRows(heldPanels.dates, () => true) }, part]),
+    combine([{ panels: heldPanels, rows: selectRows(heldPanels.dates, () => true) }, laterPart]),
   );
   return { panels, taken: createUsedDays(panels.dates.length) };
 }
@@ -175,11 +175,11 @@ function selectLaterPart(heldPanels: Panels, fresh: Panels, rows: readonly numbe
 /** Returns true if a part adds neither fields nor securities with bars to the store. */
 function addsOnlyDays(heldPanels: Panels, { panels, rows }: PanelPart): boolean {
   const names = new Set(heldPanels.identifiers);
-  const others = panels.identifiers.flatMap((identifier, n) => (names.has(identifier) ? [] : [n]));
-  const all = [...panels.fields.values()];
+  const newColumns = panels.identifiers.flatMap((identifier, n) => (names.has(identifier) ? [] : [n]));
+  const addedPanels = [...panels.fields.values()];
   const width = panels.identifiers.length;
   return (
-    others.every((n) => rows.every((t) => !hasAnyValue(all, t * width + n))) &&
+    newColumns.every((n) => rows.every((t) => !hasAnyValue(addedPanels, t * width + n))) &&
     [...panels.fields.keys()].every((name) => heldPanels.fields.has(name))
   );
 }
@@ -207,8 +207,8 @@ function claimSpareRows(heldPanels: Panels, usedDays: SharedArrayBuffer | undefi
  */
 function addLaterDays(heldPanels: Panels, { panels, rows }: PanelPart, isTaken: boolean): Panels {
   const width = heldPanels.identifiers.length;
-  const before = heldPanels.dates.length * width;
-  const cells = before + rows.length * width;
+  const heldCells = heldPanels.dates.length * width;
+  const cells = heldCells + rows.length * width;
   const position = new Map(heldPanels.identifiers.map((identifier, n) => [identifier, n]));
   // A security that is not in the store has no bar in these rows.
   const columns = Int32Array.from(panels.identifiers, (identifier) => position.get(identifier) ?? -1);
@@ -222,11 +222,11 @@ function addLaterDays(heldPanels: Panels, { panels, rows }: PanelPart, isTaken: 
         cells,
       );
       if (!isTaken) panel.set(old);
-      panel.fill(Number.NaN, before);
+      panel.fill(Number.NaN, heldCells);
       const source = panels.fields.get(name);
       if (source === undefined) return [name, panel] as const;
       rows.forEach((t, i) => {
-        const to = before + i * width;
+        const to = heldCells + i * width;
         for (let n = 0; n < columns.length; n++)
           if (columns[n]! >= 0) panel[to + columns[n]!] = source[t * columns.length + n]!;
       });
@@ -257,10 +257,10 @@ function combine(parts: readonly PanelPart[]): Panels {
   const identifiers = [
     ...new Set(parts.flatMap(({ panels, rows }) => (rows.length === 0 ? [] : panels.identifiers))),
   ].sort(compareText);
-  const columnOf = new Map(identifiers.map((identifier, n) => [identifier, n]));
+  const columnByIdentifier = new Map(identifiers.map((identifier, n) => [identifier, n]));
   const days = parts.flatMap(({ panels, rows }) => rows.map((t) => panels.dates[t]!));
   const dates = Int32Array.from(days).sort();
-  const rowOf = new Map([...dates].map((day, t) => [day, t]));
+  const rowByDay = new Map([...dates].map((day, t) => [day, t]));
   const names = [...new Set(parts.flatMap(({ panels }) => [...panels.fields.keys()]))];
   const width = identifiers.length;
   const fields = new Map(
@@ -270,9 +270,9 @@ function combine(parts: readonly PanelPart[]): Panels {
         const source = panels.fields.get(name);
         const step = panels.identifiers.length;
         const isSameAxis = step === width && panels.identifiers.every((identifier, n) => identifier === identifiers[n]);
-        const columns = Int32Array.from(panels.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
+        const columns = Int32Array.from(panels.identifiers, (identifier) => columnByIdentifier.get(identifier) ?? -1);
         for (const t of rows) {
-          const to = rowOf.get(panels.dates[t]!)! * width;
+          const to = rowByDay.get(panels.dates[t]!)! * width;
           if (source !== undefined && isSameAxis) {
             panel.set(source.subarray(t * step, (t + 1) * step), to);
             continue;

@@ -21,12 +21,12 @@ const countText = (count: number, one: string, many = `${one}s`): string => `${c
 export function splitFindings(splits: readonly AcceptedSplit[]): Finding[] {
   return limitItems(splits, 'SPLIT_RESTATED', ({ identifier, ratio, date }) => {
     const [one, other] = ratio >= 1 ? [ratio, 1] : [1, 1 / ratio];
-    const until = date === null ? '' : ` before ${date}`;
+    const dateText = date === null ? '' : ` before ${date}`;
     return {
       severity: 'info',
       code: 'SPLIT_RESTATED',
       path: `market.${identifier}`,
-      message: `The source restated ${identifier} for a ${round(one)}:${round(other)} split. Prices${until} are divided by ${round(ratio)}. Its bars and corporate actions are now those of the source.`,
+      message: `The source restated ${identifier} for a ${round(one)}:${round(other)} split. Prices${dateText} are divided by ${round(ratio)}. Its bars and corporate actions are now those of the source.`,
       value: ratio,
     };
   });
@@ -37,13 +37,13 @@ const round = (number: number): number => Number(number.toPrecision(6));
 /** Returns one finding for each rejected security. */
 export function createRejectionFindings(rejections: readonly Rejection[]): Finding[] {
   return limitItems(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
-    const later =
+    const laterText =
       heldBack === 0 ? '' : `, and ${countText(heldBack, 'later bar')} ${heldBack === 1 ? 'was' : 'were'} not added`;
     return {
       severity: 'warning',
       code: 'HISTORY_CHANGED',
       path: `market.${identifier}`,
-      message: `The history of ${identifier} differs in the source: ${describeDifferences(bars, actions)}${formatExamples(first)}. Its bars and corporate actions in the store are unchanged${later}. To use the history of the source, refresh with full: true (--full).`,
+      message: `The history of ${identifier} differs in the source: ${describeDifferences(bars, actions)}${formatExamples(first)}. Its bars and corporate actions in the store are unchanged${laterText}. To use the history of the source, refresh with full: true (--full).`,
     };
   });
 }
@@ -85,9 +85,9 @@ function limitItems<T extends { readonly identifier: string }>(
   findingOf: (item: T) => Finding,
 ): Finding[] {
   const findings = items.slice(0, FINDINGS_MAX).map(findingOf);
-  const others = items.length - findings.length;
-  if (others <= 0) return findings;
+  const otherCount = items.length - findings.length;
+  if (otherCount <= 0) return findings;
   const names = items.slice(FINDINGS_MAX, 2 * FINDINGS_MAX).map(({ identifier }) => identifier);
-  const message = `The same applies to ${countText(others, 'more security', 'more securities')}: ${names.join(', ')}${others > names.length ? ' and others' : ''}.`;
-  return [...findings, { severity: findings[0]!.severity, code, path: 'market', message, count: others }];
+  const message = `The same applies to ${countText(otherCount, 'more security', 'more securities')}: ${names.join(', ')}${otherCount > names.length ? ' and others' : ''}.`;
+  return [...findings, { severity: findings[0]!.severity, code, path: 'market', message, count: otherCount }];
 }

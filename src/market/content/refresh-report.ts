@@ -110,7 +110,7 @@ export function createRefreshReport(
   const isKept = judgement !== undefined && judgement.restated.size === 0 && judgement.late === 0;
   const marketChanges = isKept ? countAddedBars(storedContent, content) : compareBars(storedContent, content);
   const tables = compareTables(storedContent, content, { identifiers: storedContent.identifiers, lastDay });
-  const all = [marketChanges, ...Object.values(tables)];
+  const allChanges = [marketChanges, ...Object.values(tables)];
   const storedIdentifiers = new Set(storedContent.identifiers);
   const oldDays = new Set(storedContent.dates);
   const rejections = [...(judgement?.rejected.values() ?? [])];
@@ -120,8 +120,8 @@ export function createRefreshReport(
     date: exDay === null ? null : formatDay(exDay),
   }));
   return {
-    rows_added: sum(all, ({ added }) => added),
-    rows_changed: sum(all, ({ changed, removed }) => changed + removed),
+    rows_added: sum(allChanges, ({ added }) => added),
+    rows_changed: sum(allChanges, ({ changed, removed }) => changed + removed),
     datasets: {
       market: createCounts(marketChanges),
       reference: createCounts(tables.reference),
@@ -136,8 +136,8 @@ export function createRefreshReport(
     ),
     start: formatDay(content.dates[0]!),
     end: formatDay(content.dates.at(-1)!),
-    restatements: all.flatMap(({ restatements }) => restatements).slice(0, RESTATEMENTS_MAX),
-    restatements_total: sum(all, ({ total }) => total),
+    restatements: allChanges.flatMap(({ restatements }) => restatements).slice(0, RESTATEMENTS_MAX),
+    restatements_total: sum(allChanges, ({ total }) => total),
     left_out: findOmittedBars(rejections, columns),
     split_restatements: splits,
     rejected: rejections.slice(0, REJECTED_MAX).map(({ identifier, bars, actions, heldBack, first }) => ({
@@ -167,14 +167,14 @@ const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ a
 /** Counts bars after the last stored day; without `full`, other bars do not differ. */
 function countAddedBars(heldPanels: Panels, refreshedPanels: Panels): MarketChanges {
   const panels = [...refreshedPanels.fields.values()];
-  let added = 0;
+  let addedBars = 0;
   for (
     let cell = heldPanels.dates.length * refreshedPanels.identifiers.length;
     cell < refreshedPanels.dates.length * refreshedPanels.identifiers.length;
     cell++
   )
-    if (hasAnyValue(panels, cell)) added += 1;
-  return { added, changed: 0, removed: 0, gained: [], restatements: [], total: 0 };
+    if (hasAnyValue(panels, cell)) addedBars += 1;
+  return { added: addedBars, changed: 0, removed: 0, gained: [], restatements: [], total: 0 };
 }
 
 /** Returns the bars of stored days that differ in the source and were not accepted; null if there are none. */
@@ -185,8 +185,13 @@ function findOmittedBars(rejections: readonly Rejection[], columns: readonly str
     removed: sum(rejections, ({ bars }) => bars.removed),
   };
   if (counts.added + counts.changed + counts.removed + columns.length === 0) return null;
-  const gained = rejections.flatMap(({ identifier, bars }) => (bars.added > 0 ? [identifier] : []));
-  return { ...counts, columns, identifiers: gained.slice(0, NAMES_MAX), identifiers_total: gained.length };
+  const gainedIdentifiers = rejections.flatMap(({ identifier, bars }) => (bars.added > 0 ? [identifier] : []));
+  return {
+    ...counts,
+    columns,
+    identifiers: gainedIdentifiers.slice(0, NAMES_MAX),
+    identifiers_total: gainedIdentifiers.length,
+  };
 }
 
 /** Warns of changed rows on stored days, because earlier results were computed from different data. */

@@ -17,28 +17,28 @@ export interface RowBlocks {
 export function createRowBlocks(): RowBlocks {
   let heldBytes = 0;
   let slab = allocatePanels(0);
-  let used = 0;
+  let usedRows = 0;
 
   /** Reserves space in a slab; undefined if blocks are still in memory. */
   function reserveSpace(bytes: number): { readonly slab: SharedArrayBuffer; readonly at: number } | undefined {
     heldBytes += bytes;
     if (!isPaged(heldBytes)) return undefined;
-    if (used + bytes > slab.byteLength) {
+    if (usedRows + bytes > slab.byteLength) {
       slab = allocatePanels(SLAB_BYTES, heldBytes);
-      used = 0;
+      usedRows = 0;
     }
-    used += bytes;
-    return { slab, at: used - bytes };
+    usedRows += bytes;
+    return { slab, at: usedRows - bytes };
   }
 
   return {
     integers() {
-      const paged = reserveSpace(BLOCK_ROWS * Int32Array.BYTES_PER_ELEMENT);
-      return paged ? new Int32Array(paged.slab, paged.at, BLOCK_ROWS) : new Int32Array(BLOCK_ROWS);
+      const pagedBlock = reserveSpace(BLOCK_ROWS * Int32Array.BYTES_PER_ELEMENT);
+      return pagedBlock ? new Int32Array(pagedBlock.slab, pagedBlock.at, BLOCK_ROWS) : new Int32Array(BLOCK_ROWS);
     },
     floats() {
-      const paged = reserveSpace(BLOCK_ROWS * Float64Array.BYTES_PER_ELEMENT);
-      return paged ? new Float64Array(paged.slab, paged.at, BLOCK_ROWS) : new Float64Array(BLOCK_ROWS);
+      const pagedBlock = reserveSpace(BLOCK_ROWS * Float64Array.BYTES_PER_ELEMENT);
+      return pagedBlock ? new Float64Array(pagedBlock.slab, pagedBlock.at, BLOCK_ROWS) : new Float64Array(BLOCK_ROWS);
     },
   };
 }

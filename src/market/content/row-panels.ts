@@ -47,8 +47,8 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
     });
   const isSound = problems.errors === 0;
   const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
-  const columnOf = new Int32Array(identifiers.length);
-  for (let n = 0; n < order.length; n++) columnOf[order[n]!] = n;
+  const columnByCode = new Int32Array(identifiers.length);
+  for (let n = 0; n < order.length; n++) columnByCode[order[n]!] = n;
   const dates = listDistinctDays(codeBlocks, dayBlocks, rows);
   const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
   if (refuseSize(shape, problems)) return undefined;
@@ -57,7 +57,8 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
     isSound || onDuplicate === 'identical'
       ? fields.map(() => allocateEmptyPanel(shape.dates * shape.identifiers, shape.fields))
       : [];
-  if (!writePanels(collected, { columnOf, dates, panels }, problems, options) || !isSound) return undefined;
+  if (!writePanels(collected, { columnOf: columnByCode, dates, panels }, problems, options) || !isSound)
+    return undefined;
   return removeEmptyLines({
     identifiers: order.map((code) => identifiers[code]!),
     dates,
@@ -73,29 +74,29 @@ function writePanels(
   options: Omit<PanelsOptions, 'isPart'>,
 ): boolean {
   const assets = columnOf.length;
-  const rowOf = createDayPositions(dates);
-  const filled = new Uint8Array(dates.length * assets);
-  let repeated = 0;
+  const rowByDay = createDayPositions(dates);
+  const filledCells = new Uint8Array(dates.length * assets);
+  let repeatedRows = 0;
   for (let row = 0; row < rows; row++) {
     const block = row >>> BLOCK_BITS;
     const slot = row & (BLOCK_ROWS - 1);
     const code = codeBlocks[block]![slot]!;
     if (code < 0) continue;
     const day = dayBlocks[block]![slot]!;
-    const cell = rowOf[day - dates[0]!]! * assets + columnOf[code]!;
-    if (filled[cell] === 1) {
+    const cell = rowByDay[day - dates[0]!]! * assets + columnOf[code]!;
+    if (filledCells[cell] === 1) {
       const getValue = (field: number): number => valueBlocks[field]![block]![slot]!;
       if (isMet(options, panels, cell, getValue)) continue;
-      repeated += 1;
+      repeatedRows += 1;
       const conflict = findValueConflict({ fields, panels, cell }, getValue);
       if (conflict !== undefined) problems.conflict({ ...conflict, identifier: identifiers[code]!, day });
       refuseRepeated(row, identifiers[code]!, day, problems, files);
       continue;
     }
-    filled[cell] = 1;
+    filledCells[cell] = 1;
     for (let field = 0; field < panels.length; field++) panels[field]![cell] = valueBlocks[field]![block]![slot]!;
   }
-  return repeated === 0;
+  return repeatedRows === 0;
 }
 
 function listDistinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {

@@ -14,7 +14,7 @@ export function compareSeries(
   after: SeriesTable | undefined,
   isLiteral: boolean,
 ): TableChanges {
-  const restated = createRestatements();
+  const restatements = createRestatements();
   const counts = { added: 0, changed: 0, removed: 0 };
   const history = { added: 0, changed: 0, removed: 0 };
   const restate = (
@@ -22,7 +22,7 @@ export function compareSeries(
     date: string | null,
     column: string,
     [was, is]: readonly [string | number | null, string | number | null],
-  ) => restated.add(() => ({ dataset: 'series', identifier, date, column, before: was, after: is }));
+  ) => restatements.add(() => ({ dataset: 'series', identifier, date, column, before: was, after: is }));
 
   for (const identifier of [...new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])].toSorted(compareText)) {
     const [old, now] = [before?.get(identifier), after?.get(identifier)];
@@ -40,7 +40,7 @@ export function compareSeries(
         restate(identifier, formatDay(day), 'CLOSE', [was === was ? was : null, is === is ? is : null]);
     }
   }
-  return { ...counts, history, ...restated.listRestatements() };
+  return { ...counts, history, ...restatements.listRestatements() };
 }
 
 /** Returns the attributes of a series that differ between two versions. */

@@ -51,11 +51,11 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
           message: `The series have more than ${SERIES_ROWS_MAX} rows, the maximum of a store.`,
         });
       if (rows > SERIES_ROWS_MAX) return;
-      const needed = createNeededReader(cells, problems);
-      const identifier = needed(identifierAt, readIdentifier);
-      const day = needed(dateAt, readDate);
+      const readNeeded = createNeededReader(cells, problems);
+      const identifier = readNeeded(identifierAt, readIdentifier);
+      const day = readNeeded(dateAt, readDate);
       if (day === null) problems.error(describeBadDay(dateAt.path(), written[dateAt.column]!, null));
-      const close = needed(closeAt, (cell, path) =>
+      const close = readNeeded(closeAt, (cell, path) =>
         closeIn(cell, { column: written[closeAt.column]!, path }, problems),
       );
       if (identifier === undefined || day === null || day === undefined || close === undefined) return;

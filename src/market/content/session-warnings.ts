@@ -24,14 +24,14 @@ export function warnOfSessions(
   { codes, open }: { readonly codes: readonly string[]; readonly open: () => Calendars },
   problems: Problems,
 ): void {
-  const named = [...new Set([...codes, ...collectExchanges(content)])];
-  if (named.length === 0) return;
-  const all = open();
-  const calendars = named.flatMap((code) => all.get(code) ?? []);
+  const exchangeCodes = [...new Set([...codes, ...collectExchanges(content)])];
+  if (exchangeCodes.length === 0) return;
+  const exchangeCalendars = open();
+  const calendars = exchangeCodes.flatMap((code) => exchangeCalendars.get(code) ?? []);
   const days = [...content.dates]
     .flatMap((day, t) => (isNoSession(day, calendars) ? [{ day, names: listIdentifiers(content, t) }] : []))
     .filter(({ names }) => names.length > 0);
-  const inUse = calendars
+  const usedCalendars = calendars
     .map(({ code }) => code)
     .toSorted()
     .join(', ');
@@ -44,13 +44,13 @@ export function warnOfSessions(
     problems.warning({
       code: 'NOT_A_SESSION',
       path: 'market',
-      message: `${bars} bars are on ${days.length} days that are not sessions of ${inUse}: ${list} and more. Indices with these calendars do not use them.`,
+      message: `${bars} bars are on ${days.length} days that are not sessions of ${usedCalendars}: ${list} and more. Indices with these calendars do not use them.`,
     });
     return;
   }
   for (const { day, names } of days) {
     const list = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
-    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} on ${formatDay(day)}, a ${WEEKDAYS[toWeekday(day)]}, which is not a session of ${inUse}: ${list}. Indices with these calendars do not use ${names.length === 1 ? 'it' : 'them'}.`;
+    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} on ${formatDay(day)}, a ${WEEKDAYS[toWeekday(day)]}, which is not a session of ${usedCalendars}: ${list}. Indices with these calendars do not use ${names.length === 1 ? 'it' : 'them'}.`;
     problems.warning({ code: 'NOT_A_SESSION', path: `market[${formatDay(day)}]`, message });
   }
 }
@@ -63,8 +63,8 @@ function collectExchanges({ reference: { columns, rows } }: MarketContent): Set<
 }
 
 function isNoSession(day: Day, calendars: readonly Calendar[]): boolean {
-  const covering = calendars.filter(({ coverage }) => day >= coverage.from && day <= coverage.to);
-  return covering.length > 0 && covering.every((calendar) => !calendar.isSession(day));
+  const coveringCalendars = calendars.filter(({ coverage }) => day >= coverage.from && day <= coverage.to);
+  return coveringCalendars.length > 0 && coveringCalendars.every((calendar) => !calendar.isSession(day));
 }
 
 /** Returns the securities with a CLOSE in a row of the panels. */

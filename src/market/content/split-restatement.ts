@@ -49,18 +49,18 @@ export function splitRestatement(histories: TwoHistories): SplitRestatement | un
   const last = close.stored.findLastIndex((value, t) => !isSame(value, close.fresh[t]!));
   if (last < 0) return undefined;
   const ratio = listRatios(close, last).find((each) => isConsistent(fields, { ratio: each, last }));
-  const after = close.stored.findIndex((value, t) => t > last && value === value);
-  const following = after >= 0 ? { day: days[after]!, close: close.stored[after]! } : next;
-  if (ratio === undefined || !isContinued(close, { last, following })) return undefined;
+  const nextRow = close.stored.findIndex((value, t) => t > last && value === value);
+  const nextBar = nextRow >= 0 ? { day: days[nextRow]!, close: close.stored[nextRow]! } : next;
+  if (ratio === undefined || !isContinued(close, { last, following: nextBar })) return undefined;
   const lastDivided = days[last]!;
-  const to = following?.day ?? Infinity;
+  const to = nextBar?.day ?? Infinity;
   const split = actions.find(
     ({ type, exDay, status }) =>
       ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' && exDay > lastDivided && exDay <= to,
   );
   // If prices are unadjusted, a split would be applied twice to prices that are already divided.
   if (split !== undefined && adjustment === 'none') return undefined;
-  return { ratio, exDay: split?.exDay ?? following?.day ?? null, lastDivided };
+  return { ratio, exDay: split?.exDay ?? nextBar?.day ?? null, lastDivided };
 }
 
 const isSame = (x: number, y: number): boolean => x === y || (x !== x && y !== y);
@@ -118,8 +118,8 @@ function isScaled(
     if (isSame(expected, value)) continue;
     if (expected !== expected || value !== value) return false;
     const slack = factor * computeSlack(stored[t]!, units.held) + computeSlack(value, units.fresh);
-    const most = isVolume ? Math.max(1, VOLUME_ROUNDING_MAX * Math.abs(value)) : Number.POSITIVE_INFINITY;
-    if (Math.abs(expected - value) > Math.min(slack, most)) return false;
+    const slackMax = isVolume ? Math.max(1, VOLUME_ROUNDING_MAX * Math.abs(value)) : Number.POSITIVE_INFINITY;
+    if (Math.abs(expected - value) > Math.min(slack, slackMax)) return false;
   }
   return true;
 }
@@ -137,8 +137,8 @@ function isContinued(
   { last, following }: { readonly last: number; readonly following: TwoHistories['next'] },
 ): boolean {
   if (following === null) return last + 1 >= BARS_MIN;
-  const moveFrom = (close: number): number => Math.abs(Math.log(following.close / close));
-  return moveFrom(fresh[last]!) < moveFrom(stored[last]!);
+  const computeMove = (close: number): number => Math.abs(Math.log(following.close / close));
+  return computeMove(fresh[last]!) < computeMove(stored[last]!);
 }
 
 export interface RestatedActions {

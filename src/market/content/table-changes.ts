@@ -102,7 +102,7 @@ interface Rules {
 }
 
 function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): TableChanges {
-  const restated = createRestatements();
+  const restatements = createRestatements();
   const counts = { added: 0, changed: 0, removed: 0 };
   const history = { added: 0, changed: 0, removed: 0 };
   const count = (what: keyof RowCounts, rows: readonly TableRow[]) => {
@@ -114,7 +114,7 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
     for (const column of new Set([...(was?.values.keys() ?? []), ...(is?.values.keys() ?? [])])) {
       const [x, y] = [was?.values.get(column) ?? null, is?.values.get(column) ?? null];
       if (x !== y)
-        restated.add(() => ({
+        restatements.add(() => ({
           dataset: table,
           identifier,
           date: day === null ? null : formatDay(day),
@@ -139,26 +139,26 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
       }
     });
   }
-  return { ...counts, history, ...restated.listRestatements() };
+  return { ...counts, history, ...restatements.listRestatements() };
 }
 
 /** Returns the first day on which two versions of a row differ, or on which an added or removed row applies. */
 function findFirstDay(rows: readonly TableRow[]): number {
-  const ends = rows.flatMap(({ end }) => end ?? []);
-  return rows.length === 2 && ends.length === 2 ? Math.min(...ends) : (rows[0]!.day ?? -Infinity);
+  const endDays = rows.flatMap(({ end }) => end ?? []);
+  return rows.length === 2 && endDays.length === 2 ? Math.min(...endDays) : (rows[0]!.day ?? -Infinity);
 }
 
 /** Returns the rows of one key that only one of the versions has, in order. */
 function findUnequalRows(before: readonly TableRow[], after: readonly TableRow[]): [TableRow[], TableRow[]] {
   const formatText = ({ values }: TableRow): string =>
     JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
-  const left = after.map((row) => ({ row, text: formatText(row) }));
-  const removed = before.filter((row) => {
-    const position = left.findIndex(({ text }) => text === formatText(row));
-    if (position >= 0) left.splice(position, 1);
+  const unmatchedRows = after.map((row) => ({ row, text: formatText(row) }));
+  const removedRows = before.filter((row) => {
+    const position = unmatchedRows.findIndex(({ text }) => text === formatText(row));
+    if (position >= 0) unmatchedRows.splice(position, 1);
     return position < 0;
   });
-  return [removed, left.map(({ row }) => row)];
+  return [removedRows, unmatchedRows.map(({ row }) => row)];
 }
 
 function listReferenceRows({ columns, rows }: ReferenceTable): Rows {

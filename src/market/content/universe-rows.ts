@@ -59,19 +59,19 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
   }
 
   function toTable(): readonly Membership[] {
-    const ordered = spells.toSorted(compareMemberships);
-    ordered.forEach((spell, i) => {
-      const previous = ordered[i - 1];
+    const sortedSpells = spells.toSorted(compareMemberships);
+    sortedSpells.forEach((spell, i) => {
+      const previous = sortedSpells[i - 1];
       if (previous?.universe !== spell.universe || previous.identifier !== spell.identifier) return;
       if (previous.end !== null && (spell.start ?? -Infinity) >= previous.end) return;
-      const later = previous.row > spell.row ? previous : spell;
+      const laterSpell = previous.row > spell.row ? previous : spell;
       problems.error({
         code: 'OVERLAPPING_MEMBERSHIP',
-        path: later.path,
+        path: laterSpell.path,
         message: `${spell.identifier} is in ${spell.universe} ${formatSpell(previous)} and again ${formatSpell(spell)}.`,
       });
     });
-    return ordered.map(({ universe, identifier, start, end }) => ({ universe, identifier, start, end }));
+    return sortedSpells.map(({ universe, identifier, start, end }) => ({ universe, identifier, start, end }));
   }
 
   return {

@@ -20,13 +20,13 @@ export interface UnknownCurrency {
  */
 export function findUnknownCurrencies({ identifiers, reference, series }: MarketContent): UnknownCurrency[] {
   const names = [...identifiers, ...(series?.keys() ?? [])];
-  const inPairs = new Set(names.flatMap(listUnknownHalves));
+  const pairCurrencies = new Set(names.flatMap(listUnknownHalves));
   const results: UnknownCurrency[] = [];
   const checkCurrency = (currency: unknown, about: Pick<UnknownCurrency, 'identifier' | 'table' | 'from'>): void => {
-    if (typeof currency !== 'string' || currency === '' || isCurrency(currency) || inPairs.has(currency)) return;
+    if (typeof currency !== 'string' || currency === '' || isCurrency(currency) || pairCurrencies.has(currency)) return;
     const since = about.from === null ? '' : ` from ${about.from}`;
-    const meant = suggestName(currency, isCurrency(currency.toUpperCase()) ? [currency.toUpperCase()] : []);
-    const message = `The CURRENCY of ${about.identifier}${since} is ${JSON.stringify(currency.slice(0, 80))}, which is not an ISO 4217 code, and the store has no exchange rate for it.${meant}`;
+    const suggestion = suggestName(currency, isCurrency(currency.toUpperCase()) ? [currency.toUpperCase()] : []);
+    const message = `The CURRENCY of ${about.identifier}${since} is ${JSON.stringify(currency.slice(0, 80))}, which is not an ISO 4217 code, and the store has no exchange rate for it.${suggestion}`;
     results.push({ ...about, currency, message });
   };
   const column = reference.columns.indexOf('CURRENCY');

@@ -57,25 +57,25 @@ function* createMarketGroups(
     for (; cell < cells && rows < GROUP_ROWS; cell++) if (hasValue(cell)) chosenCells[rows++] = cell;
     if (rows === 0) return;
     onProgress(cell / cells);
-    const picked = chosenCells.subarray(0, rows);
-    const firstDay = Math.floor(picked[0]! / assets);
-    const lastDay = Math.floor(picked[rows - 1]! / assets);
+    const pickedCells = chosenCells.subarray(0, rows);
+    const firstDay = Math.floor(pickedCells[0]! / assets);
+    const lastDay = Math.floor(pickedCells[rows - 1]! / assets);
     yield {
       rows,
       columns: [
         {
           name: 'date',
           kind: 'coded-day',
-          codes: picked.map((chosenCell) => Math.floor(chosenCell / assets) - firstDay),
+          codes: pickedCells.map((chosenCell) => Math.floor(chosenCell / assets) - firstDay),
           days: dates.slice(firstDay, lastDay + 1),
         },
         {
           name: 'identifier',
           kind: 'coded-text',
-          codes: picked.map((chosenCell) => chosenCell % assets),
+          codes: pickedCells.map((chosenCell) => chosenCell % assets),
           texts: identifiers,
         },
-        ...panels.map(([name, panel]): ParquetColumn => ({ name, kind: 'double', values: gather(panel, picked) })),
+        ...panels.map(([name, panel]): ParquetColumn => ({ name, kind: 'double', values: gather(panel, pickedCells) })),
       ],
     };
   }
@@ -103,14 +103,14 @@ function createReferenceGroup({ reference }: MarketContent): RowGroup {
       return { name, kind: 'boolean', values: values.map((value) => (typeof value === 'boolean' ? value : null)) };
     return { name, kind: 'text', values: values.map((value) => (value === null ? null : String(value))) };
   });
-  const dated: ParquetColumn[] = rows.some(({ validFrom }) => validFrom !== null)
+  const dateColumns: ParquetColumn[] = rows.some(({ validFrom }) => validFrom !== null)
     ? [{ name: 'valid_from', kind: 'day', values: rows.map(({ validFrom }) => validFrom) }]
     : [];
   return {
     rows: rows.length,
     columns: [
       { name: 'identifier', kind: 'text', values: rows.map(({ identifier }) => identifier) },
-      ...dated,
+      ...dateColumns,
       ...columns,
     ],
   };

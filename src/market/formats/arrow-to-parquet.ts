@@ -45,7 +45,7 @@ export async function writeArrowAsParquet(
   label: string,
   problems: Problems,
 ): Promise<boolean> {
-  const before = problems.errors;
+  const errorsBefore = problems.errors;
   try {
     const reader = RecordBatchReader.from(readBytes(from));
     reader.open();
@@ -57,7 +57,7 @@ export async function writeArrowAsParquet(
           message: `The column has the Arrow type ${String(type).slice(0, 80)}; texts, numbers, dates, timestamps and booleans are read.`,
         });
     }
-    if (problems.errors > before) return false;
+    if (problems.errors > errorsBefore) return false;
     await writeParquet(to, createRowGroups(reader));
     return true;
   } catch (error) {
@@ -85,31 +85,31 @@ function* readBytes(path: string): Generator<Uint8Array> {
 }
 
 function* createRowGroups(batches: Iterable<RecordBatch>): Generator<RowGroup> {
-  let waiting: RecordBatch[] = [];
+  let bufferedBatches: RecordBatch[] = [];
   let rows = 0;
   for (const batch of countEachBatch(batches)) {
-    waiting.push(batch);
+    bufferedBatches.push(batch);
     rows += batch.numRows;
     if (rows < GROUP_ROWS) continue;
-    yield groupOf(waiting, rows);
-    waiting = [];
+    yield createRowGroup(bufferedBatches, rows);
+    bufferedBatches = [];
     rows = 0;
   }
-  if (waiting.length > 0) yield groupOf(waiting, rows);
+  if (bufferedBatches.length > 0) yield createRowGroup(bufferedBatches, rows);
 }
 
 /** Yields batches and resets the byte count before each. */
 function* countEachBatch(batches: Iterable<RecordBatch>): Generator<RecordBatch> {
-  const reading = batches[Symbol.iterator]();
+  const iterator = batches[Symbol.iterator]();
   for (;;) {
     decodedBytes = 0;
-    const next = reading.next();
+    const next = iterator.next();
     if (next.done === true) return;
     yield next.value;
   }
 }
 
-function groupOf(batches: readonly RecordBatch[], rows: number): RowGroup {
+function createRowGroup(batches: readonly RecordBatch[], rows: number): RowGroup {
   const [first] = batches;
   const columns = first!.schema.fields.map(({ name, type }, i) => {
     const parts = batches.map((batch) => batch.getChildAt(i)!);
@@ -139,8 +139,8 @@ interface Values {
 function createDayColumn(name: string, type: DataType, { parts, rows }: Values): ParquetColumn {
   const zone = DataType.isTimestamp(type) && type.timezone ? type.timezone : 'UTC';
   assertTimeZone(zone, name);
-  const dayAt = createDayReader(zone);
-  const values = Array.from(readNumbers(parts, rows), (ms) => (Number.isNaN(ms) ? null : dayAt(ms)));
+  const convertToDay = createDayReader(zone);
+  const values = Array.from(readNumbers(parts, rows), (ms) => (Number.isNaN(ms) ? null : convertToDay(ms)));
   return { name, kind: 'day', values };
 }
 

@@ -16,8 +16,8 @@ export async function parseCsvRows(lines: AsyncGenerator<Buffer>): Promise<Table
   const records = readRecords(lines);
   const head = await records.next();
   const first = head.done === true ? '' : head.value.text.replace(/^\uFEFF/, '');
-  const detected = detectDelimiter(first);
-  const delimiter = DELIMITERS.has(detected) ? detected : ',';
+  const detectedDelimiter = detectDelimiter(first);
+  const delimiter = DELIMITERS.has(detectedDelimiter) ? detectedDelimiter : ',';
   const header = splitCells(first, delimiter);
   async function* readRows() {
     for await (const { text, number } of records) {
@@ -36,20 +36,20 @@ function splitCells(text: string, delimiter: string): string[] {
 /** Yields rows with the number of their first line. A row ends at the first line break outside quotes. */
 async function* readRecords(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ text: string; number: number }> {
   let [number, size] = [0, 0];
-  let open: string[] = [];
+  let openLines: string[] = [];
   for await (const line of lines) {
     number++;
     const text = line.toString().replace(/\r$/, '');
-    open.push(text);
+    openLines.push(text);
     size += text.length;
     // Returns true if a line has an odd number of quotes: it begins or ends a cell with line breaks.
-    const isWithin = hasOddQuotes(text) === (open.length === 1);
+    const isWithin = hasOddQuotes(text) === (openLines.length === 1);
     if (!isWithin) {
-      yield { text: open.join('\n'), number: number - open.length + 1 };
-      [open, size] = [[], 0];
+      yield { text: openLines.join('\n'), number: number - openLines.length + 1 };
+      [openLines, size] = [[], 0];
     } else if (size > QUOTED_BYTES_MAX) break;
   }
-  if (open.length > 0) throw createUnclosedError(number - open.length + 1);
+  if (openLines.length > 0) throw createUnclosedError(number - openLines.length + 1);
 }
 
 function hasOddQuotes(text: string): boolean {

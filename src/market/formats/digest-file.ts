@@ -15,7 +15,7 @@ export interface FileDigest {
 const CHUNK_BYTES = 1 << 20;
 
 /** Allocates a read buffer that is reused within one digest, which is faster than new memory. */
-export const digestMemory = (): Buffer => Buffer.allocUnsafeSlow(CHUNK_BYTES);
+export const allocateDigestMemory = (): Buffer => Buffer.allocUnsafeSlow(CHUNK_BYTES);
 
 /**
  * Returns the size of a file and the SHA-256 of its bytes.
@@ -23,7 +23,7 @@ export const digestMemory = (): Buffer => Buffer.allocUnsafeSlow(CHUNK_BYTES);
  * @throws if the file cannot be read
  * @cost 1 ms a MiB
  */
-export async function digestFile(path: string, label: string, memory = digestMemory()): Promise<FileDigest> {
+export async function digestFile(path: string, label: string, memory = allocateDigestMemory()): Promise<FileDigest> {
   const hash = createHash('sha256');
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
@@ -42,6 +42,6 @@ export async function digestFiles(
   files: readonly Pick<SourceFile, 'path' | 'label'>[],
   digests: FileDigest[],
 ): Promise<void> {
-  const memory = digestMemory();
+  const memory = allocateDigestMemory();
   for (const { path, label } of files) digests.push(await digestFile(path, label, memory));
 }

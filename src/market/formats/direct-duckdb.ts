@@ -50,10 +50,10 @@ export function openDirectDuckDb(settings: string): DirectDuckDb {
   };
   const run = (sql: string): void => {
     const result = new Uint8Array(RESULT_BYTES);
-    const failed = calls.query(connection[0]!, sql, result) !== 0;
-    const message = failed ? calls.resultError(result) : null;
+    const hasFailed = calls.query(connection[0]!, sql, result) !== 0;
+    const message = hasFailed ? calls.resultError(result) : null;
     calls.destroyResult(result);
-    if (failed) throw new Error(message ?? 'a statement failed');
+    if (hasFailed) throw new Error(message ?? 'a statement failed');
   };
   try {
     run(settings);
@@ -130,7 +130,7 @@ interface Calls {
 
 function openCalls(): Calls {
   const koffi = require('koffi') as typeof import('koffi');
-  const duck = koffi.load(findLibrary());
+  const duckDbLibrary = koffi.load(findLibrary());
   const result = koffi.struct({
     columns: 'uint64_t',
     rows: 'uint64_t',
@@ -140,7 +140,8 @@ function openCalls(): Calls {
     inside: 'uintptr_t',
   });
   // the C prototypes match the types above
-  const call = <C extends keyof Calls>(prototype: string): Calls[C] => duck.func(prototype) as unknown as Calls[C];
+  const call = <C extends keyof Calls>(prototype: string): Calls[C] =>
+    duckDbLibrary.func(prototype) as unknown as Calls[C];
   return {
     open: call<'open'>('int duckdb_open(const char *, void *)'),
     connect: call<'connect'>('int duckdb_connect(uintptr_t, void *)'),
@@ -150,7 +151,7 @@ function openCalls(): Calls {
     executeStreaming: call<'executeStreaming'>('int duckdb_execute_prepared_streaming(uintptr_t, void *)'),
     resultError: call<'resultError'>('const char *duckdb_result_error(void *)'),
     resultOf: (bytes) => koffi.decode(bytes, result) as object,
-    fetch: duck.func('duckdb_fetch_chunk', 'uintptr_t', [result]) as unknown as Calls['fetch'],
+    fetch: duckDbLibrary.func('duckdb_fetch_chunk', 'uintptr_t', [result]) as unknown as Calls['fetch'],
     size: call<'size'>('uint64_t duckdb_data_chunk_get_size(uintptr_t)'),
     vector: call<'vector'>('uintptr_t duckdb_data_chunk_get_vector(uintptr_t, uint64_t)'),
     data: call<'data'>('uintptr_t duckdb_vector_get_data(uintptr_t)'),

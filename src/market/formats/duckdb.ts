@@ -35,15 +35,15 @@ export interface DuckDb {
   close(): void;
 }
 
-let prepared: Promise<Instance> | undefined;
+let preparedInstance: Promise<Instance> | undefined;
 
 /**
  * Opens the database for the next `openDuckDb` in advance, unless one is already open. Called by processes that wait
  * for work. @cost 10 ms
  */
 export function prepareDuckDb(): void {
-  prepared ??= DuckDBInstance.create(':memory:');
-  prepared.catch(() => {}); // thrown by the next `openDuckDb`
+  preparedInstance ??= DuckDBInstance.create(':memory:');
+  preparedInstance.catch(() => {}); // thrown by the next `openDuckDb`
 }
 
 /**
@@ -51,9 +51,9 @@ export function prepareDuckDb(): void {
  * file, no extension, and no statement that could change that.
  */
 export async function openDuckDb(readable: ReadableFiles): Promise<DuckDb> {
-  const coming = prepared ?? DuckDBInstance.create(':memory:');
-  prepared = undefined;
-  const instance = await coming;
+  const pendingInstance = preparedInstance ?? DuckDBInstance.create(':memory:');
+  preparedInstance = undefined;
+  const instance = await pendingInstance;
   const connections: DuckDBConnection[] = [];
   async function connect(): Promise<DuckDBConnection> {
     const connection = await instance.connect();
@@ -157,18 +157,18 @@ export async function* streamChunks(
     if (kind !== null && !TYPES[kind].includes(result.columnTypeId(column)))
       throw new Error(`column ${column} of the query holds no ${kind}`);
   });
-  let coming = result.fetchChunk();
+  let nextChunk = result.fetchChunk();
   try {
     for (;;) {
-      const chunk = await coming;
+      const chunk = await nextChunk;
       if (chunk === null || chunk.rowCount === 0) return;
       collectChunks();
-      coming = result.fetchChunk();
-      coming.catch(() => {}); // thrown when the chunk is awaited
+      nextChunk = result.fetchChunk();
+      nextChunk.catch(() => {}); // thrown when the chunk is awaited
       yield chunk;
     }
   } finally {
-    await coming.catch(() => {}); // the connection must not close during a fetch; its error was thrown above, or no reader needs it
+    await nextChunk.catch(() => {}); // the connection must not close during a fetch; its error was thrown above, or no reader needs it
   }
 }
 

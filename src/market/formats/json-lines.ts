@@ -47,7 +47,7 @@ export async function readJsonLines(
   let onRow: ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
   let line = 0;
 
-  function begin(): boolean {
+  function beginRows(): boolean {
     const rows = bufferedRows!;
     bufferedRows = undefined;
     if (rows.length > 0 && rows.every((row) => row === null)) return false;
@@ -89,11 +89,11 @@ export async function readJsonLines(
       return true;
     }
     bufferedRows.push(row);
-    return bufferedRows.length < HEADER_LINES || begin();
+    return bufferedRows.length < HEADER_LINES || beginRows();
   }
 
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  let rest: Uint8Array[] = [];
+  let restChunks: Uint8Array[] = [];
   let restBytes = 0;
   const decode = (bytes: Uint8Array) => {
     try {
@@ -108,27 +108,27 @@ export async function readJsonLines(
       let from = 0;
       for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, from)) {
         const tail = chunk.subarray(from, end);
-        const bytes = rest.length === 0 ? tail : Buffer.concat([...rest, tail]);
-        rest = [];
+        const bytes = restChunks.length === 0 ? tail : Buffer.concat([...restChunks, tail]);
+        restChunks = [];
         restBytes = 0;
         if (!add(bytes)) return;
         from = end + 1;
       }
       if (from < chunk.length) {
-        rest.push(chunk.slice(from));
+        restChunks.push(chunk.slice(from));
         restBytes += chunk.length - from;
         if (restBytes > LINE_BYTES_MAX)
           throw new JsonLinesFault(line + 1, `The line is longer than ${LINE_BYTES_MAX} bytes.`);
       }
     }
-    if (restBytes > 0 && !add(Buffer.concat(rest))) return;
-    if (bufferedRows !== undefined) begin();
+    if (restBytes > 0 && !add(Buffer.concat(restChunks))) return;
+    if (bufferedRows !== undefined) beginRows();
   }
 
   try {
     await readLines();
   } catch (fault) {
-    if (fault instanceof JsonLinesFault && bufferedRows !== undefined && bufferedRows.length > 0) begin(); // problems of the lines before an invalid one are reported too
+    if (fault instanceof JsonLinesFault && bufferedRows !== undefined && bufferedRows.length > 0) beginRows(); // problems of the lines before an invalid one are reported too
     throw fault;
   }
 }

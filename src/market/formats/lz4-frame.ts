@@ -56,9 +56,9 @@ export function decodeLz4Frame(frame: Uint8Array, bytesMax: number): Uint8Array<
 }
 
 function reserveOutput(output: Output, blockMax: number): void {
-  const needed = output.length + blockMax;
-  if (needed <= output.bytes.length) return;
-  const bytes = new Uint8Array(Math.max(needed, 2 * output.bytes.length));
+  const neededBytes = output.length + blockMax;
+  if (neededBytes <= output.bytes.length) return;
+  const bytes = new Uint8Array(Math.max(neededBytes, 2 * output.bytes.length));
   bytes.set(output.bytes.subarray(0, output.length));
   output.bytes = bytes;
 }
@@ -81,12 +81,12 @@ function decodeBlock(block: Uint8Array, output: Output, end: number): void {
   };
   while (from < block.length) {
     const token = block[from++]!;
-    const literals = readLength(token >> 4);
-    if (from + literals > block.length || to + literals > end)
+    const literalLength = readLength(token >> 4);
+    if (from + literalLength > block.length || to + literalLength > end)
       throw new Lz4Fault('a block of the LZ4 frame is damaged');
-    bytes.set(block.subarray(from, from + literals), to);
-    from += literals;
-    to += literals;
+    bytes.set(block.subarray(from, from + literalLength), to);
+    from += literalLength;
+    to += literalLength;
     if (from === block.length) break; // the last sequence has no match
     const offset = block[from]! | (block[from + 1]! << 8);
     from += 2;

@@ -24,17 +24,17 @@ export async function writeParquetLines(from: string, to: string): Promise<Parqu
   const { connection, close } = await openDuckDb({ files: [from] });
   try {
     const scan = `read_parquet(${quoteText(from)}, hive_partitioning = false)`;
-    const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${scan}`);
-    const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
+    const description = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${scan}`);
+    const columns = description.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
     const isNested = columns.some(({ name }) => name === LOTS);
     const texts = columns.map(({ name, type }) => {
       if (LIST.test(type)) return `array_to_string(${quoteName(name)}, ${quoteText(ENTRY)})`;
       return MOMENT.test(type) ? `${quoteName(name)}::DATE::VARCHAR` : `${quoteName(name)}::VARCHAR`;
     });
-    const bounded = `(SELECT ${columns.map(formatBoundColumn).join(', ')} FROM ${scan})`;
+    const boundedScan = `(SELECT ${columns.map(formatBoundColumn).join(', ')} FROM ${scan})`;
     const sql = isNested
-      ? `SELECT to_json(t)::VARCHAR FROM ${bounded} t`
-      : `SELECT to_json([${texts.join(', ')}])::VARCHAR FROM ${bounded}`;
+      ? `SELECT to_json(t)::VARCHAR FROM ${boundedScan} t`
+      : `SELECT to_json([${texts.join(', ')}])::VARCHAR FROM ${boundedScan}`;
     async function* readLines(): AsyncGenerator<string> {
       for await (const chunk of streamChunks(connection, sql)) {
         const rows = chunk.getColumnValues(0).map((row) => String(row).replaceAll(MIDNIGHT, '"$1"'));

@@ -28,10 +28,10 @@ export function createNameTable(positions: ReadonlyMap<string, number>): (() => 
   const encoder = new TextEncoder();
   const spellings = [...positions.keys()];
   for (const [s, text] of spellings.entries()) {
-    const utf8 = encoder.encode(text);
-    if (utf8.length > SHORT_BYTES_MAX) return undefined;
-    table[s * WORDS_PER_TEXT] = utf8.length;
-    bytes.set(utf8, s * TEXT_BYTES + Int32Array.BYTES_PER_ELEMENT);
+    const textBytes = encoder.encode(text);
+    if (textBytes.length > SHORT_BYTES_MAX) return undefined;
+    table[s * WORDS_PER_TEXT] = textBytes.length;
+    bytes.set(textBytes, s * TEXT_BYTES + Int32Array.BYTES_PER_ELEMENT);
   }
   const slots = createSlots(table);
   const columns = Int32Array.from(positions.values());
@@ -40,21 +40,21 @@ export function createNameTable(positions: ReadonlyMap<string, number>): (() => 
 
 function createReader(table: Int32Array, slots: Int32Array, columns: Int32Array): PositionsOf {
   /** Most recent successor of each spelling; initially the next spelling of the table. */
-  const after = columns.map((_, s) => (s + 1) % columns.length);
+  const nextColumns = columns.map((_, s) => (s + 1) % columns.length);
   let result = new Int32Array(0);
   let last = 0;
   return (texts) => {
     const rows = texts.length / WORDS_PER_TEXT;
     if (result.length < rows) result = new Int32Array(rows);
     for (let row = 0, offset = 0; row < rows; row++, offset += WORDS_PER_TEXT) {
-      let s = after[last]!;
+      let s = nextColumns[last]!;
       if (!isSame(table, s * WORDS_PER_TEXT, texts, offset)) {
         s = isSame(table, last * WORDS_PER_TEXT, texts, offset) ? last : findSlot(table, slots, texts, offset);
         if (s < 0) {
           result[row] = -1;
           continue;
         }
-        if (s !== last) after[last] = s;
+        if (s !== last) nextColumns[last] = s;
       }
       result[row] = columns[s]!;
       last = s;

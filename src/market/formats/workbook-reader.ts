@@ -137,20 +137,20 @@ async function listSharedTexts(member: ZipMember | undefined): Promise<readonly 
 async function readDateStyles(member: ZipMember | undefined): Promise<readonly boolean[]> {
   const styles: boolean[] = [];
   if (member === undefined) return styles;
-  const custom = new Map<number, string>();
+  const customFormats = new Map<number, string>();
   let isCellStyles = false;
   for await (const token of readXmlTokens(member.open())) {
     if (token.kind === 'text') continue;
     if (token.name === 'cellXfs') isCellStyles = token.kind === 'open' && !token.isEmpty;
     if (token.kind === 'close') continue;
     if (token.name === 'numFmt')
-      custom.set(
+      customFormats.set(
         Number(findAttribute(token.attributes, 'numFmtId')),
         findAttribute(token.attributes, 'formatCode') ?? '',
       );
     if (token.name === 'xf' && isCellStyles) {
       const format = Number(findAttribute(token.attributes, 'numFmtId') ?? 0);
-      styles.push(BUILT_IN_DATES.has(format) || isDateFormat(custom.get(format)));
+      styles.push(BUILT_IN_DATES.has(format) || isDateFormat(customFormats.get(format)));
     }
   }
   return styles;
@@ -184,11 +184,11 @@ async function readSheet(
   let read = 0;
   let cells: SheetCell[] = [];
   let cell: { column: number; type: string; style: number; text: string; isFormula: boolean } | undefined;
-  let holds = '';
+  let cellElement = '';
 
   for await (const token of readXmlTokens(member.open())) {
     if (token.kind === 'text') {
-      if (cell !== undefined && (holds === 'v' || holds === 't')) cell.text += token.text;
+      if (cell !== undefined && (cellElement === 'v' || cellElement === 't')) cell.text += token.text;
       continue;
     }
     if (token.kind === 'open') {
@@ -209,12 +209,12 @@ async function readSheet(
           isFormula: false,
         };
       } else if (token.name === 'f' && cell !== undefined) cell.isFormula = true;
-      if (!token.isEmpty) holds = token.name;
+      if (!token.isEmpty) cellElement = token.name;
       if (token.name !== 'c' || !token.isEmpty) continue;
       cell = undefined;
       continue;
     }
-    holds = '';
+    cellElement = '';
     if (token.name === 'c' && cell !== undefined) {
       while (cells.length < cell.column) cells.push(undefined);
       cells[cell.column] = readValue(cell, context, sheet);
@@ -259,10 +259,10 @@ function readValue(
   if (cell.isFormula) return FORMULA;
   switch (type) {
     case 's': {
-      const shared = texts[Number(text)];
-      if (shared === undefined)
+      const sharedText = texts[Number(text)];
+      if (sharedText === undefined)
         throw new WorkbookFault(sheet, `A cell refers to the shared text ${text}; the workbook has ${texts.length}.`);
-      return removeFormulaMark(shared);
+      return removeFormulaMark(sharedText);
     }
     case 'str':
     case 'inlineStr':

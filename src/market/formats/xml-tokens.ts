@@ -18,24 +18,24 @@ const PIECE_MAX = 1 << 20;
  */
 export async function* readXmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<XmlToken> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  let rest = '';
+  let restText = '';
   for await (const chunk of chunks) {
-    rest += decode(decoder, chunk);
+    restText += decode(decoder, chunk);
     let from = 0;
     for (;;) {
-      const open = rest.indexOf('<', from);
-      if (open < 0) break;
-      const end = findMarkupEnd(rest, open);
+      const markupStart = restText.indexOf('<', from);
+      if (markupStart < 0) break;
+      const end = findMarkupEnd(restText, markupStart);
       if (end < 0) break;
-      if (open > from) yield { kind: 'text', text: unescape(rest.slice(from, open)) };
-      const token = parseToken(rest.slice(open, end));
+      if (markupStart > from) yield { kind: 'text', text: unescape(restText.slice(from, markupStart)) };
+      const token = parseToken(restText.slice(markupStart, end));
       if (token !== undefined) yield token;
       from = end;
     }
-    rest = rest.slice(from);
-    if (rest.length > PIECE_MAX) throw new XmlFault(`A tag or text is longer than ${PIECE_MAX} characters.`);
+    restText = restText.slice(from);
+    if (restText.length > PIECE_MAX) throw new XmlFault(`A tag or text is longer than ${PIECE_MAX} characters.`);
   }
-  if (rest.trim() !== '') throw new XmlFault('The text ends inside a tag.');
+  if (restText.trim() !== '') throw new XmlFault('The text ends inside a tag.');
 }
 
 function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array): string {

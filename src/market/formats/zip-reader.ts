@@ -41,10 +41,10 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
   if (file.entryCount > membersMax)
     throw new ZipFault(`The archive has ${file.entryCount} members; at most ${membersMax} are read.`);
   const entries = await listAllEntries(file);
-  const inflated = entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
-  if (inflated > INFLATED_BYTES_MAX)
+  const inflatedBytes = entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
+  if (inflatedBytes > INFLATED_BYTES_MAX)
     throw new ZipFault(
-      `The archive holds ${inflated} bytes after decompression; at most ${INFLATED_BYTES_MAX} are read.`,
+      `The archive holds ${inflatedBytes} bytes after decompression; at most ${INFLATED_BYTES_MAX} are read.`,
     );
   for (const { uncompressedSize, compressedSize, fileName } of entries) {
     if (uncompressedSize > TINY_BYTES && uncompressedSize > RATIO_MAX * compressedSize) {

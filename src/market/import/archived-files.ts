@@ -29,8 +29,8 @@ export async function readArchivedFiles(
   format: 'csv' | 'csv.zip',
   mapping: Mapping | null,
 ): Promise<ArchivedFiles> {
-  const begin = Buffer.from(bytes.subarray(0, ZIP_MARK.length)).toString('latin1');
-  if (format === 'csv' && begin !== '' && begin !== ZIP_MARK)
+  const signature = Buffer.from(bytes.subarray(0, ZIP_MARK.length)).toString('latin1');
+  if (format === 'csv' && signature !== '' && signature !== ZIP_MARK)
     return { members: [createPlainMember(bytes)], areWorkbooks: false };
   const members = (await openZip(bytes, FILES_MAX)).filter(({ name }) => !isOfTheSystem(name));
   if (members.some(({ name }) => name === WORKBOOK_MARK))
@@ -83,7 +83,7 @@ export const isWorkbookFault = (error: unknown): error is Error =>
  * all of them together, because a small archive of archives can expand to any size.
  */
 export function createWorkbookReader() {
-  let inflated = 0;
+  let inflatedBytes = 0;
   /** @throws WorkbookFault, ZipFault, XmlFault */
   return async (
     member: ZipMember,
@@ -91,10 +91,10 @@ export function createWorkbookReader() {
     terms: Parameters<typeof readOnlySheet>[2],
   ): Promise<void> => {
     const bytes = await readWorkbookBytes(member, member.open());
-    for (const part of await openZip(bytes)) inflated += part.bytes;
-    if (inflated > INFLATED_BYTES_MAX)
+    for (const part of await openZip(bytes)) inflatedBytes += part.bytes;
+    if (inflatedBytes > INFLATED_BYTES_MAX)
       throw new ZipFault(
-        `The workbooks of the archive hold ${inflated} bytes after decompression; at most ${INFLATED_BYTES_MAX} are read.`,
+        `The workbooks of the archive hold ${inflatedBytes} bytes after decompression; at most ${INFLATED_BYTES_MAX} are read.`,
       );
     await readOnlySheet(bytes, onHeader, terms);
   };

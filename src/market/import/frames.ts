@@ -21,11 +21,11 @@ export function readFrames(
   problems: Problems,
   beginFile: (tableKind: TableKind, name: string, columns: readonly string[]) => RowSink,
 ): void {
-  const mapped: string[] = [];
+  const mappedColumns: string[] = [];
   for (const name of Object.keys(tables)) {
     if ((TABLE_KINDS as readonly string[]).includes(name)) continue;
     if (mapping !== null && isMarketTable(mapping, name)) {
-      mapped.push(name);
+      mappedColumns.push(name);
       continue;
     }
     problems.error({
@@ -35,15 +35,15 @@ export function readFrames(
       accepted: TABLE_KINDS,
     });
   }
-  const present = TABLE_KINDS.filter((tableKind) => Object.hasOwn(tables, tableKind));
-  if (!present.includes('market') && mapped.length === 0)
+  const presentTables = TABLE_KINDS.filter((tableKind) => Object.hasOwn(tables, tableKind));
+  if (!presentTables.includes('market') && mappedColumns.length === 0)
     problems.error({
       code: 'EMPTY_DATASET',
       path: 'market',
       message: 'The table market is missing; it is required.',
     });
-  for (const name of [...mapped, ...present]) {
-    const tableKind = present.find((each) => each === name) ?? 'market';
+  for (const name of [...mappedColumns, ...presentTables]) {
+    const tableKind = presentTables.find((each) => each === name) ?? 'market';
     const frame = tables[name]!;
     const { index = [] } = frame;
     if (index.length > 0 && index.length !== frame.data.length)

@@ -43,10 +43,10 @@ export async function importTable(
     terms,
   });
   const { adjustment } = terms;
-  const where = { folder, isServed: load, adjustment, derived: sourceResult?.derived ?? null };
+  const importTerms = { folder, isServed: load, adjustment, derived: sourceResult?.derived ?? null };
   if (sourceResult === undefined || storedFiles === null)
-    return sourceResult && { ...recountMarketRows(sourceResult, terms.mapping), ...where };
-  const before = await readSource(storedFiles, problems, () => {}, { isOwn: true });
-  const merged = before && mergeContents(before.content, sourceResult.content, problems);
-  return merged && { ...addRowsRead(merged, sourceResult.rows), ...where };
+    return sourceResult && { ...recountMarketRows(sourceResult, terms.mapping), ...importTerms };
+  const storedResult = await readSource(storedFiles, problems, () => {}, { isOwn: true });
+  const mergedContent = storedResult && mergeContents(storedResult.content, sourceResult.content, problems);
+  return mergedContent && { ...addRowsRead(mergedContent, sourceResult.rows), ...importTerms };
 }

@@ -62,9 +62,17 @@ export async function performImport(
   const { adjustment } = header;
   if (importedContent === undefined || storedFiles === null)
     return importedContent && { ...recountMarketRows(importedContent, header.mapping), adjustment, folder, isServed };
-  const before = await readSource(storedFiles, problems, () => {}, { isOwn: true });
-  const merged = before && mergeContents(before.content, importedContent.content, problems);
-  return merged && { ...importedContent, ...addRowsRead(merged, importedContent.rows), adjustment, folder, isServed };
+  const storedResult = await readSource(storedFiles, problems, () => {}, { isOwn: true });
+  const mergedContent = storedResult && mergeContents(storedResult.content, importedContent.content, problems);
+  return (
+    mergedContent && {
+      ...importedContent,
+      ...addRowsRead(mergedContent, importedContent.rows),
+      adjustment,
+      folder,
+      isServed,
+    }
+  );
 }
 
 /** Returns the content after an append, with its row counts and those of the request. */

@@ -59,13 +59,13 @@ export async function readImport(
       message: error.message,
     });
   }
-  const complete = rows.toContent();
+  const completeContent = rows.toContent();
   if (mapping === null && problems.findings().some(isOfEveryRow))
     problems.error({ code: 'REQUIRED', path: 'mapping', message: MAPPING_HINT });
-  if (complete === undefined || problems.errors > 0) return undefined;
-  const { dividends, splits } = complete.derived ?? { dividends: 0, splits: 0 };
+  if (completeContent === undefined || problems.errors > 0) return undefined;
+  const { dividends, splits } = completeContent.derived ?? { dividends: 0, splits: 0 };
   const countRows = (table: TableKind) => rows.rowsOf(table) + (table === 'corporate_actions' ? dividends + splits : 0);
-  return { ...complete, rows: countRowsByTable(countRows) };
+  return { ...completeContent, rows: countRowsByTable(countRows) };
 }
 
 /** Returns true if a finding repeats for many rows of the market. */
@@ -131,7 +131,7 @@ interface ImportArchive {
 async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInput): Promise<void> {
   const { rows, mapping, problems } = reading;
   const { members, areWorkbooks } = await readArchivedFiles(bytes, kind, mapping);
-  const readWorkbookOf = createWorkbookReader();
+  const readWorkbookMember = createWorkbookReader();
   const names = new Set<string>();
   for (const member of members) {
     const base = getBaseName(member.name);
@@ -148,7 +148,7 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
     const terms = table === 'market' ? { skip: mapping?.skip_rows, encoding: mapping?.encoding } : {};
     try {
       if (isOneOfThem)
-        await readWorkbookOf(
+        await readWorkbookMember(
           member,
           (columns, heading) => createSheetSink({ table, label, columns }, reading, { name: base, heading }),
           { ...terms, ignore: mapping?.ignore },
@@ -185,11 +185,11 @@ function createUnknownTableProblem(name: string, kind: string): Problem {
     .split('/')
     .at(-1)!
     .replace(/\.csv$/i, '');
-  const question = findTableKind(table) === undefined ? suggestName(table, TABLE_KINDS) : '';
+  const suggestion = findTableKind(table) === undefined ? suggestName(table, TABLE_KINDS) : '';
   return {
     code: 'UNKNOWN_FIELD',
     path: name.slice(0, 80),
-    message: `The ${kind} ${name.slice(0, 80)} is not a table of a store, or appears twice; the accepted set is ${TABLE_KINDS.join(', ')}.${question}`,
+    message: `The ${kind} ${name.slice(0, 80)} is not a table of a store, or appears twice; the accepted set is ${TABLE_KINDS.join(', ')}.${suggestion}`,
     accepted: TABLE_KINDS,
   };
 }

@@ -42,23 +42,24 @@ export function correctMapping(
         required: false,
       },
     };
-  const encoded = listFindings('UNREADABLE_FILE').find(isOfEncoding);
-  if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return addEncoding(mapping, encoded);
+  const encodingFinding = listFindings('UNREADABLE_FILE').find(isOfEncoding);
+  if (encodingFinding !== undefined && isFree('encoding') && mapping.encoding === null)
+    return addEncoding(mapping, encodingFinding);
   const correctedMapping = correctNumbers(mapping, findings, isFree);
   if (correctedMapping !== undefined) return correctedMapping;
   // Several tables of one security give a separate finding; choosing between their rows is not a question of
   // duplicates.
-  const repeated =
+  const repeatedFinding =
     isFree('on_duplicate') && listFindings('DUPLICATE_ID').length === 0
       ? listFindings('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
       : undefined;
-  const unrepeated =
-    repeated && correctRepeated(mapping, repeated, listFindings('DUPLICATE_KEY'), problems.conflicts());
-  if (unrepeated !== undefined) return unrepeated;
+  const uniqueMapping =
+    repeatedFinding && correctRepeated(mapping, repeatedFinding, listFindings('DUPLICATE_KEY'), problems.conflicts());
+  if (uniqueMapping !== undefined) return uniqueMapping;
   const isFreeColumn = (column: string) =>
     column !== '' && !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column);
-  const nonNumeric = listFindings('NOT_A_NUMBER').filter((finding) => isFreeColumn(getColumn(finding)));
-  return nonNumeric.length === 0 ? undefined : ignoreColumns(mapping, nonNumeric, answers);
+  const numberFindings = listFindings('NOT_A_NUMBER').filter((finding) => isFreeColumn(getColumn(finding)));
+  return numberFindings.length === 0 ? undefined : ignoreColumns(mapping, numberFindings, answers);
 }
 
 /**
@@ -102,21 +103,23 @@ const CONFLICTS_NAMED_MAX = 50;
 /** Describes the conflicting values of each security. */
 function describeConflicts(conflicts: readonly RowConflict[]): string {
   if (conflicts.length === 0) return '';
-  const named = conflicts.slice(0, CONFLICTS_NAMED_MAX).map(({ identifier, rows, date, column, first, other }) => {
-    const values = `${column} ${first ?? 'none'} and ${other ?? 'none'} on ${date}`;
-    return `${identifier} ${rows} ${rows === 1 ? 'row' : 'rows'} (${values})`;
-  });
-  const more = conflicts.length - named.length;
+  const conflictTexts = conflicts
+    .slice(0, CONFLICTS_NAMED_MAX)
+    .map(({ identifier, rows, date, column, first, other }) => {
+      const values = `${column} ${first ?? 'none'} and ${other ?? 'none'} on ${date}`;
+      return `${identifier} ${rows} ${rows === 1 ? 'row' : 'rows'} (${values})`;
+    });
+  const remainingCount = conflicts.length - conflictTexts.length;
   const securities = conflicts.length === 1 ? '1 security' : `${conflicts.length} securities`;
-  return `Different rows of ${securities}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}. `;
+  return `Different rows of ${securities}: ${conflictTexts.join(', ')}${remainingCount > 0 ? ` and ${remainingCount} more` : ''}. `;
 }
 
 function addEncoding(mapping: Mapping, { file, path }: Finding): CorrectedMapping {
   const question = `The text of ${file ?? path} is not UTF-8. It is read as ${DEFAULT_ENCODING}.`;
-  const others = ENCODINGS.filter((encoding) => encoding !== DEFAULT_ENCODING && encoding !== 'utf-8');
+  const otherEncodings = ENCODINGS.filter((encoding) => encoding !== DEFAULT_ENCODING && encoding !== 'utf-8');
   return {
     mapping: { ...mapping, encoding: DEFAULT_ENCODING },
-    question: { field: 'encoding', question, taken: DEFAULT_ENCODING, others, required: false },
+    question: { field: 'encoding', question, taken: DEFAULT_ENCODING, others: otherEncodings, required: false },
   };
 }
 
@@ -129,9 +132,9 @@ function correctNumbers(
   const texts = findings.flatMap(({ code, value }) =>
     code === 'NOT_A_NUMBER' && typeof value === 'string' ? [value] : [],
   );
-  const withUnits = texts.find((text) => splitUnits(text) !== undefined);
-  if (isFree('units') && mapping.units === 'refuse' && withUnits !== undefined)
-    return { mapping: { ...mapping, units: 'read' }, question: createUnitsQuestion(withUnits) };
+  const unitsText = texts.find((text) => splitUnits(text) !== undefined);
+  if (isFree('units') && mapping.units === 'refuse' && unitsText !== undefined)
+    return { mapping: { ...mapping, units: 'read' }, question: createUnitsQuestion(unitsText) };
   if (!isFree('thousands') || mapping.thousands !== null) return undefined;
   if (mapping.decimal === '.') {
     const apart = texts.filter((text) => findThousandsMark(text) !== undefined);
@@ -178,20 +181,20 @@ function ignoreColumns(
   answers: Answers,
 ): CorrectedMapping | undefined {
   const columns = [...new Set(nonNumeric.map(getColumn))];
-  const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
+  const reducedMapping = { ...mapping, ignore: [...mapping.ignore, ...columns] };
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
     const finding = nonNumeric.find((finding) => getColumn(finding) === adjusted)!; // `adjusted` is one of these columns
     const question = `Some values of ${adjusted} are not finite numbers (${formatLocation(finding)}). The column is ignored, and no dividends are derived.${formatFileHint(mapping, nonNumeric)}`;
     if (hasAnswer(answers, 'adjusted_close')) return undefined;
     return {
-      mapping: { ...left, adjusted_close: null },
+      mapping: { ...reducedMapping, adjusted_close: null },
       question: { field: 'adjusted_close', question, taken: null, others: [], required: true },
     };
   }
   const names = columns.join(',');
   const question = `Some values of ${columns.join(', ')} are not numbers (${formatLocation(nonNumeric[0]!)}). ${columns.length === 1 ? 'The column is' : 'The columns are'} ignored.${formatFileHint(mapping, nonNumeric)}`;
-  return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
+  return { mapping: reducedMapping, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
 /** Formats the location of a finding and its text. */

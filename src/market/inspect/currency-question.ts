@@ -9,7 +9,7 @@ export function askCurrency(draft: ProposalDraft, where: string, cells: readonly
   const codes = [...new Set(cells.map((cell) => readText(cell) ?? '').filter((text) => text !== ''))];
   const [code = ''] = codes;
   const listedCodes = codes.slice(0, 3).join(', ').slice(0, 40);
-  const declared =
+  const declaredCurrency =
     codes.length > 1
       ? 'Declare the CURRENCY of each security in the table reference'
       : /^[A-Z]{3}$/.test(code)
@@ -17,7 +17,7 @@ export function askCurrency(draft: ProposalDraft, where: string, cells: readonly
         : 'It is not a code of three capital letters. Divide prices in a minor unit, such as pence, before the import, then declare the currency';
   ask(draft, {
     field: 'ignore',
-    question: `The ${where} (${listedCodes}) is not read. Prices are taken to be in the currency of the store. ${declared}.`,
+    question: `The ${where} (${listedCodes}) is not read. Prices are taken to be in the currency of the store. ${declaredCurrency}.`,
     taken: where.slice(where.indexOf(' ') + 1),
     required: false,
   });

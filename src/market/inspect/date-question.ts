@@ -32,7 +32,11 @@ export async function filterDateFormats(
 ): Promise<void> {
   const position = questions.findIndex(isDateQuestion);
   if (position < 0) return;
-  const others: string[] = [];
-  for (const format of questions[position]!.others) if (!hasBadDates(await readBy(format))) others.push(format);
-  questions.splice(position, 1, ...(others.length > 0 ? [{ ...questions[position]!, others }] : []));
+  const otherFormats: string[] = [];
+  for (const format of questions[position]!.others) if (!hasBadDates(await readBy(format))) otherFormats.push(format);
+  questions.splice(
+    position,
+    1,
+    ...(otherFormats.length > 0 ? [{ ...questions[position]!, others: otherFormats }] : []),
+  );
 }

@@ -202,8 +202,8 @@ function describeTable(source: Source | undefined): string {
   if (days > 1 && days >= MAJORITY * cells.length)
     return ' The first row contains dates. Transpose the table, for example with frame.T in pandas.';
   const header = cells.map((cell) => JSON.stringify(readText(cell) ?? '').slice(0, 40));
-  const more = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
-  return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. If each column is a security, set layout to wide and field to the field of the numbers.`;
+  const remainderText = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
+  return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${remainderText}. If each column is a security, set layout to wide and field to the field of the numbers.`;
 }
 
 async function openSource(inspected: OpenedData, problems: Problems, answers: Answers): Promise<Source | undefined> {
@@ -211,12 +211,12 @@ async function openSource(inspected: OpenedData, problems: Problems, answers: An
   if (inspected.kind === 'files') return openFiles(inspected.files, problems, answers);
   if (inspected.kind === 'database') {
     const { place, tables } = inspected;
-    const all = await sampleDatabase(place, SAMPLE_ROWS, problems);
-    const named = tables.market ?? 'market';
+    const databaseSamples = await sampleDatabase(place, SAMPLE_ROWS, problems);
+    const tableName = tables.market ?? 'market';
     const market =
-      all?.find(({ name }) => name === named) ??
-      all?.find((each) => proposeMapping([each], null, answers) !== undefined);
-    if (all === undefined || market === undefined) return undefined;
+      databaseSamples?.find(({ name }) => name === tableName) ??
+      databaseSamples?.find((each) => proposeMapping([each], null, answers) !== undefined);
+    if (databaseSamples === undefined || market === undefined) return undefined;
     const chosenTables = market.name === 'market' ? tables : { ...tables, market: market.name };
     return {
       samples: [market],
@@ -238,14 +238,14 @@ async function openSource(inspected: OpenedData, problems: Problems, answers: An
 }
 
 async function openFiles(files: TableFiles, problems: Problems, { encoding = null, ignore }: Answers): Promise<Source> {
-  let duck: DuckDb | undefined;
+  let duckDb: DuckDb | undefined;
   const paths = files.market.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
   const samples = await sampleFiles(files.market, problems, {
     encoding,
     ignore,
-    duck: async () => (duck ??= await openDuckDb({ files: paths })),
+    duck: async () => (duckDb ??= await openDuckDb({ files: paths })),
   });
-  duck?.close();
+  duckDb?.close();
   const listMarketFiles = (mapping: Mapping) =>
     files.market.filter(({ path }) => isMarketTable(mapping, basename(path)));
   return {
@@ -270,21 +270,21 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
   const questions = [...proposal.questions];
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
-    const all = await source.read(terms, problems);
-    const read = all && recountMarketRows(all, terms.mapping);
+    const sourceContent = await source.read(terms, problems);
+    const read = sourceContent && recountMarketRows(sourceContent, terms.mapping);
     const otherDates =
       read === undefined && trial < trialsMax ? chooseAfterReading(questions, problems.findings()) : undefined;
     if (otherDates !== undefined) {
       terms = { ...terms, mapping: { ...terms.mapping!, date_format: otherDates } };
       continue;
     }
-    const mended = trial < trialsMax ? correctMapping(terms.mapping!, problems, answers) : undefined;
-    if (mended !== undefined) {
-      terms = { ...terms, mapping: mended.mapping };
+    const correction = trial < trialsMax ? correctMapping(terms.mapping!, problems, answers) : undefined;
+    if (correction !== undefined) {
+      terms = { ...terms, mapping: correction.mapping };
       // The last of several questions about a field is kept: rows with different values are not duplicates.
-      const questionIndex = questions.findIndex(({ field }) => field === mended.question?.field);
+      const questionIndex = questions.findIndex(({ field }) => field === correction.question?.field);
       if (questionIndex >= 0) questions.splice(questionIndex, 1);
-      if (mended.question !== undefined) questions.push(mended.question);
+      if (correction.question !== undefined) questions.push(correction.question);
       continue;
     }
     await filterDateFormats(questions, async (date_format) => {
@@ -304,7 +304,7 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
       confidence: isOpen ? 'unsure' : proposal.confidence,
       recognised_as: proposal.recognisedAs,
       unsure: questions,
-      preview: previewOf(read?.content),
+      preview: createPreview(read?.content),
       findings: problems.findings(),
     };
   }
@@ -329,22 +329,22 @@ function getBasis(proposal: Proposal, read: TrialResult | undefined, questions: 
     splits === 0
       ? (['splits', 'Adjusted closes imply no further split, so closes are taken to be adjusted for splits.'] as const)
       : (['none', 'The data do not state whether closes are adjusted. They are taken to be as traded.'] as const);
-  const others = listAlternativeBases(taken).map(({ adjustment }) => adjustment);
-  questions.push({ field: 'adjustment', question: reason, taken, others, required: false });
+  const otherAdjustments = listAlternativeBases(taken).map(({ adjustment }) => adjustment);
+  questions.push({ field: 'adjustment', question: reason, taken, others: otherAdjustments, required: false });
   return createBasis(taken, reason);
 }
 
 /** Returns the first bars of the first security. */
-function previewOf(content: MarketContent | undefined): Inspection['preview'] {
+function createPreview(content: MarketContent | undefined): Inspection['preview'] {
   if (content === undefined) return { index: [], columns: [], data: [] };
   const { identifiers, dates, fields } = content;
-  const data: (string | number | null)[][] = [];
-  for (let n = 0; n < identifiers.length && data.length < PREVIEW_ROWS; n++) {
-    for (let t = 0; t < dates.length && data.length < PREVIEW_ROWS; t++) {
+  const rows: (string | number | null)[][] = [];
+  for (let n = 0; n < identifiers.length && rows.length < PREVIEW_ROWS; n++) {
+    for (let t = 0; t < dates.length && rows.length < PREVIEW_ROWS; t++) {
       const values = [...fields.values()].map((panel) => panel[t * identifiers.length + n]!);
       if (values.some((value) => value === value))
-        data.push([identifiers[n]!, formatDay(dates[t]!), ...values.map((value) => (value === value ? value : null))]);
+        rows.push([identifiers[n]!, formatDay(dates[t]!), ...values.map((value) => (value === value ? value : null))]);
     }
   }
-  return { index: data.map((_, i) => i), columns: ['identifier', 'date', ...fields.keys()], data };
+  return { index: rows.map((_, i) => i), columns: ['identifier', 'date', ...fields.keys()], data: rows };
 }

@@ -28,22 +28,22 @@ export function proposeNumberMarks(
   { delimiter }: Sample,
   ofBars: readonly (Cell | undefined)[] = cells,
 ): void {
-  const written = listNumbers(cells);
+  const numberTexts = listNumbers(cells);
   readUnits(draft, listNumbers(ofBars));
-  const texts = written.map((text) => splitUnits(text)?.number ?? text);
+  const texts = numberTexts.map((text) => splitUnits(text)?.number ?? text);
   const filterAmbiguous = (mark: ',' | '.') => texts.filter((text) => AMBIGUOUS_NUMBER[mark].test(text));
   const [commas, points] = [filterAmbiguous(','), filterAmbiguous('.')];
-  const decisive = texts.filter((text) => !AMBIGUOUS_NUMBER[','].test(text) && !AMBIGUOUS_NUMBER['.'].test(text));
-  const withPoint = decisive.filter((text) => /[.,]/.test(text) && isNumber(parseAnyThousands(text)));
-  const withComma = decisive.filter((text) => /[.,]/.test(text) && isNumber(readCommaNumber(text)));
+  const decisiveTexts = texts.filter((text) => !AMBIGUOUS_NUMBER[','].test(text) && !AMBIGUOUS_NUMBER['.'].test(text));
+  const pointTexts = decisiveTexts.filter((text) => /[.,]/.test(text) && isNumber(parseAnyThousands(text)));
+  const commaTexts = decisiveTexts.filter((text) => /[.,]/.test(text) && isNumber(readCommaNumber(text)));
   const { decimal } = draft.answers;
   if (decimal === ',') return;
-  if (decimal === undefined && withComma.length > texts.length * COMMAS_MIN && withComma.length > withPoint.length) {
+  if (decimal === undefined && commaTexts.length > texts.length * COMMAS_MIN && commaTexts.length > pointTexts.length) {
     draft.mapping.decimal = ',';
     return;
   }
   const isNumeric = delimiter === undefined && commas.length === 0; // numeric cells of a database, Parquet or a workbook
-  const isPoint = decimal === '.' || withPoint.length > 0 || delimiter === ',' || isNumeric;
+  const isPoint = decimal === '.' || pointTexts.length > 0 || delimiter === ',' || isNumeric;
   if (isPoint) {
     const mark = texts.map(findThousandsMark).find((each) => each !== undefined);
     if (mark !== undefined) draft.mapping.thousands = mark;
@@ -95,11 +95,11 @@ export function createUnitsQuestion(text: string): Question {
 export function countMarks(draft: ProposalDraft, cells: readonly (Cell | undefined)[]): void {
   if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;
   const texts = listNumbers(cells);
-  const grouped = texts.filter((text) => isGroupedCount(text, '.'));
+  const groupedTexts = texts.filter((text) => isGroupedCount(text, '.'));
   const isGrouped = texts.every((text) => isGroupedCount(text, '.') || /^[+-]?\d{1,3}$/.test(text));
-  if (grouped.length === 0 || !isGrouped) return;
+  if (groupedTexts.length === 0 || !isGrouped) return;
   draft.mapping.thousands = '.';
-  ask(draft, createCountsQuestion('.', grouped));
+  ask(draft, createCountsQuestion('.', groupedTexts));
 }
 
 /** Returns the question about share counts written as 58,490 or 58.490. A number with two marks answers it. */

@@ -121,24 +121,24 @@ function proposeFileIdentifier(draft: ProposalDraft, { date, column, samples, na
   const pattern = `file:${findCommonPattern(names, namedBy)}`;
   if (!names.every((name) => isAssetIdentifier(findFileIdentifier(pattern, name) ?? ''))) return false;
   draft.mapping.identifier_from = pattern;
-  const only = names.length === 1 ? findFileIdentifier(pattern, names[0]!) : null;
-  const question = `No column contains the identifier. The name of the ${namedBy} is used: ${only}.`;
-  const unnamed = namedBy === 'sheet' ? names.filter((name) => UNNAMED_SHEET.test(name)) : [];
+  const fileIdentifier = names.length === 1 ? findFileIdentifier(pattern, names[0]!) : null;
+  const question = `No column contains the identifier. The name of the ${namedBy} is used: ${fileIdentifier}.`;
+  const unnamedSheets = namedBy === 'sheet' ? names.filter((name) => UNNAMED_SHEET.test(name)) : [];
   const days = column(date).map((cell) => readText(cell));
-  if (only != null)
+  if (fileIdentifier != null)
     ask(draft, {
       field: 'identifier_from',
       question,
       taken: pattern,
       required:
-        !isLikeTicker(pattern.endsWith('_d.csv') ? only.toUpperCase() : only) ||
-        UNNAMED_SHEET.test(only) ||
+        !isLikeTicker(pattern.endsWith('_d.csv') ? fileIdentifier.toUpperCase() : fileIdentifier) ||
+        UNNAMED_SHEET.test(fileIdentifier) ||
         new Set(days).size < days.length,
     });
-  else if (unnamed.length > 0)
+  else if (unnamedSheets.length > 0)
     ask(draft, {
       field: 'identifier_from',
-      question: `No column contains the identifier. The names of the sheets are used, for example ${unnamed.slice(0, 3).join(', ')}, which are default names of Excel. Are they identifiers?`,
+      question: `No column contains the identifier. The names of the sheets are used, for example ${unnamedSheets.slice(0, 3).join(', ')}, which are default names of Excel. Are they identifiers?`,
       taken: pattern,
     });
   return true;
@@ -149,18 +149,18 @@ const NAME_SUFFIX = /(_[a-z]{2}_d| (?:Historical Data|Stock Price History)(?: \(
 
 function findCommonPattern(names: readonly string[], namedBy: TableNameSource): string {
   if (namedBy === 'sheet' && names.length === 1) return '{identifier}';
-  const ending = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
-  if (names.length === 1) return `{identifier}${NAME_SUFFIX.exec(names[0]!)?.[0] ?? ending}`;
+  const fileExtension = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
+  if (names.length === 1) return `{identifier}${NAME_SUFFIX.exec(names[0]!)?.[0] ?? fileExtension}`;
   const countSharedLetters = (a: string, b: string) => {
     let length = 0;
     while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;
     return a.slice(0, length);
   };
   const reverse = (text: string) => [...text].toReversed().join('');
-  const before = names.reduce(countSharedLetters);
-  const after = reverse(names.map(reverse).reduce(countSharedLetters));
+  const sharedStart = names.reduce(countSharedLetters);
+  const sharedEnd = reverse(names.map(reverse).reduce(countSharedLetters));
   // Letters common to all identifiers belong to the identifiers, so a pattern begins and ends at a separator.
-  const prefix = /^.*[_\-. ]/.exec(before)?.[0] ?? '';
-  const suffix = /[_\-. ].*$/.exec(after)?.[0] ?? '';
+  const prefix = /^.*[_\-. ]/.exec(sharedStart)?.[0] ?? '';
+  const suffix = /[_\-. ].*$/.exec(sharedEnd)?.[0] ?? '';
   return `${prefix}{identifier}${suffix}`;
 }

@@ -42,14 +42,18 @@ export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
     const [a, b] = [computeFieldShare(removeDateCells(first)), computeFieldShare(removeDateCells(second))];
     const names = a >= b ? second : first;
     const fields = a >= b ? first : second;
-    const others = names.slice(1).filter((text) => text !== '');
+    const otherNames = names.slice(1).filter((text) => text !== '');
     const areNames =
-      others.length > 0 &&
-      others.every(
+      otherNames.length > 0 &&
+      otherNames.every(
         (text) => !isNumber(text) && findRole(text) === undefined && isAssetIdentifier(replaceSlashes(text)),
       );
     if (isHeading(names, fields)) continue;
-    if (Math.max(a, b) < MAJORITY || !areNames || fields.slice(1).filter((text) => text !== '').length < others.length)
+    if (
+      Math.max(a, b) < MAJORITY ||
+      !areNames ||
+      fields.slice(1).filter((text) => text !== '').length < otherNames.length
+    )
       continue;
     const body = sample.rows.slice(i + 2).filter((row) => row.slice(1).some(isNumber));
     const date = [first[0]!, second[0]!].find((text) => findRole(text) === 'date');
@@ -80,14 +84,14 @@ interface Levels {
 }
 
 function proposeTwoLevels(draft: ProposalDraft, { fields, sample, date, skip, body, at }: Levels): boolean {
-  const named = [...new Set(fields.filter((field) => field !== '' && field !== date))];
-  const roles = assignRoles(named);
+  const fieldNames = [...new Set(fields.filter((field) => field !== '' && field !== date))];
+  const roles = assignRoles(fieldNames);
   if (roles.CLOSE === undefined && roles.adjusted === undefined) return false;
   if (draft.answers.layout === 'long') return false;
   const isPairs = fields.some((field) => field !== '' && field === date);
   recognise(
     draft,
-    named,
+    fieldNames,
     sample.name,
     isPairs ? 'Bloomberg, one date column per security' : 'pandas, two column levels',
   );

@@ -39,11 +39,11 @@ export function proposeLong(
   const listCells = (name: string) => body.map((row) => row[header.indexOf(name)]);
   for (const role of ['CLOSE', 'identifier'] as const) {
     if (roles[role] !== undefined || (role === 'CLOSE' && roles.adjusted !== undefined)) continue;
-    const near = findNearRole(role, header);
-    if (near === undefined || (role === 'CLOSE') !== listCells(near).some(isNumber)) continue;
-    roles[role] = near;
-    const question = `The column ${near} is read as ${role}. Did you mean ${role}?`;
-    ask(draft, { field: 'columns', question, taken: `${role}=${near}` });
+    const similarName = findNearRole(role, header);
+    if (similarName === undefined || (role === 'CLOSE') !== listCells(similarName).some(isNumber)) continue;
+    roles[role] = similarName;
+    const question = `The column ${similarName} is read as ${role}. Did you mean ${role}?`;
+    ask(draft, { field: 'columns', question, taken: `${role}=${similarName}` });
   }
   const { index = [] } = sample;
   const isIndexed = index.includes(roles.date!) && roles.identifier !== undefined && index.includes(roles.identifier);
@@ -56,19 +56,19 @@ export function proposeLong(
   else if (roles.adjusted !== undefined) useAdjustedCloses(draft, roles.adjusted, findDividendColumn(header));
   const table = { header, date: roles.date!, column: listCells, samples, namedBy };
   if (!proposeIdentifier(draft, roles.identifier, table)) return false;
-  const worded = header.filter(
+  const wordColumns = header.filter(
     (name) =>
       name !== '' &&
       findRole(name) === undefined &&
       !Object.values(draft.mapping.columns!).includes(name) && // set above
       isWorded(listCells(name)),
   );
-  const ignored = [
+  const ignoredColumns = [
     ...(draft.mapping.ignore ?? []).filter((name) => header.some((own) => own.toLowerCase() === name.toLowerCase())),
-    ...worded,
+    ...wordColumns,
   ];
-  draft.mapping.ignore = [...new Set(ignored)];
-  const currency = findCurrencyColumn(worded);
+  draft.mapping.ignore = [...new Set(ignoredColumns)];
+  const currency = findCurrencyColumn(wordColumns);
   if (currency !== undefined) askCurrency(draft, `column ${currency}`, listCells(currency));
   proposeDays(draft, listCells(roles.date!));
   const { identifier } = draft.mapping.columns!; // set above

@@ -138,9 +138,9 @@ function leaveCounters(draft: ProposalDraft, names: readonly string[]): void {
 /** Asks for the field of wide tables whose file names do not state it. */
 function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>>, samples: readonly Sample[]): void {
   if (draft.answers.fields !== undefined) return;
-  const unknown = samples.filter(({ name }) => !Object.hasOwn(fields, name));
+  const unknownSamples = samples.filter(({ name }) => !Object.hasOwn(fields, name));
   if (Object.keys(fields).length > 0) {
-    for (const { name } of unknown)
+    for (const { name } of unknownSamples)
       ask(draft, {
         field: 'fields',
         question: `Which field does ${name} contain? It is not read, because fields does not list it.`,
@@ -148,15 +148,15 @@ function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>
       });
     return;
   }
-  const report = findFileRole(samples[0]!.name);
-  if (report !== 'CLOSE')
+  const fileRole = findFileRole(samples[0]!.name);
+  if (fileRole !== 'CLOSE')
     ask(draft, {
       field: 'field',
       question: 'The table does not state the field of its numbers. CLOSE is assumed.',
       taken: 'CLOSE',
       // Returns the fields of tables by name. A store must have closes, so a single table without a field name can only
       // contain closes.
-      required: samples.length > 1 || report !== undefined,
+      required: samples.length > 1 || fileRole !== undefined,
       others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
     });
   if (samples.length > 1)

@@ -30,11 +30,11 @@ export function proposeMapping(
   answers: Answers = {},
 ): Proposal | undefined {
   const read = samples.filter(({ name }) => answers.ignore?.includes(name) !== true);
-  const filled = read.filter(({ rows }) => rows.length > 1);
-  const dated = filled.filter((sample) => hasDays(answers, sample));
-  const [first, ...later] = dated.length > 0 ? dated : filled;
+  const filledSamples = read.filter(({ rows }) => rows.length > 1);
+  const datedSamples = filledSamples.filter((sample) => hasDays(answers, sample));
+  const [first, ...later] = datedSamples.length > 0 ? datedSamples : filledSamples;
   if (first === undefined) return undefined;
-  const tables = { read, filled, dated, namedBy };
+  const tables = { read, filled: filledSamples, dated: datedSamples, namedBy };
   const ownProposal = createProposal(first, tables, answers);
   if (
     ownProposal !== undefined &&
@@ -64,9 +64,9 @@ function createProposal(
   { read: samples, filled, dated, namedBy }: Tables,
   answers: Answers,
 ): Proposal | undefined {
-  const undated = namedBy === 'sheet' && dated.length > 0 ? filled.filter((each) => !dated.includes(each)) : [];
-  const others = undated.map(({ name }) => name);
-  const tables = samples.filter(({ name }) => !others.includes(name));
+  const undatedSamples = namedBy === 'sheet' && dated.length > 0 ? filled.filter((each) => !dated.includes(each)) : [];
+  const undatedNames = undatedSamples.map(({ name }) => name);
+  const tables = samples.filter(({ name }) => !undatedNames.includes(name));
   const draft: ProposalDraft = {
     answers,
     mapping: {},
@@ -79,11 +79,11 @@ function createProposal(
   const isRead =
     proposeLevels(draft, sample) || proposeLong(draft, sample, tables, namedBy) || proposeWide(draft, sample, tables);
   if (!isRead) return undefined;
-  const left = [...others, ...listForeignTables(draft.mapping, tables, namedBy)];
-  const lacking = left.some((name) => dated.some((each) => each.name === name))
+  const ignoredTables = [...undatedNames, ...listForeignTables(draft.mapping, tables, namedBy)];
+  const missingText = ignoredTables.some((name) => dated.some((each) => each.name === name))
     ? 'no dates or no identifiers'
     : 'no dates';
-  if (left.length > 0) excludeColumn(draft, left, lacking);
+  if (ignoredTables.length > 0) excludeColumn(draft, ignoredTables, missingText);
   const { mapping, answers: _given, ...rest } = draft;
   return { ...rest, ...getAdjustment(draft), mapping: applyAnswers(mapping, answers) };
 }

@@ -31,17 +31,17 @@ export interface Basis {
   readonly others: readonly { readonly adjustment: Adjustment; readonly meaning: string }[];
 }
 
-const MEANINGS: Readonly<Record<Adjustment, string>> = {
+const ADJUSTMENT_MEANINGS: Readonly<Record<Adjustment, string>> = {
   none: 'closes are as traded',
   splits: 'closes are adjusted for later splits',
   total: 'closes are adjusted for splits and dividends',
 };
 
-export const ADJUSTMENTS = Object.keys(MEANINGS) as readonly Adjustment[]; // the keys of the object are adjustments
+export const ADJUSTMENTS = Object.keys(ADJUSTMENT_MEANINGS) as readonly Adjustment[]; // the keys of the object are adjustments
 
 /** Returns the other price bases. */
 export const listAlternativeBases = (adjustment: Adjustment): Basis['others'] =>
   ADJUSTMENTS.filter((otherAdjustment) => otherAdjustment !== adjustment).map((otherAdjustment) => ({
     adjustment: otherAdjustment,
-    meaning: MEANINGS[otherAdjustment],
+    meaning: ADJUSTMENT_MEANINGS[otherAdjustment],
   }));

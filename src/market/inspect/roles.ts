@@ -203,10 +203,10 @@ export function assignRoles(header: readonly string[]): Partial<Record<Role, str
 
 /** Returns a column with a name similar to a name of a role. */
 export function findNearRole(role: Role, header: readonly string[]): string | undefined {
-  const free = header.filter((column) => simplify(column).length > 2 && findRole(column) === undefined);
+  const unassignedColumns = header.filter((column) => simplify(column).length > 2 && findRole(column) === undefined);
   for (const name of ROLE_HEADINGS[role].slice(0, 2)) {
-    const near = findNearestName(name, free);
-    if (near !== undefined) return near;
+    const similarColumn = findNearestName(name, unassignedColumns);
+    if (similarColumn !== undefined) return similarColumn;
   }
   return undefined;
 }

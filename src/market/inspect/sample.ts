@@ -222,12 +222,14 @@ async function sampleArchive(
   const texts = listMembers(/\.(csv|txt|tsv)$/i);
   const sampledMembers = texts.length > 0 ? texts : listMembers(/\.xlsx$/i);
   const samples: Sample[] = [];
-  const readWorkbookOf = createWorkbookReader();
+  const readWorkbookMember = createWorkbookReader();
   for (const member of selectSpread(sampledMembers)) {
     const rows =
       texts.length > 0
         ? await readMemberRows(member, terms.encoding)
-        : await readWorkbookRows(member, problems, (sink) => readWorkbookOf(member, sink, { ignore: terms.ignore }));
+        : await readWorkbookRows(member, problems, (sink) =>
+            readWorkbookMember(member, sink, { ignore: terms.ignore }),
+          );
     if (rows !== undefined) samples.push({ name: getBaseName(member.name), ...rows });
   }
   return { names: sampledMembers.map(({ name }) => getBaseName(name)), samples };

@@ -78,14 +78,14 @@ interface SecurityActions {
  * @cost O(days x securities)
  */
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
-  const adjusted = panels.fields.get(ADJUSTED_CLOSE);
-  if (adjusted === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 }, errors: [] };
+  const adjustedCloses = panels.fields.get(ADJUSTED_CLOSE);
+  if (adjustedCloses === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 }, errors: [] };
   const remainingPanels = removeEmptyLines({
     ...panels,
     fields: new Map([...panels.fields].filter(([name]) => name !== ADJUSTED_CLOSE)),
   });
   const results = panels.identifiers.map((identifier, n) =>
-    collectActions(identifier, createCloses(panels, adjusted, n), adjustment, problems),
+    collectActions(identifier, createCloses(panels, adjustedCloses, n), adjustment, problems),
   );
   const actions = results.flatMap((securityActions) => securityActions.actions);
   const splits = actions.filter(({ type }) => type === 'SPLIT').length;
@@ -137,26 +137,29 @@ function collectActions(
     const rise = divideRanges(range, factor);
     const day = closes.days[from]!;
     // A dividend on the day of a split is paid per share after the split.
-    const before = closes.close[from - 1]! / split;
-    const cash = { low: before * (1 - split / rise.low), high: before * (1 - split / rise.high) };
+    const previousClose = closes.close[from - 1]! / split;
+    const cash = { low: previousClose * (1 - split / rise.low), high: previousClose * (1 - split / rise.high) };
     if (cash.high < 0) {
       problems.warning(createFallProblem(identifier, day, computeMiddle(rise)));
       factor = range;
       continue;
     }
     if (split !== 1) add('SPLIT', split, day);
-    const isPaid = cash.low > 0 && computeMiddle(cash) > Math.max(rounding, DIVIDEND_MIN) * before;
-    const dividend = isPaid ? roundWithin(cash, { error: rounding * before, decimals }) : 0;
+    const isPaid = cash.low > 0 && computeMiddle(cash) > Math.max(rounding, DIVIDEND_MIN) * previousClose;
+    const dividend = isPaid ? roundWithin(cash, { error: rounding * previousClose, decimals }) : 0;
     if (dividend > 0) {
       add('DIVIDEND', dividend, day);
-      errors.push({ identifier, exDay: day, error: cash.high - cash.low + 2 * rounding * before });
+      errors.push({ identifier, exDay: day, error: cash.high - cash.low + 2 * rounding * previousClose });
     }
-    if (dividend > LARGE_DIVIDEND * before)
+    if (dividend > LARGE_DIVIDEND * previousClose)
       problems.warning(
-        createLargeDividend(identifier, day, { dividend, before, isWhole: closes.refused.length === 0 }),
+        createLargeDividend(identifier, day, { dividend, before: previousClose, isWhole: closes.refused.length === 0 }),
       );
-    const expected = scale(factor, split / (1 - dividend / before));
-    factor = expected.low > range.high || expected.high < range.low ? range : intersectRanges(range, expected);
+    const expectedFactor = scale(factor, split / (1 - dividend / previousClose));
+    factor =
+      expectedFactor.low > range.high || expectedFactor.high < range.low
+        ? range
+        : intersectRanges(range, expectedFactor);
   }
   return { actions, errors };
 }
@@ -172,9 +175,11 @@ interface Step extends Plateau {
  */
 function listSteps(plateaus: readonly Plateau[], adjustment: MarketData['adjustment']): Step[] {
   const steps = plateaus.map((plateau, i) => {
-    const before = plateaus[i - 1];
+    const previousPlateau = plateaus[i - 1];
     const split =
-      before === undefined || adjustment !== 'none' ? 1 : splitIn(divideRanges(plateau.factor, before.factor));
+      previousPlateau === undefined || adjustment !== 'none'
+        ? 1
+        : findSplitRatio(divideRanges(plateau.factor, previousPlateau.factor));
     return { ...plateau, split };
   });
   const narrowFactor = (i: number, otherRange: Range) =>
@@ -202,11 +207,11 @@ function createFallProblem(identifier: string, day: Day, rise: number): Problem 
 function describeNonPositiveClose(identifier: string, refusedCloses: Closes['refused']): Problem {
   const [day, first] = refusedCloses[0]!; // the list is not empty
   const last = refusedCloses.at(-1)!;
-  const through = refusedCloses.length === 1 ? '' : ` through ${formatDay(last[0])}`;
+  const lastDayText = refusedCloses.length === 1 ? '' : ` through ${formatDay(last[0])}`;
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
-    message: `The adjusted close of ${identifier} is 0 or less on ${formatDay(day)}${through} (${refusedCloses.length} ${refusedCloses.length === 1 ? 'day' : 'days'}, the first ${first}): no dividends are derived of them, and total growth lacks what was paid then. Give them as the table corporate_actions, without adjusted_close.`,
+    message: `The adjusted close of ${identifier} is 0 or less on ${formatDay(day)}${lastDayText} (${refusedCloses.length} ${refusedCloses.length === 1 ? 'day' : 'days'}, the first ${first}): no dividends are derived of them, and total growth lacks what was paid then. Give them as the table corporate_actions, without adjusted_close.`,
     value: formatDay(day),
   };
 }
@@ -216,11 +221,11 @@ function createLargeDividend(
   day: Day,
   { dividend, before, isWhole }: { readonly dividend: number; readonly before: number; readonly isWhole: boolean },
 ): Problem {
-  const growth = isWhole ? ' Total returns include it, price returns do not.' : '';
+  const returnsText = isWhole ? ' Total returns include it, price returns do not.' : '';
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
-    message: `The adjusted close of ${identifier} implies a dividend of ${dividend} after a close of ${before} on ${formatDay(day)}: as large may be a split of no common ratio, or a spin-off.${growth}`,
+    message: `The adjusted close of ${identifier} implies a dividend of ${dividend} after a close of ${before} on ${formatDay(day)}: as large may be a split of no common ratio, or a spin-off.${returnsText}`,
     value: formatDay(day),
   };
 }
@@ -231,24 +236,24 @@ function createLargeDividend(
  */
 function listPlateaus(closes: Closes, adjustment: MarketData['adjustment']): Plateau[] {
   const unit = computeUnit(closes.adjusted);
-  let best: Plateau[] = [];
+  let bestPlateaus: Plateau[] = [];
   let fewest = Number.POSITIVE_INFINITY;
   for (const { relative, units } of ROUNDINGS) {
     const plateaus = dividePlateaus(closes, relative, { unit, closeUnit: units * computeUnit(closes.close) });
-    const falls = plateaus.filter((_, i) => isFall(plateaus, i, adjustment)).length;
-    if (falls >= fewest) continue;
-    best = plateaus;
-    fewest = falls;
-    if (falls === 0) break;
+    const fallCount = plateaus.filter((_, i) => isFall(plateaus, i, adjustment)).length;
+    if (fallCount >= fewest) continue;
+    bestPlateaus = plateaus;
+    fewest = fallCount;
+    if (fallCount === 0) break;
   }
-  return best;
+  return bestPlateaus;
 }
 
 const isFall = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
   i > 0 && plateaus[i]!.factor.high < plateaus[i - 1]!.factor.low && !isSplit(plateaus, i, adjustment);
 
 const isSplit = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
-  adjustment === 'none' && splitIn(divideRanges(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
+  adjustment === 'none' && findSplitRatio(divideRanges(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
 
 /** Divides days into plateaus, each as long as one multiple fits its days. */
 function dividePlateaus(
@@ -271,7 +276,7 @@ function dividePlateaus(
 }
 
 /** Returns the simplest split ratio consistent with a rise, with little or no cash; 1 if there is none. */
-function splitIn({ low, high }: Range): number {
+function findSplitRatio({ low, high }: Range): number {
   if (high > 1 && low < SPLIT_RATIO_MIN) return 1;
   const exactRatio = SPLIT_RATIOS.find((ratio) => ratio >= low && ratio <= high);
   return exactRatio ?? SPLIT_RATIOS.find((ratio) => ratio <= high && ratio * (1 + SPLIT_CASH_MAX) >= low) ?? 1;

@@ -39,9 +39,9 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   let keys: DeferredProblem[] = [];
   let table: MarketFile | undefined;
   let hasBars = false;
-  let left = 0;
+  let footerRows = 0;
   /** Number of rows before the current table. */
-  let before = 0;
+  let rowsBefore = 0;
   /** Problems of the current row, if it may belong to a footer. */
   let current: DeferredProblem[] | null = null;
 
@@ -54,8 +54,8 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
   /** Holds a row as part of the footer, or reports its problems. */
   function settle(deferredProblems: DeferredProblem[], text: string | undefined, counted: number): void {
-    const mayBe = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
-    if (mayBe) {
+    const mayBeFooter = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
+    if (mayBeFooter) {
       footer.push({ deferredProblems, texts: text === '' ? [] : [text], counted });
       current = deferredProblems;
       return;
@@ -67,17 +67,17 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   function endTable(): void {
     if (footer.length > 0 && table !== undefined) {
       problems.warning(createIgnoredFooter(footer, table));
-      left += footer.reduce((sum, { counted }) => sum + counted, 0);
+      footerRows += footer.reduce((sum, { counted }) => sum + counted, 0);
     }
     [footer, current, hasBars] = [[], null, false];
   }
 
   /** Returns true if a text is the number of rows above it, as at the end of files by EOD Historical Data. */
-  const isCount = (text: string) => text === String(rows.rows - 1 - before);
+  const isCount = (text: string) => text === String(rows.rows - 1 - rowsBefore);
 
   function beginFile(...parameters: [string, readonly string[], string?, Heading?]): MarketFile | undefined {
     endTable();
-    before = rows.rows;
+    rowsBefore = rows.rows;
     return (table = rows.beginFile(...parameters));
   }
 
@@ -97,17 +97,17 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
   function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
     const deferredProblems: DeferredProblem[] = [];
-    const filled = rows.rows;
+    const earlierRows = rows.rows;
     catching(deferredProblems, () => rows.addCells(file, cells));
     const text = cells === null ? undefined : findFooterText(deferredProblems);
-    if (deferredProblems.length === 0 && rows.rows > filled) {
+    if (deferredProblems.length === 0 && rows.rows > earlierRows) {
       if (footer.length > 0) refuseFooter();
       hasBars = true;
     } else if (deferredProblems.length > 0)
       settle(
         deferredProblems,
         text === '' && !cells!.every((cell) => readText(cell) === null) ? undefined : text,
-        rows.rows - filled,
+        rows.rows - earlierRows,
       );
   }
 
@@ -136,7 +136,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
       return rows.toPanels();
     },
     get rows() {
-      return rows.rows - left;
+      return rows.rows - footerRows;
     },
   };
 }
@@ -157,7 +157,7 @@ interface ProblemCatcher {
 }
 
 function createCatcher(problems: Problems): ProblemCatcher {
-  let caught: DeferredProblem[] | null = null;
+  let caughtProblems: DeferredProblem[] | null = null;
   return {
     problems: {
       ...problems,
@@ -165,15 +165,15 @@ function createCatcher(problems: Problems): ProblemCatcher {
         return problems.errors;
       },
       error: (problem, times) =>
-        caught === null ? problems.error(problem, times) : void caught.push({ problem, times }),
+        caughtProblems === null ? problems.error(problem, times) : void caughtProblems.push({ problem, times }),
     },
     report: ({ problem, times }) => problems.error(problem, times),
     catching(deferredProblems, read) {
-      caught = deferredProblems;
+      caughtProblems = deferredProblems;
       try {
         return read();
       } finally {
-        caught = null;
+        caughtProblems = null;
       }
     },
   };
@@ -182,12 +182,12 @@ function createCatcher(problems: Problems): ProblemCatcher {
 /** Returns the warning about a footer, quoting its first texts. */
 function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): Problem {
   const texts = footer.flatMap((row) => row.texts);
-  const quoted = texts.slice(0, QUOTED_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
-  const which = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
+  const quotedTexts = texts.slice(0, QUOTED_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
+  const rowsText = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
   return {
     code: 'BAD_DATE',
     path: footer[0]!.deferredProblems[0]?.problem.path ?? formatCellPath(table.label, 0, ''),
-    message: `${which} no day${quoted.length === 0 ? '' : `, but ${quoted.join(', ')}`}: ignored as a footer.`,
+    message: `${rowsText} no day${quotedTexts.length === 0 ? '' : `, but ${quotedTexts.join(', ')}`}: ignored as a footer.`,
   };
 }
 

@@ -30,14 +30,14 @@ export function mapColumns(
 ): string[] | undefined {
   const isNamedByTable = isWholeName(mapping);
   const names = renameColumns(mapping, written);
-  const needed = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByTable);
-  const before = problems.errors;
+  const neededColumns = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByTable);
+  const errorsBefore = problems.errors;
   for (const [name, from] of Object.entries(mapping.columns)) {
-    if (findPosition(written, from) >= 0 || !isMissed({ name, from, written, names, needed })) continue;
+    if (findPosition(written, from) >= 0 || !isMissed({ name, from, written, names, needed: neededColumns })) continue;
     problems.error(createMissingColumn({ label, written, takes: name, from, column: from || name }));
   }
   reportAdjusted(mapping, { label, written, names }, problems);
-  if (problems.errors > before) return undefined;
+  if (problems.errors > errorsBefore) return undefined;
   const namedPositions = names.flatMap((name, i) => (name === '' ? [] : [i]));
   const columnNames = nameFileColumns(
     'market',
@@ -101,9 +101,11 @@ function createMissingColumn({ label, written, takes, from, column }: MissingCol
 const LISTED_MAX = 20;
 
 function formatColumns(written: readonly string[]): string {
-  const named = written.filter((name) => name !== '').map((name) => name.slice(0, 40));
-  const more = named.length > LISTED_MAX ? ` and ${named.length - LISTED_MAX} more` : '';
-  return named.length === 0 ? '' : ` Its columns are ${named.slice(0, LISTED_MAX).join(', ')}${more}.`;
+  const columnNames = written.filter((name) => name !== '').map((name) => name.slice(0, 40));
+  const remainderText = columnNames.length > LISTED_MAX ? ` and ${columnNames.length - LISTED_MAX} more` : '';
+  return columnNames.length === 0
+    ? ''
+    : ` Its columns are ${columnNames.slice(0, LISTED_MAX).join(', ')}${remainderText}.`;
 }
 
 /** Returns the target names of columns, '' for ignored columns, unnamed columns, and names already used. */

@@ -83,13 +83,13 @@ function refuseTwice({ actions }: ContentTables, adjustment: MarketData['adjustm
       message: 'CLOSE is declared to hold dividends already (adjustment total); none can be derived.',
       accepted: ['none', 'splits'],
     });
-  const twice = actions.filter(
+  const repeatedActions = actions.filter(
     ({ type }) => ACTION_KINDS[type] === 'cash' || (ACTION_KINDS[type] === 'ratio' && adjustment === 'none'),
   );
-  if (twice.length > 0)
+  if (repeatedActions.length > 0)
     problems.error({
       code: 'DUPLICATE_KEY',
       path: 'mapping.adjusted_close',
-      message: `The table corporate_actions holds ${twice.length} dividends and splits; take them from it or from adjusted closes, not from both.`,
+      message: `The table corporate_actions holds ${repeatedActions.length} dividends and splits; take them from it or from adjusted closes, not from both.`,
     });
 }

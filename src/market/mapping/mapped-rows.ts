@@ -19,11 +19,11 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     onDuplicate: mapping.on_duplicate,
     isJoined: mapping.layout === 'wide',
   });
-  const nameOf = createTableNames(mapping, problems);
+  const findName = createTableNames(mapping, problems);
   const reports = [createDividendReader(mapping, problems), createUnreadTerms(mapping, problems)];
   const texts = createTextColumns(problems);
   const cells = createMappedCells(mapping, problems, { rows, texts });
-  const wide = createWideRows(mapping, problems, { rows, texts, cells });
+  const wideRows = createWideRows(mapping, problems, { rows, texts, cells });
   let fileRow = 0;
 
   function beginFile(
@@ -33,7 +33,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     heading: Heading = [],
   ): MarketFile | undefined {
     const name = table ?? label.split('/').at(-1)!;
-    if (mapping.layout === 'wide') return wide.beginFile(label, written, name);
+    if (mapping.layout === 'wide') return wideRows.beginFile(label, written, name);
     const names = mapColumns(mapping, label, written, problems);
     if (names === undefined) return undefined;
     for (const report of reports) report(written);
@@ -44,7 +44,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   }
 
   function findFileCode(file: MarketFile, name: string, heading: Heading): number | undefined {
-    const identifier = nameOf(file.label, name, heading);
+    const identifier = findName(file.label, name, heading);
     return identifier === undefined ? undefined : rows.codeOf(file, identifier);
   }
 
@@ -67,7 +67,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
 
   function addCells(file: MarketFile, row: readonly (Cell | undefined)[] | null): void {
     if (file.isWide === true) {
-      wide.addCells(file as WideFile, row); // wide files are opened as WideFile
+      wideRows.addCells(file as WideFile, row); // wide files are opened as WideFile
       return;
     }
     if (row === null) {

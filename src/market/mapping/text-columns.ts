@@ -27,26 +27,26 @@ export interface TextColumns {
 }
 
 export function createTextColumns(problems: Problems): TextColumns {
-  const numbered = new Set<string>();
+  const numberColumns = new Set<string>();
   const columns = new Map<string, ColumnProblems>();
 
   function add(name: string, text: string, { file, row, column }: TextLocation): void {
     const refusal = columns.get(name) ?? { first: [], count: 0 };
     columns.set(name, refusal);
     refusal.count += 1;
-    const written = file.written[column]!;
+    const columnName = file.written[column]!;
     if (refusal.first.length < ALIKE_MAX)
       refusal.first.push({
         code: 'NOT_A_NUMBER',
-        path: formatCellPath(file.label, row, written),
-        message: `${written} is ${quoteText(text)}, which ${explainNotANumber(text)}.`,
+        path: formatCellPath(file.label, row, columnName),
+        message: `${columnName} is ${quoteText(text)}, which ${explainNotANumber(text)}.`,
         value: text,
       });
   }
 
   function report(): void {
     for (const [name, { first, count }] of columns) {
-      if (!numbered.has(name))
+      if (!numberColumns.has(name))
         problems.warning({
           code: 'COLUMN_IGNORED',
           path: `market.${name}`,
@@ -58,5 +58,5 @@ export function createTextColumns(problems: Problems): TextColumns {
     }
   }
 
-  return { numbered, add, has: (name) => columns.has(name), report };
+  return { numbered: numberColumns, add, has: (name) => columns.has(name), report };
 }

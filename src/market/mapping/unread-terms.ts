@@ -15,18 +15,18 @@ export const findCurrencyColumn = (columns: readonly string[]): string | undefin
 
 /** Returns a function that reports each ignored attribute column once, and how to read it. */
 export function createUnreadTerms({ columns, ignore }: Mapping, problems: Problems) {
-  const reported = new Set(Object.values(columns));
+  const reportedColumns = new Set(Object.values(columns));
   return (written: readonly string[]) => {
     for (const name of written) {
-      if (reported.has(name) || !ignore.includes(name) || !TERMS.test(simplify(name))) continue;
-      reported.add(name);
+      if (reportedColumns.has(name) || !ignore.includes(name) || !TERMS.test(simplify(name))) continue;
+      reportedColumns.add(name);
       const isCurrency = findCurrencyColumn([name]) !== undefined;
-      const orStore = isCurrency ? ', or as currency of the store where it is one for all' : '';
+      const storeHint = isCurrency ? ', or as currency of the store where it is one for all' : '';
       problems.warning({
         code: 'COLUMN_IGNORED',
         path: `market.${name}`,
         column: name,
-        message: `The column ${name} of the market is not read. Give it by name in the table reference${orStore}.`,
+        message: `The column ${name} of the market is not read. Give it by name in the table reference${storeHint}.`,
       });
     }
   };

@@ -28,8 +28,8 @@ const TWO_LEVELS = /^\(\s*(['"])(.*)\1\s*,\s*(['"])(.*)\3\s*\)$/;
 
 /** Returns the date column of a wide table: the mapped column, otherwise the column named date, otherwise the first. */
 function findDateColumn({ columns }: Mapping, written: readonly string[]): number {
-  const named = findPosition(written, columns['date'] ?? 'date');
-  return named >= 0 ? named : 0;
+  const dateColumn = findPosition(written, columns['date'] ?? 'date');
+  return dateColumn >= 0 ? dateColumn : 0;
 }
 
 /** Returns the columns of a table with a single field. */
@@ -73,11 +73,11 @@ export function findTupleColumns(mapping: Mapping, written: readonly string[]): 
     tuples.map(([first]) => first),
     tuples.map(([, second]) => second),
   );
-  const nameless = written.findIndex((column, i) => levels[i] === undefined && NAMELESS_INDEX.test(column));
+  const namelessColumn = written.findIndex((column, i) => levels[i] === undefined && NAMELESS_INDEX.test(column));
   const dates = levels.findIndex((level) => level !== undefined && /^date(time)?$/i.test(level[0]) && level[1] === '');
-  const named = findPosition(written, mapping.columns['date'] ?? 'date');
+  const dateColumn = findPosition(written, mapping.columns['date'] ?? 'date');
   return {
-    date: named >= 0 ? named : dates >= 0 ? dates : Math.max(nameless, 0),
+    date: dateColumn >= 0 ? dateColumn : dates >= 0 ? dates : Math.max(namelessColumn, 0),
     columns: levels.map((level) => level && createColumn(mapping, isFieldFirst ? level : [level[1], level[0]])),
   };
 }
@@ -101,18 +101,18 @@ export function createTwoRowColumns(
   cells: readonly (Cell | undefined)[],
 ): WideColumns {
   const second = first.map((_, i) => readText(cells[i]) ?? '');
-  const inFirst = findPosition(first, mapping.columns['date'] ?? 'date');
-  const inSecond = findPosition(second, mapping.columns['date'] ?? 'date');
-  const date = Math.max(inFirst >= 0 ? inFirst : inSecond, 0);
-  const others = first.flatMap((_, i) => (i === date ? [] : [i]));
+  const firstDateColumn = findPosition(first, mapping.columns['date'] ?? 'date');
+  const secondDateColumn = findPosition(second, mapping.columns['date'] ?? 'date');
+  const date = Math.max(firstDateColumn >= 0 ? firstDateColumn : secondDateColumn, 0);
+  const otherColumns = first.flatMap((_, i) => (i === date ? [] : [i]));
   const isFieldFirst = areFields(
     mapping,
-    others.map((i) => first[i]!),
-    others.map((i) => second[i]!),
+    otherColumns.map((i) => first[i]!),
+    otherColumns.map((i) => second[i]!),
   );
-  const isDay = markDateColumns(mapping, inFirst >= 0 ? first : second);
-  let spanned = '';
-  const upper = first.map((text, i) => (i === date && !isDay[i] ? text : (spanned = text.trim() || spanned)));
+  const isDay = markDateColumns(mapping, firstDateColumn >= 0 ? first : second);
+  let spannedLabel = '';
+  const upper = first.map((text, i) => (i === date && !isDay[i] ? text : (spannedLabel = text.trim() || spannedLabel)));
   return {
     ...createDayColumns(date, isDay),
     columns: first.map((_, i) =>
@@ -143,8 +143,8 @@ const isField = (mapping: Mapping, name: string) =>
 export function getField({ columns, adjusted_close: adjusted }: Mapping, written: string): string {
   const isLike = (name: string | null) => name !== null && findPosition([written], name) === 0;
   if (isLike(adjusted)) return ADJUSTED_CLOSE;
-  const mapped = Object.entries(columns).find(([, from]) => isLike(from));
-  return getColumnName('market', mapped === undefined ? written : mapped[0]);
+  const mappedField = Object.entries(columns).find(([, from]) => isLike(from));
+  return getColumnName('market', mappedField === undefined ? written : mappedField[0]);
 }
 
 /** Matches a label without digits, such as the label of an attribute row between the identifiers and the first day. */

@@ -46,7 +46,7 @@ export function createWideRows(
   problems: Problems,
   { rows, texts, cells }: WideRowsDependencies,
 ): WideRows {
-  const slashless = createNameRestorer(problems);
+  const restoreName = createNameRestorer(problems);
 
   function beginFile(label: string, written: readonly string[], table: string): WideFile | undefined {
     const field = findTableField(mapping, table);
@@ -60,22 +60,22 @@ export function createWideRows(
     }
     const columns = field === null ? findTupleColumns(mapping, written) : createFieldColumns(mapping, field, written);
     const file = { label, written, identifierColumn: -1, dateColumn: 0, fieldOf: new Int32Array(0), isWide: true };
-    return { ...file, columns: columns === undefined ? null : open({ label, written }, columns), rowsMet: 0 };
+    return { ...file, columns: columns === undefined ? null : openColumns({ label, written }, columns), rowsMet: 0 };
   }
 
-  function open(source: Pick<MarketFile, 'label' | 'written'>, columns: WideColumns): OpenedColumns {
+  function openColumns(source: Pick<MarketFile, 'label' | 'written'>, columns: WideColumns): OpenedColumns {
     const names = columns.columns.map((column) => column?.field ?? '');
     const file = rows.openFile(source, names);
     const codes = columns.columns.map(
-      (column) => column && rows.codeOf({ ...file, identifierColumn: 0 }, slashless(column.identifier)),
+      (column) => column && rows.codeOf({ ...file, identifierColumn: 0 }, restoreName(column.identifier)),
     );
     for (const name of names) texts.numbered.add(name);
-    const opened: MappedFile = {
+    const mappedFile: MappedFile = {
       ...file,
       dateColumn: columns.date,
       ...describeColumns(mapping, names),
     };
-    return { ...columns, file: opened, codes };
+    return { ...columns, file: mappedFile, codes };
   }
 
   function addCells(file: WideFile, values: readonly (Cell | undefined)[] | null): void {
@@ -84,11 +84,11 @@ export function createWideRows(
       return;
     }
     if (file.columns === null) {
-      const written = [...file.written, ...values.slice(file.written.length).map(() => '')]; // rows of a sheet end at their last cell
-      const columns = createTwoRowColumns(mapping, written, values);
+      const columnNames = [...file.written, ...values.slice(file.written.length).map(() => '')]; // rows of a sheet end at their last cell
+      const columns = createTwoRowColumns(mapping, columnNames, values);
       const isHeader = typeof cells.readDay(values[columns.date]) !== 'number';
       if (!isHeader) problems.error(createMissingFieldProblem(file.label));
-      file.columns = isHeader ? open({ label: file.label, written }, columns) : undefined;
+      file.columns = isHeader ? openColumns({ label: file.label, written: columnNames }, columns) : undefined;
       return;
     }
     const { columns } = file;
@@ -96,12 +96,12 @@ export function createWideRows(
     if (file.rowsMet === 0 && isAboveDays(columns, values) && typeof cells.readDay(values[columns.date]) !== 'number')
       return;
     const row = (file.rowsMet += 1);
-    const common = columns.days === undefined ? cells.dayOf(columns.file, values[columns.date], row) : undefined;
-    if (common === undefined && columns.days === undefined) return;
+    const rowDay = columns.days === undefined ? cells.dayOf(columns.file, values[columns.date], row) : undefined;
+    if (rowDay === undefined && columns.days === undefined) return;
     for (let i = 0; i < columns.codes.length; i++) {
       const code = columns.codes[i];
       if (code === undefined) continue;
-      const day = common ?? readAdjacentDay(columns, i, values, row);
+      const day = rowDay ?? readAdjacentDay(columns, i, values, row);
       if (day === undefined) continue;
       const value = cells.numberOf(columns.file, i, values[i], row);
       if (value === undefined) cells.refuseNumber(columns.file, i, formatWrittenCell(values[i]), row);

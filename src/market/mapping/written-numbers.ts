@@ -68,7 +68,7 @@ export const parseAnyThousands = (cell: Cell | undefined): number | undefined =>
   createThousandsReader(findThousandsMark(cell) ?? ',')(cell);
 
 /** Returns a reader of whole numbers in which the decimal mark separates thousands. Fractions are rejected. */
-const countIn =
+const createCountReader =
   (mark: ',' | '.'): NumberReader =>
   (cell) => {
     if (typeof cell !== 'string') return readNumber(cell);
@@ -115,7 +115,7 @@ function createPlainReader(
   thousands: Mapping['thousands'],
   isCount: boolean,
 ): NumberReader {
-  if (thousands === decimal && isCount) return countIn(decimal);
+  if (thousands === decimal && isCount) return createCountReader(decimal);
   if (decimal === ',') return readCommaNumber;
   return thousands === null || thousands === '.' ? readNumber : createThousandsReader(thousands);
 }

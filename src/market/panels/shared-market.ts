@@ -66,14 +66,14 @@ export async function transferMarket(
   offset: number,
   call: (pieces: Uint8Array[], offset: number) => Promise<number>,
 ): Promise<void> {
-  let left = pieces;
+  let remainingPieces = pieces;
   for (let position = offset; ;) {
-    left = left.filter(({ length }) => length > 0);
-    if (left.length === 0) return;
-    const transferredBytes = await call(listFirstBytes(left, CALL_BYTES_MAX), position);
+    remainingPieces = remainingPieces.filter(({ length }) => length > 0);
+    if (remainingPieces.length === 0) return;
+    const transferredBytes = await call(listFirstBytes(remainingPieces, CALL_BYTES_MAX), position);
     if (transferredBytes === 0) throw new Error(`the shared file ends at byte ${position}; more bytes were announced`);
     position += transferredBytes;
-    left = skipPieces(left, transferredBytes);
+    remainingPieces = skipPieces(remainingPieces, transferredBytes);
   }
 }
 
@@ -89,9 +89,9 @@ function listFirstBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Arra
 function skipPieces(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
   let skip = bytes;
   return pieces.map((piece) => {
-    const skipped = Math.min(skip, piece.length);
-    skip -= skipped;
-    return piece.subarray(skipped);
+    const skippedBytes = Math.min(skip, piece.length);
+    skip -= skippedBytes;
+    return piece.subarray(skippedBytes);
   });
 }
 

@@ -78,9 +78,9 @@ export function createIncomingMarket(): IncomingMarket {
   function begin({ days, assets, fields, files: paged = [] }: TransferMessage & { kind: 'shape' }): void {
     const createField = (name: string, f: number): Field => {
       const file = paged[f];
-      const opened = file && openPanel(file, days, assets);
-      const values = opened ?? allocateGrowablePanel(days, assets, fields.length);
-      return { name, values, file, isOpened: opened !== undefined };
+      const openedPanel = file && openPanel(file, days, assets);
+      const values = openedPanel ?? allocateGrowablePanel(days, assets, fields.length);
+      return { name, values, file, isOpened: openedPanel !== undefined };
     };
     shape = { days, assets, fields: fields.map(createField) };
     reportPanelMemory(shape.fields.map(({ values }) => values));
@@ -109,13 +109,13 @@ export function createIncomingMarket(): IncomingMarket {
    */
   async function readPaged({ days, assets, fields }: Shape, path: string, edges: Extent): Promise<void> {
     const bytes = days * assets * Float64Array.BYTES_PER_ELEMENT;
-    const paged = fields.flatMap(({ file, ...field }) => (file === undefined ? [] : [{ ...field, file }]));
+    const pagedFields = fields.flatMap(({ file, ...field }) => (file === undefined ? [] : [{ ...field, file }]));
     await read(
       path,
       edges.offset,
-      paged.flatMap(({ values, file }) => listEdges(values, file, bytes)),
+      pagedFields.flatMap(({ values, file }) => listEdges(values, file, bytes)),
     );
-    for (const { values, file, isOpened } of paged)
+    for (const { values, file, isOpened } of pagedFields)
       if (!isOpened) await read(file.path, 0, [new Uint8Array(values, file.before, file.bytes)]);
   }
 

@@ -78,10 +78,10 @@ class WriteFault extends Error {
 }
 
 /** Asks how to handle an import and waits for the answer. */
-const ask = (header: ImportHeader) => answerTo<ImportResponse>({ kind: 'question', header });
+const ask = (header: ImportHeader) => requestAnswer<ImportResponse>({ kind: 'question', header });
 
 /** Reports a question and waits for its answer. */
-function answerTo<A>(question: MarketTaskReport): Promise<A> {
+function requestAnswer<A>(question: MarketTaskReport): Promise<A> {
   const response = new Promise<A>((resolve) => {
     process.once('message', (answer: A) => resolve(answer));
   });
@@ -91,15 +91,15 @@ function answerTo<A>(question: MarketTaskReport): Promise<A> {
 
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   limitMemory(request.options.memory);
-  const growing = createGrowingDigests();
+  const growingDigests = createGrowingDigests();
   try {
-    return await runWith(growing, request);
+    return await runRequest(growingDigests, request);
   } finally {
-    await growing.end();
+    await growingDigests.end();
   }
 }
 
-async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Promise<MarketTaskReport> {
+async function runRequest(growing: GrowingDigests, request: MarketTaskRequest): Promise<MarketTaskReport> {
   if (request.task === 'inspect') {
     const { inspect } = await import('../inspect/inspect.js');
     const { inspected, inspectionTerms } = request.input;
@@ -107,7 +107,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
   }
   if (request.task === 'query') {
     const { runQuery } = await import('../sql/run-query.js');
-    const outcome = await runQuery(request.input, (needs) => answerTo<SqlInputs>({ kind: 'needs', needs }));
+    const outcome = await runQuery(request.input, (needs) => requestAnswer<SqlInputs>({ kind: 'needs', needs }));
     return { kind: 'queried', outcome };
   }
   const problems = createProblems();
@@ -123,14 +123,15 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     }
   }
   const { sharedFiles } = request.options;
-  const outgoing = sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
+  const outgoingMarket =
+    sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
   const result = await perform(request, problems, {
     begin(panels) {
-      outgoing?.begin(panels);
+      outgoingMarket?.begin(panels);
       growing.begin(panels);
     },
     complete(from, to) {
-      outgoing?.send(from, to);
+      outgoingMarket?.send(from, to);
       growing.complete(from, to);
     },
     digested: growing.digested,
@@ -140,7 +141,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
   const transfer = async () =>
     result.isServed === false
       ? undefined
-      : outgoing?.finish(content).catch((cause: unknown) => {
+      : outgoingMarket?.finish(content).catch((cause: unknown) => {
           throw new WriteFault(`The data could not be handed over: ${formatReason(cause)}`, { cause });
         });
   // Warnings about a part of a market would concern data that is present in the whole market.
@@ -153,8 +154,8 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     const warnings = isWhole
       ? findContentWarnings(content, { adjustment: result.adjustment, calendars }, problems)
       : readWarnings;
-    const digested = await digestContent(content, { computedBlocks: await growing.awaitBlocks() }); // the last blocks were hashed meanwhile
-    return { ...digested, warnings, readWarnings };
+    const contentDigests = await digestContent(content, { computedBlocks: await growing.awaitBlocks() }); // the last blocks were hashed meanwhile
+    return { ...contentDigests, warnings, readWarnings };
   };
   // Meanwhile, the threads for file access write the rest of the transfer.
   const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([transfer(), result.files(), check()]);
@@ -245,8 +246,8 @@ function createWrittenContent(
   read: SourceResult,
   { mapping, adjustment, overrides }: MarketInterpretation = DEFAULT_TERMS,
 ): Omit<WrittenContent, 'files'> {
-  const recounted = recountMarketRows(read, mapping);
-  return { ...recounted, content: overridePrices(recounted.content, overrides), adjustment };
+  const recountedContent = recountMarketRows(read, mapping);
+  return { ...recountedContent, content: overridePrices(recountedContent.content, overrides), adjustment };
 }
 
 function onProgress(fraction: number, message: string): void {

@@ -76,7 +76,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
   const { load, body, calendars = { codes: [] }, signal } = options;
   signal?.throwIfAborted();
   const folders: string[] = [];
-  const incoming = createIncomingMarket();
+  const incomingMarket = createIncomingMarket();
   try {
     for (const place of listSharedFolders()) {
       const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
@@ -88,21 +88,21 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
     const taskOptions = { sharedFiles, bodyFile, calendars, memory: computeMemoryLimit(folders, load !== null) };
     const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input have matching types
-    const report = requireOutcome(await exchangeMessages(request, options, (step) => incoming.take(step)));
+    const report = requireOutcome(await exchangeMessages(request, options, (step) => incomingMarket.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, digests } = report;
-    const shared = incoming.market();
-    if (load === null || shared === undefined) return { kind: 'accepted', summary, handle: null };
+    const sharedMarket = incomingMarket.market();
+    if (load === null || sharedMarket === undefined) return { kind: 'accepted', summary, handle: null };
     return {
       kind: 'accepted',
       summary,
-      handle: { ...load, contentHash: summary.contentHash, digests, ...(await shared) },
+      handle: { ...load, contentHash: summary.contentHash, digests, ...(await sharedMarket) },
     };
   } finally {
-    await incoming.stop();
+    await incomingMarket.stop();
     // Folders are removed before the memory of their files is released, because the removal would wait for the release.
     await Promise.all(folders.map(removeFolder));
-    incoming.close();
+    incomingMarket.close();
   }
 }
 
@@ -210,9 +210,9 @@ function requireOutcome(report: FinalReport): Extract<FinalReport, { kind: 'done
 /** Returns the memory limit for a child process; this process opens its paged memory and loads its panels. */
 function computeMemoryLimit(folders: readonly string[], loads: boolean): MemoryLimit {
   const limit = findMemoryLimit();
-  const paging = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
-  const shared = folders.find((folder) => folder.startsWith(SHARED_MEMORY));
-  return loads && shared !== undefined ? { ...paging, sharedFolder: shared } : paging;
+  const pagedLimit = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
+  const sharedFolder = folders.find((folder) => folder.startsWith(SHARED_MEMORY));
+  return loads && sharedFolder !== undefined ? { ...pagedLimit, sharedFolder } : pagedLimit;
 }
 
 /**

@@ -61,10 +61,10 @@ export function createOutgoingMarket(
   paths: readonly string[],
   report: (step: TransferMessage) => void,
 ): OutgoingMarket {
-  const places: Promise<OutputFile>[] = [];
+  const outputFiles: Promise<OutputFile>[] = [];
   const queues = Array.from({ length: WRITE_CONCURRENCY }, () => Promise.resolve());
   let turn = 0;
-  let left = paths;
+  let remainingPaths = paths;
   let panels: Panels | undefined;
   /** Files of the panels, if they are paged. */
   let files: readonly PagedFile[] | undefined;
@@ -72,27 +72,27 @@ export function createOutgoingMarket(
   let sentBytes = new Uint8Array(0);
 
   function openNext(): boolean {
-    const [path, ...others] = left;
+    const [path, ...others] = remainingPaths;
     if (path === undefined) return false;
-    left = others;
-    const place = open(path, 'wx', 0o600).then((file) => ({ path, file, end: 0 }));
-    place.catch(() => {}); // the writer receives the exception
-    places.push(place);
+    remainingPaths = others;
+    const pendingFile = open(path, 'wx', 0o600).then((file) => ({ path, file, end: 0 }));
+    pendingFile.catch(() => {}); // the writer receives the exception
+    outputFiles.push(pendingFile);
     return true;
   }
 
   async function write(pieces: readonly Uint8Array[]): Promise<{ readonly file: string; readonly offset: number }> {
-    if (places.length === 0) openNext();
+    if (outputFiles.length === 0) openNext();
     for (;;) {
-      const opened = places.length;
-      const place = await places.at(-1)!;
-      const offset = place.end;
-      place.end += pieces.reduce((sum, { length }) => sum + length, 0);
+      const fileCount = outputFiles.length;
+      const outputFile = await outputFiles.at(-1)!;
+      const offset = outputFile.end;
+      outputFile.end += pieces.reduce((sum, { length }) => sum + length, 0);
       try {
-        await transferMarket(pieces, offset, async (some, at) => (await place.file.writev(some, at)).bytesWritten);
-        return { file: place.path, offset };
+        await transferMarket(pieces, offset, async (some, at) => (await outputFile.file.writev(some, at)).bytesWritten);
+        return { file: outputFile.path, offset };
       } catch (error) {
-        const isLast = places.length === opened;
+        const isLast = outputFiles.length === fileCount;
         if (!isFull(error) || (isLast && !openNext())) throw error;
       }
     }
@@ -101,7 +101,7 @@ export function createOutgoingMarket(
   function begin(started: Panels): void {
     panels = started;
     const shape = { dates: started.dates.length, identifiers: started.identifiers.length, fields: started.fields.size };
-    if (isPaged(computePanelBytes(shape))) left = left.slice(-1); // the data is paged because it exceeds memory
+    if (isPaged(computePanelBytes(shape))) remainingPaths = remainingPaths.slice(-1); // the data is paged because it exceeds memory
     files = findFiles(started);
     sentBytes = new Uint8Array(started.dates.length);
     report({
@@ -114,19 +114,21 @@ export function createOutgoingMarket(
   }
 
   function send(from: number, to: number): void {
-    const sending = panels!; // set by `begin`
+    const sentPanels = panels!; // set by `begin`
     sentBytes.fill(1, from, to);
     if (files !== undefined) return; // paged panels are in their files already
     const queue = turn++ % WRITE_CONCURRENCY;
     queues[queue] = queues[queue]!.then(async () => {
-      const written = await write(sliceDays([...sending.fields.values()], sending.identifiers.length, from, to));
-      if (panels === sending) report({ kind: 'days', ...written, from, to });
+      const writtenDays = await write(
+        sliceDays([...sentPanels.fields.values()], sentPanels.identifiers.length, from, to),
+      );
+      if (panels === sentPanels) report({ kind: 'days', ...writtenDays, from, to });
     });
     queues[queue].catch(() => {}); // fails later writes of the queue, and is thrown at the end
   }
 
   async function sendRest({ dates, ...tables }: MarketContent): Promise<void> {
-    const shared = shareMarket({
+    const sharedMarket = shareMarket({
       ...tables,
       dates,
       datasetId: '',
@@ -136,8 +138,8 @@ export function createOutgoingMarket(
     });
     const pieces = [
       new Uint8Array(dates.buffer, dates.byteOffset, dates.byteLength),
-      new Uint8Array(shared.tables),
-      new Uint8Array(shared.actionPlaces),
+      new Uint8Array(sharedMarket.tables),
+      new Uint8Array(sharedMarket.actionPlaces),
     ] as const;
     const edges = sliceEdges(panels!, files ?? []);
     const { file, offset } = await write([...pieces, ...edges]);
@@ -166,7 +168,7 @@ export function createOutgoingMarket(
         await sendRest(content);
       } finally {
         await Promise.allSettled(queues);
-        for (const place of places)
+        for (const place of outputFiles)
           await place.then(
             ({ file }) => file.close(),
             () => {},

@@ -58,9 +58,9 @@ function createLimitArguments(bytes: number): readonly string[] {
     return [];
   };
   if (process.platform !== 'linux') return skipLimit(`${process.platform} does not limit the memory of a process`);
-  const words = ['-c', LIMIT_COMMAND, String(Math.floor(bytes / 1024))];
-  const { status, error } = spawnSync(SHELL, [...words, 'true'], { stdio: 'ignore' });
-  return status === 0 ? words : skipLimit(error?.message ?? `ulimit ended with ${String(status)}`);
+  const shellArguments = ['-c', LIMIT_COMMAND, String(Math.floor(bytes / 1024))];
+  const { status, error } = spawnSync(SHELL, [...shellArguments, 'true'], { stdio: 'ignore' });
+  return status === 0 ? shellArguments : skipLimit(error?.message ?? `ulimit ended with ${String(status)}`);
 }
 
 function findGroups(folder: string): ReaderGroups | undefined {
@@ -84,7 +84,7 @@ function sendUnlimited(limit: ReaderLimit, reason: string): void {
 const childrenById = new Map<number, ChildProcess>();
 
 /** Requests sent to a waiting process that has not answered yet; the process may have ended already. */
-const unanswered = new Map<number, object>();
+const unansweredOrders = new Map<number, object>();
 
 /** Process that has loaded its code and waits for a request, so that the next task starts at once. */
 let spareChild: { readonly child: ChildProcess; readonly wait: NodeJS.Timeout } | undefined;
@@ -95,7 +95,7 @@ process.on('message', (order: ProcessPoolOrder) => {
   const child = childrenById.get(order.id);
   if (child === undefined) return; // the process has ended, which an event reports
   if (order.kind === 'end') {
-    unanswered.delete(order.id);
+    unansweredOrders.delete(order.id);
     end(child);
   } else if (child.connected)
     child.send(order.message, (error) => {
@@ -107,26 +107,26 @@ process.on('message', (order: ProcessPoolOrder) => {
 process.once('disconnect', () => process.exit(0));
 
 function start(id: number, request: object): void {
-  const waiting = takeSpare();
-  if (waiting !== undefined) unanswered.set(id, request);
-  sendTask(id, waiting ?? startProcess());
+  const spareProcess = takeSpare();
+  if (spareProcess !== undefined) unansweredOrders.set(id, request);
+  sendTask(id, spareProcess ?? startProcess());
 }
 
 function sendTask(id: number, child: ChildProcess): void {
   childrenById.set(id, child);
   child.on('message', (message) => {
-    unanswered.delete(id);
+    unansweredOrders.delete(id);
     if ((message as FreeProcess | { readonly kind: string }).kind === 'free') releaseChild(id, child);
     else sendEvent({ id, kind: 'message', message });
   });
   child.on('error', () => endChild(id, { id, kind: 'unstarted' }));
   child.on('close', (code, signal) => {
-    const request = unanswered.get(id);
+    const request = unansweredOrders.get(id);
     if (request === undefined) return endChild(id, { id, kind: 'ended', code, signal });
-    unanswered.delete(id);
-    const fresh = startProcess();
-    sendTask(id, fresh);
-    fresh.send(request);
+    unansweredOrders.delete(id);
+    const newChild = startProcess();
+    sendTask(id, newChild);
+    newChild.send(request);
   });
 }
 
@@ -175,7 +175,7 @@ function listGroupArguments(group: ReaderGroup | undefined): readonly string[] {
 
 function endChild(id: number, event: ProcessPoolEvent): void {
   if (!childrenById.delete(id)) return;
-  unanswered.delete(id);
+  unansweredOrders.delete(id);
   sendEvent(event);
   prepare(); // a store that was read is usually read again
 }

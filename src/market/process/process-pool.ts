@@ -67,9 +67,9 @@ let memory: ReaderMemory | undefined;
 
 /** Limits the memory of processes that are started from now on. @returns a function that restores the previous limit */
 export function limitReaders(limit: ReaderMemory): () => void {
-  const before = memory;
+  const previousMemory = memory;
   memory = limit;
-  return () => void (memory = before);
+  return () => void (memory = previousMemory);
 }
 
 let pool: ProcessPool | undefined;
@@ -111,8 +111,8 @@ export function prepareMarketProcess(waitMs = SPARE_WAIT_MS): void {
 
 function openProcessPool(): ProcessPool {
   const limit = memory;
-  const words = limit === undefined ? [] : [String(limit.bytes), limit.group ?? ''];
-  const child = fork(fileURLToPath(new URL('./process-pool-main.js', import.meta.url)), words, {
+  const limitArguments = limit === undefined ? [] : [String(limit.bytes), limit.group ?? ''];
+  const child = fork(fileURLToPath(new URL('./process-pool-main.js', import.meta.url)), limitArguments, {
     serialization: 'advanced',
     execArgv: [],
     // The environment contains keys and passwords that readers of files do not need.
@@ -120,27 +120,27 @@ function openProcessPool(): ProcessPool {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   const listeners = new Map<number, Listener>();
-  const opened: ProcessPool = { process: child, listeners };
-  const take = (id: number): Listener | undefined => {
+  const newPool: ProcessPool = { process: child, listeners };
+  const takeListener = (id: number): Listener | undefined => {
     const listener = listeners.get(id);
     listeners.delete(id);
     if (listeners.size === 0) setKeepsAlive(child, false);
     return listener;
   };
   const endAll = (notify: (listener: Listener) => void) => {
-    if (pool === opened) pool = undefined;
-    for (const id of listeners.keys()) notify(take(id)!); // the ids are keys of the map
+    if (pool === newPool) pool = undefined;
+    for (const id of listeners.keys()) notify(takeListener(id)!); // the ids are keys of the map
   };
   child.on('message', (message) => {
     const event = message as ProcessPoolEvent; // process-pool-main sends no other messages
     if (event.kind === 'unlimited') limit?.onUnlimited(event.limit, event.reason);
     else if (event.kind === 'message') listeners.get(event.id)?.onMessage(event.message);
-    else if (event.kind === 'unstarted') take(event.id)?.onUnstarted();
-    else take(event.id)?.onEnded(event.code, event.signal);
+    else if (event.kind === 'unstarted') takeListener(event.id)?.onUnstarted();
+    else takeListener(event.id)?.onEnded(event.code, event.signal);
   });
   child.on('error', () => endAll((listener) => listener.onUnstarted()));
   child.on('exit', (code, signal) => endAll((listener) => listener.onEnded(code, signal)));
-  return opened;
+  return newPool;
 }
 
 /**

@@ -29,10 +29,10 @@ export function openReaderGroups(parent: string, bytes: number, shell: string): 
   const controllers = readFileSync(join(parent, CONTROLLERS), 'utf8').split(/\s+/);
   if (!controllers.includes('memory')) writeFileSync(join(parent, CONTROLLERS), '+memory');
   for (const name of readdirSync(parent)) if (name.startsWith(PREFIX)) remove(join(parent, name));
-  let opened = 0;
+  let groupCount = 0;
 
-  function open(): ReaderGroup {
-    const folder = join(parent, `${PREFIX}${process.pid}-${(opened += 1)}`);
+  function openGroup(): ReaderGroup {
+    const folder = join(parent, `${PREFIX}${process.pid}-${(groupCount += 1)}`);
     mkdirSync(folder);
     try {
       writeFileSync(join(folder, 'memory.max'), String(bytes));
@@ -43,11 +43,11 @@ export function openReaderGroups(parent: string, bytes: number, shell: string): 
     return { folder, close: () => remove(folder) };
   }
 
-  const group = open();
+  const group = openGroup();
   const { status, error } = spawnSync(shell, ['-c', ENTER_GROUP, shell, group.folder], { stdio: 'ignore' });
   group.close();
   if (status !== 0) throw error ?? new Error(`no process may enter a group of ${parent}`);
-  return { open };
+  return { open: openGroup };
 }
 
 /** Removes a group. A group that still has processes remains until the next start. */

@@ -20,20 +20,20 @@ export function countCoverage({
   const n = identifiers.length;
   const first = new Int32Array(n).fill(-1);
   const last = new Int32Array(n).fill(-1);
-  const priced = new Int32Array(dates.length);
+  const pricedCounts = new Int32Array(dates.length);
   for (let t = 0, cell = 0; t < dates.length; t++)
     for (let i = 0; i < n; i++, cell++) {
       if (Number.isNaN(closes[cell]!)) continue;
-      priced[t]!++;
+      pricedCounts[t]!++;
       if (first[i] === -1) first[i] = t;
       last[i] = t;
     }
-  const expected = new Int32Array(dates.length);
+  const expectedCounts = new Int32Array(dates.length);
   for (let i = 0; i < n; i++) {
     if (first[i] === -1) continue;
-    expected[first[i]!]!++;
-    if (last[i]! + 1 < dates.length) expected[last[i]! + 1]!--;
+    expectedCounts[first[i]!]!++;
+    if (last[i]! + 1 < dates.length) expectedCounts[last[i]! + 1]!--;
   }
-  for (let t = 1; t < dates.length; t++) expected[t]! += expected[t - 1]!;
-  return { priced, expected };
+  for (let t = 1; t < dates.length; t++) expectedCounts[t]! += expectedCounts[t - 1]!;
+  return { priced: pricedCounts, expected: expectedCounts };
 }

@@ -38,7 +38,12 @@ function createLookup(market: MarketData): MarketLookup {
   const memberships = groupByIdentifier(market.universes);
   const spans = new Map<string, { readonly start: Day; readonly end: Day } | null>();
   const close = market.fields.get('CLOSE')!;
-  const all = new Set([...identifiers, ...market.reference.rows.keys(), ...actions.keys(), ...memberships.keys()]);
+  const allIdentifiers = new Set([
+    ...identifiers,
+    ...market.reference.rows.keys(),
+    ...actions.keys(),
+    ...memberships.keys(),
+  ]);
 
   function findSpan(n: number): { readonly start: Day; readonly end: Day } | null {
     const step = identifiers.length;
@@ -66,7 +71,7 @@ function createLookup(market: MarketData): MarketLookup {
       if (span === undefined) spans.set(identifier, (span = findSpan(n)));
       return span;
     },
-    allIdentifiers: all.size === identifiers.length ? identifiers : [...all].sort(compareText),
+    allIdentifiers: allIdentifiers.size === identifiers.length ? identifiers : [...allIdentifiers].sort(compareText),
   };
 }
 

@@ -145,15 +145,15 @@ export function computeAdjustmentFactors(
   // The factor changes between sessions only if an action affects the share. The loop follows a carried price, so that
   // an action on a session without a bar is included.
   const steps = new Float64Array(sessions).fill(1);
-  let carried = Number.NaN;
+  let carriedClose = Number.NaN;
   for (let t = 0; t < sessions; t++) {
     const bar = close[t]!;
     const effect = effects.get(t);
-    if (effect !== undefined && !Number.isNaN(carried)) {
-      const after = computeGrowthStep(effect, carried, bar);
-      steps[t] = after.carried / (after.factor * carried);
-      carried = after.carried;
-    } else if (!Number.isNaN(bar)) carried = bar;
+    if (effect !== undefined && !Number.isNaN(carriedClose)) {
+      const growthStep = computeGrowthStep(effect, carriedClose, bar);
+      steps[t] = growthStep.carried / (growthStep.factor * carriedClose);
+      carriedClose = growthStep.carried;
+    } else if (!Number.isNaN(bar)) carriedClose = bar;
   }
   const last = close.findLastIndex((bar) => !Number.isNaN(bar));
   price.fill(1);
@@ -174,12 +174,14 @@ function listEffectsBySession(
     if (status === 'cancelled') continue;
     const t = findFirstAtLeast(dates, exDay);
     if (t === dates.length) continue;
-    const before = effects.get(t) ?? NO_EFFECT;
+    const earlierEffect = effects.get(t) ?? NO_EFFECT;
     const kind = ACTION_KINDS[type];
-    if (kind === 'ratio' && adjustment === 'none') effects.set(t, { ...before, ratio: before.ratio * value });
-    else if (kind === 'cash' && adjust === 'total') effects.set(t, { ...before, cash: before.cash + value });
+    if (kind === 'ratio' && adjustment === 'none')
+      effects.set(t, { ...earlierEffect, ratio: earlierEffect.ratio * value });
+    else if (kind === 'cash' && adjust === 'total')
+      effects.set(t, { ...earlierEffect, cash: earlierEffect.cash + value });
     else if (type === 'RIGHTS_ISSUE' && adjust === 'total' && subscriptionPrice !== null && value > 0) {
-      effects.set(t, { ...before, rights: before.rights + value, subscription: subscriptionPrice });
+      effects.set(t, { ...earlierEffect, rights: earlierEffect.rights + value, subscription: subscriptionPrice });
     }
   }
   return effects;

@@ -53,24 +53,24 @@ export interface ServedMarkets extends Markets {
 export function createServedMarkets(onServe: () => void = () => {}): ServedMarkets {
   const contents = createMarketContents();
   let current: ServedMarket | undefined;
-  let expected: string | undefined;
-  let failed: FailedLoad | undefined;
+  let expectedId: string | undefined;
+  let failedLoad: FailedLoad | undefined;
   let settle = () => {};
-  const settled = new Promise<void>((resolve) => {
+  const settledPromise = new Promise<void>((resolve) => {
     settle = resolve;
   });
-  const awaitValue = (): string | undefined => (current === undefined ? expected : undefined);
+  const awaitValue = (): string | undefined => (current === undefined ? expectedId : undefined);
 
   function findServedMarket(): ServedMarket | undefined {
-    const coming = awaitValue();
-    if (coming !== undefined) throw refuseWhileLoading(coming);
+    const awaitedId = awaitValue();
+    if (awaitedId !== undefined) throw refuseWhileLoading(awaitedId);
     return current;
   }
 
   function serve(market: ServedMarket): void {
     contents.add(market);
     current = market;
-    failed = undefined;
+    failedLoad = undefined;
     onServe();
   }
 
@@ -78,15 +78,15 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     served: () => current,
     current: findServedMarket,
     require() {
-      const served = findServedMarket();
-      if (served === undefined) throw createNoDataRefusal(failed);
-      return served;
+      const servedMarket = findServedMarket();
+      if (servedMarket === undefined) throw createNoDataRefusal(failedLoad);
+      return servedMarket;
     },
     awaited: awaitValue,
-    failure: () => failed,
-    settled: () => settled,
+    failure: () => failedLoad,
+    settled: () => settledPromise,
     expect(datasetId) {
-      expected = datasetId;
+      expectedId = datasetId;
     },
     activation(market) {
       contents.add(market);
@@ -105,14 +105,14 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     },
     declare({ datasetId, adjustment, currency = null }) {
       if (current?.identity.datasetId !== datasetId) return;
-      const declared = redeclareMarket(current, { adjustment, currency });
-      if (declared !== current) serve(declared);
+      const declaredMarket = redeclareMarket(current, { adjustment, currency });
+      if (declaredMarket !== current) serve(declaredMarket);
     },
     hold: contents.add,
     serve,
     settle(failure) {
-      expected = undefined;
-      failed = failure;
+      expectedId = undefined;
+      failedLoad = failure;
       settle();
     },
   };
@@ -125,12 +125,12 @@ export function redeclareMarket(
 ): ServedMarket {
   const { handle, market, identity } = served;
   if (identity.adjustment === adjustment && (identity.currency ?? null) === currency) return served;
-  const declared = { adjustment, currency };
+  const declaration = { adjustment, currency };
   return {
     ...served,
-    handle: { ...handle, ...declared },
-    identity: { ...identity, ...declared },
-    market: { ...market, ...declared },
+    handle: { ...handle, ...declaration },
+    identity: { ...identity, ...declaration },
+    market: { ...market, ...declaration },
   };
 }
 

@@ -72,7 +72,7 @@ export async function readCsv(
     escaped: new Uint8Array(COLUMNS_MAX),
     cells: 0,
   };
-  let rest = new Uint8Array(0);
+  let restBytes = new Uint8Array(0);
   let delimiter = 0;
   let columns = 0;
   let records = 0;
@@ -114,14 +114,14 @@ export async function readCsv(
   }
 
   for await (const chunk of convertToUtf8(chunks, encoding)) {
-    const bytes = rest.length === 0 ? chunk : concatenate(rest, chunk);
+    const bytes = restBytes.length === 0 ? chunk : concatenate(restBytes, chunk);
     const read = readRecords(bytes, false);
     if (read < 0) return;
     if (bytes.length - read > RECORD_BYTES_MAX)
       throw new CsvFault(records, `The row is longer than ${RECORD_BYTES_MAX} bytes; a quote may be missing.`);
-    rest = bytes.slice(read);
+    restBytes = bytes.slice(read);
   }
-  readRecords(rest, true);
+  readRecords(restBytes, true);
   if (columns === 0) throw new CsvFault(0, 'The file is empty; a header is needed.');
 }
 
@@ -219,10 +219,10 @@ function findDelimiter(bytes: Uint8Array, from: number, last: boolean): number {
 }
 
 function concatenate(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const joined = new Uint8Array(a.length + b.length);
-  joined.set(a);
-  joined.set(b, a.length);
-  return joined;
+  const joinedBytes = new Uint8Array(a.length + b.length);
+  joinedBytes.set(a);
+  joinedBytes.set(b, a.length);
+  return joinedBytes;
 }
 
 /** Returns the text of a cell without surrounding spaces. @throws CsvFault if it is not UTF-8. */
@@ -265,19 +265,19 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
   const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodeText(bytes, start, end)));
 
   return (label, columns, table, heading) => {
-    const opened = rows.beginFile(label, columns, table, heading);
-    if (opened === undefined) return undefined;
-    file = opened;
-    const { identifierColumn: name, dateColumn: date, fieldOf, code, isWide = false, hasOwnNumbers = false } = opened;
+    const csvFile = rows.beginFile(label, columns, table, heading);
+    if (csvFile === undefined) return undefined;
+    file = csvFile;
+    const { identifierColumn: name, dateColumn: date, fieldOf, code, isWide = false, hasOwnNumbers = false } = csvFile;
 
     return (record) => {
       if (record.cells !== columns.length) {
         rows.beginRow(undefined, undefined);
-        rows.refuseRow(opened, describeRow(record.cells, columns.length), readCellText(record, 0));
+        rows.refuseRow(csvFile, describeRow(record.cells, columns.length), readCellText(record, 0));
         return;
       }
       if (isWide || hasOwnNumbers) {
-        rows.addCells(opened, readTextCells(record));
+        rows.addCells(csvFile, readTextCells(record));
         return;
       }
       const { bytes, starts, ends } = record;
@@ -288,8 +288,8 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
       for (let column = 0; column < record.cells; column++) {
         if (fieldOf[column]! < 0) continue;
         const value = readNumber(record, column);
-        if (value === value) rows.setNumber(opened, column, value);
-        else if (isBad) rows.refuseNumber(opened, column, readCellText(record, column));
+        if (value === value) rows.setNumber(csvFile, column, value);
+        else if (isBad) rows.refuseNumber(csvFile, column, readCellText(record, column));
       }
     };
   };

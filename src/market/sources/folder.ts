@@ -100,33 +100,33 @@ export async function listFolderFiles(
 
 /** Reports that the market is absent, and files that may be a dataset with a misspelt name. */
 function reportAbsent(table: TableKind, names: readonly string[], problems: Problems): void {
-  const near = names.find(
+  const similarName = names.find(
     (name) =>
-      !TABLE_KINDS.some((other) => isCalled(name, other)) && findNearestName(stemOf(name), [table]) !== undefined,
+      !TABLE_KINDS.some((other) => isCalled(name, other)) && findNearestName(getStem(name), [table]) !== undefined,
   );
-  const question = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${table}?`;
+  const suggestion = similarName === undefined ? '' : ` There is ${similarName.slice(0, 80)}: did you mean ${table}?`;
   if (table === 'market')
     problems.error({
       code: 'LOCATION_NOT_FOUND',
       path: 'market',
-      message: `The folder holds no market.parquet, market.csv, market.jsonl or market/.${question}`,
+      message: `The folder holds no market.parquet, market.csv, market.jsonl or market/.${suggestion}`,
     });
-  else if (near !== undefined)
+  else if (similarName !== undefined)
     problems.warning({
       code: 'UNKNOWN_FIELD',
-      path: near.slice(0, 80),
-      message: `${JSON.stringify(near.slice(0, 80))} is not read: its name is not that of a dataset. Did you mean ${table}?`,
+      path: similarName.slice(0, 80),
+      message: `${JSON.stringify(similarName.slice(0, 80))} is not read: its name is not that of a dataset. Did you mean ${table}?`,
     });
 }
 
 function isCalled(name: string, table: TableKind, withWorkbooks = false): boolean {
-  return name === table || (formatOf(name, table) !== undefined && (withWorkbooks || !isWorkbook(name)));
+  return name === table || (detectFormat(name, table) !== undefined && (withWorkbooks || !isWorkbook(name)));
 }
 
-const isWorkbook = (name: string) => formatOf(name)?.as.format === 'xlsx';
+const isWorkbook = (name: string) => detectFormat(name)?.as.format === 'xlsx';
 
 /** Returns a file name without the extension of its format. */
-function stemOf(name: string): string {
+function getStem(name: string): string {
   const ending =
     ENDINGS.toSorted((a, b) => b.ending.length - a.ending.length).find((each) => name.endsWith(each.ending))?.ending ??
     '';
@@ -155,7 +155,7 @@ async function mapFiles(
   listing: Listing,
 ): Promise<SourceFile[]> {
   const isEngineFile = (name: string) =>
-    !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name);
+    !/^[._]/.test(name) && detectFormat(name) !== undefined && isMarketTable(mapping, name);
   // A workbook next to text or Parquet files is documentation and not data.
   for (const areWorkbooks of [false, true]) {
     const isRead = (name: string) => isEngineFile(name) && isWorkbook(name) === areWorkbooks;
@@ -164,8 +164,8 @@ async function mapFiles(
       .toSorted(compareText);
     const result = folderFiles.length > 0 ? folderFiles : await listFilesBelow(folder, isRead);
     if (result.length === 0) continue;
-    const places = result.map((name) => [join(folder, name), `market/${name}`] as const);
-    return listFilesAt(places, 'market', listing);
+    const tableLocations = result.map((name) => [join(folder, name), `market/${name}`] as const);
+    return listFilesAt(tableLocations, 'market', listing);
   }
   const archive = names.find((name) => /\.zip$/i.test(name));
   const hint = archive === undefined ? '' : ` An archive is imported by itself: ${archive.slice(0, 80)}.`;
@@ -222,16 +222,16 @@ async function listFilesAt(
   { field, locations, problems }: Listing,
 ): Promise<SourceFile[]> {
   const results: SourceFile[] = [];
-  const before = problems.errors;
+  const errorsBefore = problems.errors;
   let folders = 0;
 
   async function visit(place: string, label: string, depth: number): Promise<void> {
-    const where = depth === 0 ? field : label;
+    const listedLocation = depth === 0 ? field : label;
     const real = await resolveAbsentPath(place);
     if (!(await locations.allows(real))) {
       problems.error({
         code: 'LOCATION_NOT_ALLOWED',
-        path: where,
+        path: listedLocation,
         message:
           'The name, or a link, leads out of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS).',
       });
@@ -241,7 +241,7 @@ async function listFilesAt(
     if (status === undefined) {
       problems.error({
         code: 'LOCATION_NOT_FOUND',
-        path: where,
+        path: listedLocation,
         message: `There is no file or folder ${JSON.stringify(basename(place).slice(0, 80))} there.`,
       });
     } else if (status.isDirectory()) {
@@ -257,7 +257,7 @@ async function listFilesAt(
       const names = (await readdir(real)).filter((name) => !name.startsWith('.') && !name.startsWith('_'));
       for (const name of names.toSorted(compareText)) await visit(join(real, name), `${label}/${name}`, depth + 1);
     } else {
-      const format = formatOf(basename(place));
+      const format = detectFormat(basename(place));
       problems.nameFile(label, formatFileName(label, place));
       if (format === undefined || !status.isFile()) {
         problems.error({
@@ -281,7 +281,7 @@ async function listFilesAt(
     });
     return [];
   }
-  if (results.length === 0 && problems.errors === before)
+  if (results.length === 0 && problems.errors === errorsBefore)
     problems.error({ code: 'EMPTY_DATASET', path: table, message: 'The folder holds no file of the dataset.' });
   return results;
 }
@@ -310,7 +310,7 @@ function createIdentity({
 }
 
 /** Returns the format stated by a file name; with `table`, only if the file is named like the dataset. */
-function formatOf(name: string, table?: string): (typeof ENDINGS)[number] | undefined {
+function detectFormat(name: string, table?: string): (typeof ENDINGS)[number] | undefined {
   return ENDINGS.find(({ ending }) =>
     table === undefined ? name.endsWith(ending) && name.length > ending.length : name === table + ending,
   );

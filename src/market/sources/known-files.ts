@@ -1,6 +1,6 @@
 import type { TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { digestFile, digestMemory } from '../formats/digest-file.js';
+import { digestFile, allocateDigestMemory } from '../formats/digest-file.js';
 import { readFileIdentity, type TableFiles } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import type { FileDigest } from '../formats/digest-file.js';
@@ -24,10 +24,10 @@ const SETTLED_AFTER_MS = 2000;
  * @param listedAt time before any of the files was read, ms since 1970
  */
 export function toVersionFiles(files: TableFiles, digests: readonly FileDigest[], listedAt: number): VersionFile[] {
-  const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
+  const digestByLabel = new Map(digests.map((digest) => [digest.label, digest]));
   return TABLE_KINDS.flatMap((table) =>
     files[table].flatMap(({ path, label, identity, changedAt }): VersionFile[] => {
-      const digest = digestOf.get(label);
+      const digest = digestByLabel.get(label);
       return digest === undefined
         ? []
         : [{ ...digest, dataset: table, path, identity: findSettledIdentity({ identity, changedAt }, listedAt) }];
@@ -54,11 +54,11 @@ export async function findVersionFileByBytes(
   versionFiles: readonly VersionFile[],
   listedAt: number,
 ): Promise<ReadonlyMap<string, VersionFile>> {
-  const knownAt = new Map(versionFiles.map((file) => [file.path, file]));
+  const fileByPath = new Map(versionFiles.map((file) => [file.path, file]));
   const same = new Map<string, VersionFile>();
-  const memory = digestMemory();
+  const memory = allocateDigestMemory();
   for (const file of files.market) {
-    const versionFile = knownAt.get(file.path);
+    const versionFile = fileByPath.get(file.path);
     if (
       versionFile?.dataset !== 'market' ||
       versionFile.label !== file.label ||
@@ -105,9 +105,9 @@ export function selectUnreadFiles(
   byBytes: ReadonlyMap<string, VersionFile> = new Map(),
   derived: readonly TableKind[] = [],
 ): UnreadFiles {
-  const knownAt = new Map(versionFiles.map((file) => [file.path, file]));
+  const fileByPath = new Map(versionFiles.map((file) => [file.path, file]));
   const findVersionFile = (table: TableKind, { path, label, identity }: SourceFile): VersionFile | undefined => {
-    const file = knownAt.get(path);
+    const file = fileByPath.get(path);
     return file?.identity === identity && file.label === label && file.dataset === table ? file : byBytes.get(path);
   };
   const unread: Record<TableKind, readonly SourceFile[]> = {
@@ -116,8 +116,8 @@ export function selectUnreadFiles(
   };
   const unchangedTables: TableKind[] = [];
   const digests: Partial<Record<TableKind, Record<string, string>>> = {};
-  const unchanged = files.market.flatMap((file) => findVersionFile('market', file) ?? []);
-  const market = unchanged.length;
+  const unchangedFiles = files.market.flatMap((file) => findVersionFile('market', file) ?? []);
+  const market = unchangedFiles.length;
   for (const table of TABLE_KINDS) {
     if (table === 'market' || derived.includes(table)) continue;
     const same = files[table].flatMap((file) => findVersionFile(table, file) ?? []);
@@ -129,13 +129,13 @@ export function selectUnreadFiles(
       continue;
     }
     unread[table] = [];
-    unchanged.push(...same);
+    unchangedFiles.push(...same);
     unchangedTables.push(table);
   }
   return {
     files: unread,
     isMarketChanged: market < versionFiles.filter(({ dataset: table }) => table === 'market').length,
-    unchanged,
+    unchanged: unchangedFiles,
     unchangedTables,
     digests,
   };

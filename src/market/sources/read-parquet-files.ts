@@ -31,19 +31,19 @@ export async function readParquetMarket(
       message: `The files cannot be read: ${formatReason(error)}`,
     });
   // Computes the digests while the scan of all columns has started and its rows are awaited.
-  let digesting: Promise<void> | undefined;
-  const digest = () => (digesting ??= digestFilesApart(listed, digests).catch(refuse));
+  let pendingDigests: Promise<void> | undefined;
+  const digest = () => (pendingDigests ??= digestFilesApart(listed, digests).catch(refuse));
   try {
-    const duck = await open();
-    const { connection } = duck;
-    const sound = await checkFiles(connection, listed, terms, problems);
-    if (sound === undefined) return undefined;
-    const { files, columns: typed } = sound;
+    const duckDb = await open();
+    const { connection } = duckDb;
+    const soundFiles = await checkFiles(connection, listed, terms, problems);
+    if (soundFiles === undefined) return undefined;
+    const { files, columns: typed } = soundFiles;
     const scan = formatScan(files, { withRows: false });
     const columns = planMarketColumns(typed, problems, terms.mapping);
     if (columns.kind === 'refused') {
       await reportMarketProblems(
-        duck,
+        duckDb,
         { files, numberedScan: formatScan(files, { withRows: true }), columns: columns.rest },
         problems,
       );
@@ -52,7 +52,7 @@ export async function readParquetMarket(
     if (columns.kind === 'typed') {
       const scattering = startThreads(listed);
       return await readTypedMarket(
-        duck,
+        duckDb,
         { files, scan, numberedScan: formatScan(files, { withRows: true }), columns, isPart, onNames, scattering },
         problems,
         (fraction) => {
@@ -68,9 +68,9 @@ export async function readParquetMarket(
         terms.mapping === null
           ? columns.columns
           : (await readColumns(connection, formatScan([file], { withRows: false }))).map(({ name }) => name);
-      const opened = rows.beginFile(file.label, names, formatTableName(file));
-      if (opened === undefined) continue;
-      await readCells(connection, file, names, (cells) => rows.addCells(opened, cells));
+      const marketFile = rows.beginFile(file.label, names, formatTableName(file));
+      if (marketFile === undefined) continue;
+      await readCells(connection, file, names, (cells) => rows.addCells(marketFile, cells));
     }
     const panels = rows.toPanels();
     onNames(rows.names());
@@ -102,11 +102,11 @@ async function checkFiles(
   { mapping }: SourceReadState['terms'],
   problems: Problems,
 ): Promise<ZonedFiles<SourceFile> | undefined> {
-  const before = problems.errors;
+  const errorsBefore = problems.errors;
   const result = await addZones(connection, listed, (key) => mapping !== null || isBarKey(key));
   await reportColumns(connection, result.files, { columns: result.columns, table: 'market' }, problems);
   if (mapping === null) await reportKeys(connection, result.files, result.columns, problems);
-  return problems.errors > before ? undefined : result;
+  return problems.errors > errorsBefore ? undefined : result;
 }
 
 /** Describes a file that DuckDB cannot read. */
@@ -128,13 +128,13 @@ async function reportUnreadable(
   open: SourceReadState['duck'],
   problems: Problems,
 ): Promise<boolean> {
-  const before = problems.errors;
-  const duck = await open().catch(() => undefined); // a database that cannot be opened says nothing about the files
-  for (const file of duck === undefined ? [] : files)
-    await readColumns(duck!.connection, formatScan([file], { withRows: false })).catch((error: unknown) =>
+  const errorsBefore = problems.errors;
+  const duckDb = await open().catch(() => undefined); // a database that cannot be opened says nothing about the files
+  for (const file of duckDb === undefined ? [] : files)
+    await readColumns(duckDb!.connection, formatScan([file], { withRows: false })).catch((error: unknown) =>
       problems.error(describeUnreadableFile(file, error)),
     );
-  return problems.errors > before;
+  return problems.errors > errorsBefore;
 }
 
 export async function readParquetTable<T>(
@@ -149,9 +149,9 @@ export async function readParquetTable<T>(
     for (const listed of files) {
       const { files: zoned, columns: typed } = await addZones(connection, [listed]);
       const columns = typed.map(({ name }) => name);
-      const before = problems.errors;
+      const errorsBefore = problems.errors;
       await reportColumns(connection, zoned, { columns: typed, table: listed.label }, problems);
-      if (problems.errors > before) continue;
+      if (problems.errors > errorsBefore) continue;
       const addRow = rows.beginFile(listed.label, columns);
       if (addRow !== undefined) await readCells(connection, zoned[0]!, columns, addRow);
     }

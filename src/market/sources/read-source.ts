@@ -37,54 +37,54 @@ export async function readSource(
 ): Promise<SourceResult | undefined> {
   const sourceFiles = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
   for (const { label, path } of sourceFiles) problems.nameFile(label, formatFileName(label, path));
-  let duck: Promise<DuckDb> | undefined;
-  const reading: SourceReadState = {
+  let duckDb: Promise<DuckDb> | undefined;
+  const readState: SourceReadState = {
     digests: [],
     unchangedTables: [],
     problems,
     knownDigests,
     follower,
     terms,
-    duck: () => (duck ??= openDuckDb({ files: listParquetPaths(sourceFiles) })),
+    duck: () => (duckDb ??= openDuckDb({ files: listParquetPaths(sourceFiles) })),
   };
   try {
     onProgress(0, 'reading market');
-    const { market, identifiers } = await readMarket(files.market, reading, isPart, (fraction) =>
+    const { market, identifiers } = await readMarket(files.market, readState, isPart, (fraction) =>
       onProgress(0.8 * fraction, 'reading market'),
     );
     onProgress(0.8, 'reading tables');
-    const reference = await readTable('reference', files.reference, createReferenceRows(problems), reading);
-    const actions = await readActions(files, reading, isOwn);
-    const universes = await readTable('universes', files.universes, createUniverseRows(problems), reading);
-    const series = await readTable('series', files.series, createSeriesRows(problems), reading);
+    const reference = await readTable('reference', files.reference, createReferenceRows(problems), readState);
+    const actions = await readActions(files, readState, isOwn);
+    const universes = await readTable('universes', files.universes, createUniverseRows(problems), readState);
+    const series = await readTable('series', files.series, createSeriesRows(problems), readState);
     for (const { label } of await findChangedFiles(TABLE_KINDS.flatMap((tableKind) => files[tableKind])))
       problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) {
       reportSeries(identifiers, series.table, problems);
       return undefined;
     }
-    const complete = completeMappedContent(
+    const content = completeMappedContent(
       market.panels,
       { reference: reference.table, actions: actions.table, universes: universes.table, ...getSeries(series.table) },
       terms,
       problems,
     );
-    if (complete === undefined) return undefined;
+    if (content === undefined) return undefined;
     const rows: Record<TableKind, number> = {
       market: market.rows,
       reference: reference.rows,
-      corporate_actions: actions.rows + (complete.derived?.dividends ?? 0) + (complete.derived?.splits ?? 0),
+      corporate_actions: actions.rows + (content.derived?.dividends ?? 0) + (content.derived?.splits ?? 0),
       universes: universes.rows,
       series: series.rows,
     };
     return {
-      ...complete,
+      ...content,
       rows: countRowsByTable((tableKind) => rows[tableKind]),
-      files: reading.digests,
-      unchangedTables: reading.unchangedTables,
+      files: readState.digests,
+      unchangedTables: readState.unchangedTables,
     };
   } finally {
-    await duck?.then(
+    await duckDb?.then(
       (open) => open.close(),
       () => {},
     ); // an error of opening is reported where the database is used
@@ -122,13 +122,13 @@ async function readMarket(
     await readRows(file, digests, problems, {
       csv: (columns, heading) => records(file.label, columns, formatTableName(file), heading),
       cells: (columns) => {
-        const opened = rows.beginFile(file.label, columns, formatTableName(file));
-        return opened && ((cells) => rows.addCells(opened, cells));
+        const marketFile = rows.beginFile(file.label, columns, formatTableName(file));
+        return marketFile && ((cells) => rows.addCells(marketFile, cells));
       },
       sheet: (columns, heading) => {
-        const opened = rows.beginFile(file.label, columns, formatTableName(file), heading);
+        const marketFile = rows.beginFile(file.label, columns, formatTableName(file), heading);
         const table = { label: file.label, columns, mayBeLonger: hasTwoHeaders(terms.mapping), problems };
-        return opened && createSheetReader(table, (cells) => rows.addCells(opened, cells));
+        return marketFile && createSheetReader(table, (cells) => rows.addCells(marketFile, cells));
       },
       onBytes: (bytes) => onProgress((readBytes + bytes) / total),
       terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding, ignore: terms.mapping?.ignore },
@@ -187,15 +187,15 @@ async function isAsKnown(
   files: readonly SourceFile[],
   { knownDigests, digests }: SourceReadState,
 ): Promise<boolean> {
-  const expected = knownDigests[tableKind];
-  if (expected === undefined) return false;
+  const expectedDigests = knownDigests[tableKind];
+  if (expectedDigests === undefined) return false;
   const results: FileDigest[] = [];
   try {
     await digestFiles(files, results);
   } catch {
     return false; // problems of a file are reported by its reader
   }
-  if (results.some(({ label, sha256 }) => expected[label] !== sha256)) return false;
+  if (results.some(({ label, sha256 }) => expectedDigests[label] !== sha256)) return false;
   digests.push(...results);
   return true;
 }

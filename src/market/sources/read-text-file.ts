@@ -107,16 +107,16 @@ async function* readBytes(
   try {
     if (!file.isGzipped) yield* readChunks();
     else {
-      let inflated = 0;
+      let inflatedBytes = 0;
       const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
       pipeline(Readable.from(readChunks()), gunzip, () => {}); // the loop throws this error
       for await (const chunk of gunzip) {
         const bytes = chunk as Buffer; // chunks are buffers because no encoding is set
-        inflated += bytes.length;
-        if (inflated > GZIP_RATIO_MAX * (inflated > RATIO_FROM_BYTES ? read : file.bytes) + CHUNK_BYTES)
+        inflatedBytes += bytes.length;
+        if (inflatedBytes > GZIP_RATIO_MAX * (inflatedBytes > RATIO_FROM_BYTES ? read : file.bytes) + CHUNK_BYTES)
           throw new CsvFault(
             0,
-            `The file decompresses to more than ${GZIP_RATIO_MAX} times its size: ${inflated} bytes from the first ${read}.`,
+            `The file decompresses to more than ${GZIP_RATIO_MAX} times its size: ${inflatedBytes} bytes from the first ${read}.`,
           );
         yield bytes;
       }

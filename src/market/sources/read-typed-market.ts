@@ -92,20 +92,20 @@ export async function readTypedMarket(
     fields: columns.fields.map(({ name }) => name),
     rowsOfDay: dates.map((date) => rowsByDay.get(date)!),
   };
-  const scattered = await fillPanels(
+  const scatterResult = await fillPanels(
     duck,
     source,
     { target, spellings: spellings.texts, rows: total },
     (rows) => onProgress(rows / total),
     follower,
   );
-  if (!scattered.isSound) {
+  if (!scatterResult.isSound) {
     await reportMarketProblems(duck, source, problems);
     if (problems.errors === 0)
       problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: 'The files changed while they were read.' });
     return undefined;
   }
-  return { panels: removeEmptyLines(scattered.panels), rows: scattered.rows };
+  return { panels: removeEmptyLines(scatterResult.panels), rows: scatterResult.rows };
 }
 
 /** Panels to fill from a source, with all spellings of its identifiers. */
@@ -123,8 +123,10 @@ async function fillPanels(
   onRows: (rows: number) => void,
   follower: DayFollower | undefined,
 ): Promise<ScatterResult> {
-  const columnOf = new Map(target.identifiers.map((name, n) => [name, n]));
-  const positions = new Map(spellings.toSorted(compareText).map((text) => [text, columnOf.get(text.trim())!]));
+  const columnByIdentifier = new Map(target.identifiers.map((name, n) => [name, n]));
+  const positions = new Map(
+    spellings.toSorted(compareText).map((text) => [text, columnByIdentifier.get(text.trim())!]),
+  );
   const short = createNameTable(positions);
   const { scattering } = source;
   if (scattering !== undefined && short !== undefined && (await scattering.areReady())) {
@@ -159,8 +161,8 @@ async function openStreams(
       const from = `${part} AS source${short ? '' : ` JOIN axis ON axis.name = source.${key}`}`;
       const sql = formatQuery(source, short ? `source.${key}` : 'axis.n', from);
       const chunks = streamChunks(i === 0 ? duck.connection : await duck.connect(), sql, kinds);
-      const positionsOf = short?.();
-      return { chunks, namesOf: (chunk) => positionsOf?.(readTexts(chunk, 1)) ?? readIntegers(chunk, 1) };
+      const findPositions = short?.();
+      return { chunks, namesOf: (chunk) => findPositions?.(readTexts(chunk, 1)) ?? readIntegers(chunk, 1) };
     }),
   );
 }
@@ -189,13 +191,13 @@ const ROW_KEYS = /^(filename|file_row_number)$/i;
  * days.
  */
 function computeBorders(rowsOfDay: Int32Array, parts: number): number[] {
-  const begins = sumRowGroups(rowsOfDay, BLOCK_DAYS).reduce<number[]>(
+  const cumulativeRows = sumRowGroups(rowsOfDay, BLOCK_DAYS).reduce<number[]>(
     (sums, rows) => [...sums, sums.at(-1)! + rows],
     [0],
   );
   const borders = Array.from({ length: parts - 1 }, (_, i) => {
-    const ideal = ((i + 1) * begins.at(-1)!) / parts;
-    return begins.findLast((row) => row <= ideal)!; // the first is 0, which is at most `ideal`
+    const targetRows = ((i + 1) * cumulativeRows.at(-1)!) / parts;
+    return cumulativeRows.findLast((row) => row <= targetRows)!; // the first is 0, which is at most `targetRows`
   });
   return [...new Set(borders)].filter((row) => row > 0);
 }

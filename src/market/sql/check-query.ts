@@ -46,10 +46,10 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
   const columns = new Set<string>();
   const tables = new Set<string>();
   const queryNodes = { hasStar: false, isDescription: false };
-  const pending: { readonly node: unknown; readonly depth: number; readonly isTable: boolean }[] = [
+  const openEntries: { readonly node: unknown; readonly depth: number; readonly isTable: boolean }[] = [
     { node: tree.statements[0], depth: 0, isTable: false },
   ];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+  for (let next = openEntries.pop(); next !== undefined; next = openEntries.pop()) {
     const { node, depth, isTable } = next;
     if (typeof node !== 'object' || node === null) continue;
     if (depth > DEPTH_MAX) throw refuseQuery(`The query is nested more than ${DEPTH_MAX} levels deep.`);
@@ -69,7 +69,7 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
     if (type === 'VALUE_CONSTANT' && typeof value?.value === 'string') texts.add(value.value);
     if (typeof tableName === 'string') tables.add(tableName.replaceAll('"', '').toLowerCase());
     for (const child of Object.values(node))
-      pending.push({ node: child, depth: depth + 1, isTable: type === 'TABLE_FUNCTION' });
+      openEntries.push({ node: child, depth: depth + 1, isTable: type === 'TABLE_FUNCTION' });
   }
   return { texts, tables, columns: queryNodes.hasStar ? null : columns, isDescription: queryNodes.isDescription };
 }
@@ -100,18 +100,18 @@ interface QueryPosition {
 function findPosition(query: string, offset: number | undefined): QueryPosition | undefined {
   const bytes = Buffer.from(query);
   if (offset === undefined || offset > bytes.length) return undefined;
-  const before = bytes.subarray(0, offset).toString();
-  const lines = before.split('\n');
-  return { line: lines.length, column: lines.at(-1)!.length + 1, start: before.length };
+  const textBefore = bytes.subarray(0, offset).toString();
+  const lines = textBefore.split('\n');
+  return { line: lines.length, column: lines.at(-1)!.length + 1, start: textBefore.length };
 }
 
 /** Returns the position of a line and column. @param column counted from 1 */
 function countPosition(query: string, line: number, column: number): QueryPosition {
-  const before = query
+  const textBefore = query
     .split('\n')
     .slice(0, line - 1)
     .join('\n').length;
-  return { line, column, start: before + (line > 1 ? 1 : 0) + column - 1 };
+  return { line, column, start: textBefore + (line > 1 ? 1 : 0) + column - 1 };
 }
 
 /** Matches an error message of DuckDB that contains a line of the query with a mark below it. */
@@ -126,13 +126,13 @@ export function createQueryRefusal(query: string, error: unknown, prefix = 0): R
   const report = error instanceof Error ? error.message : String(error);
   if (/out of memory|failed to allocate|memory limit/i.test(report))
     return new Refusal('QUERY_LIMIT', 'The query needs more memory than it may use: select fewer rows or columns.');
-  const mark = ERROR_POSITION.exec(report);
+  const match = ERROR_POSITION.exec(report);
   const text = report.replace(ERROR_POSITION, '').replace(/\n+/g, ' ').slice(0, 500).trim();
-  if (mark === null) return refuseQuery(text);
-  const line = Number(mark[1]);
-  const column = mark[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);
+  if (match === null) return refuseQuery(text);
+  const line = Number(match[1]);
+  const column = match[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);
   // DuckDB shortens long lines with "..."; then the position of the mark is not the column.
-  return refuseQuery(text, mark[2]!.includes('...') ? undefined : countPosition(query, line, Math.max(1, column)));
+  return refuseQuery(text, match[2]!.includes('...') ? undefined : countPosition(query, line, Math.max(1, column)));
 }
 
 export function refuseQuery(message: string, place?: QueryPosition): Refusal {

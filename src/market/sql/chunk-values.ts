@@ -104,9 +104,9 @@ function createTextReader() {
     if (words === undefined || words[position]! > INLINE_BYTES_MAX) return toText(vector.getItem(row));
     let hash = words[position]!;
     for (let i = 1; i < STRING_WORDS; i++) hash = Math.imul(hash ^ words[position + i]!, 0x9e37_79b1) ^ (hash >>> 15);
-    const place = (hash >>> 7) & (CACHED_TEXTS - 1);
-    const key = place * STRING_WORDS;
-    const cachedText = texts[place];
+    const slot = (hash >>> 7) & (CACHED_TEXTS - 1);
+    const key = slot * STRING_WORDS;
+    const cachedText = texts[slot];
     if (
       cachedText !== undefined &&
       keys[key] === words[position] &&
@@ -118,7 +118,7 @@ function createTextReader() {
     const text = toText(vector.getItem(row));
     if (text === null) return null;
     keys.set(words.subarray(position, position + STRING_WORDS), key);
-    texts[place] = text;
+    texts[slot] = text;
     return text;
   }
 

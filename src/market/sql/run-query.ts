@@ -12,7 +12,7 @@ import {
   formatPlanningTables,
   formatReadingTables,
   formatRestTable,
-  runTable,
+  formatRunTable,
 } from './view-definitions.js';
 
 /** Number of threads per query. Several queries run concurrently with the work of the service. */
@@ -28,25 +28,25 @@ const PLANNING_SETTINGS = `SET disabled_optimizers = 'statistics_propagation'; S
  */
 export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promise<SqlInputs>): Promise<SqlOutcome> {
   const { query } = order;
-  const planning = await openDuckDb({ settings: PLANNING_SETTINGS });
+  const planningDatabase = await openDuckDb({ settings: PLANNING_SETTINGS });
   let needs: SqlNeeds;
   try {
-    const checked = await checkQuery(planning.connection, query);
-    const runs = createPlannedRuns(order.runs, checked.texts);
-    await planning.connection.run(formatPlanningTables(order, runs, checked.tables));
-    if (checked.isDescription) return await answer(planning.connection, order);
-    needs = findNeeds(order, checked, runs.named, await findTables(planning.connection, query));
+    const checkedQuery = await checkQuery(planningDatabase.connection, query);
+    const runs = createPlannedRuns(order.runs, checkedQuery.texts);
+    await planningDatabase.connection.run(formatPlanningTables(order, runs, checkedQuery.tables));
+    if (checkedQuery.isDescription) return await answer(planningDatabase.connection, order);
+    needs = findNeeds(order, checkedQuery, runs.named, await findTables(planningDatabase.connection, query));
   } finally {
-    planning.close();
+    planningDatabase.close();
   }
   const inputs = await ask(needs);
   const files = [...inputs.runs, ...inputs.market.map(({ file }) => file)];
-  const reading = await openDuckDb({ files, settings: `SET threads = ${THREADS};` });
+  const resultDatabase = await openDuckDb({ files, settings: `SET threads = ${THREADS};` });
   try {
-    await reading.connection.run(formatReadingTables(order, needs, inputs));
-    return await answer(reading.connection, order);
+    await resultDatabase.connection.run(formatReadingTables(order, needs, inputs));
+    return await answer(resultDatabase.connection, order);
   } finally {
-    reading.close();
+    resultDatabase.close();
   }
 }
 
@@ -61,9 +61,13 @@ const EXCLUDED_TEXTS = 100;
 
 function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): PlannedRuns {
   if (ids.length <= PLANNED_RUNS) return { named: ids, hasRest: false, others: [] };
-  const named = ids.filter((id) => texts.has(id)).slice(0, PLANNED_RUNS);
+  const namedRuns = ids.filter((id) => texts.has(id)).slice(0, PLANNED_RUNS);
   const isRun = new Set(ids);
-  return { named, hasRest: true, others: [...texts].filter((text) => !isRun.has(text)).slice(0, EXCLUDED_TEXTS) };
+  return {
+    named: namedRuns,
+    hasRest: true,
+    others: [...texts].filter((text) => !isRun.has(text)).slice(0, EXCLUDED_TEXTS),
+  };
 }
 
 const EXPLAIN = 'EXPLAIN (FORMAT json) ';
@@ -81,12 +85,12 @@ async function findTables(connection: DuckDBConnection, query: string): Promise<
 /** Returns the names of the tables that a plan scans. */
 function listScannedTables(plan: unknown): ReadonlySet<string> {
   const results = new Set<string>();
-  const pending = [plan];
-  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+  const openNodes = [plan];
+  for (let node = openNodes.pop(); node !== undefined; node = openNodes.pop()) {
     if (typeof node !== 'object' || node === null) continue;
     for (const [name, value] of Object.entries(node)) {
       if (name === 'Table' && typeof value === 'string') results.add(value.replaceAll('"', '').split('.').at(-1)!);
-      else pending.push(value);
+      else openNodes.push(value);
     }
   }
   return results;
@@ -99,7 +103,9 @@ function findNeeds(
   tables: ReadonlySet<string>,
 ): SqlNeeds {
   const runs = RUN_VIEWS.flatMap((view) => {
-    const request = tables.has(formatRestTable(view)) ? ids : named.filter((_, i) => tables.has(runTable(view, i)));
+    const request = tables.has(formatRestTable(view))
+      ? ids
+      : named.filter((_, i) => tables.has(formatRunTable(view, i)));
     if (request.length > limits.runs)
       throw new Refusal(
         'QUERY_LIMIT',

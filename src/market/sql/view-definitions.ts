@@ -14,7 +14,7 @@ const TYPES: Readonly<Record<SqlColumnType, string>> = {
 const INPUT_SCHEMA = 'input';
 
 const formatTable = (name: string) => `${INPUT_SCHEMA}.${quoteName(name)}`;
-export const runTable = (view: RunViewName, index: number) => `${view}#${index}`;
+export const formatRunTable = (view: RunViewName, index: number) => `${view}#${index}`;
 export const formatRestTable = (view: RunViewName) => `${view}#rest`;
 
 type Columns = Readonly<Record<string, SqlColumnType>>;
@@ -48,57 +48,59 @@ export function formatPlanningTables(
   { named, hasRest, others }: PlannedRuns,
   views: ReadonlySet<string>,
 ): string {
-  const excluded = [...named, ...others].map((id, i) => `${i === 0 ? 'WHERE' : 'AND'} index_id <> ${quoteText(id)}`);
-  const ofRuns = RUN_VIEWS.flatMap((view) => {
-    if (!views.has(view) || (named.length === 0 && !hasRest)) return [emptyView(view, columns[view])];
+  const excludedConditions = [...named, ...others].map(
+    (id, i) => `${i === 0 ? 'WHERE' : 'AND'} index_id <> ${quoteText(id)}`,
+  );
+  const runStatements = RUN_VIEWS.flatMap((view) => {
+    if (!views.has(view) || (named.length === 0 && !hasRest)) return [formatEmptyView(view, columns[view])];
     const columnTypes = formatColumnTypes(createDefinedColumns(columns[view]));
-    const names = named.map((id, i) => [quoteText(id), runTable(view, i)] as const);
-    const rest = `SELECT * FROM ${formatTable(formatRestTable(view))} ${excluded.join(' ')}`;
+    const names = named.map((id, i) => [quoteText(id), formatRunTable(view, i)] as const);
+    const restSelect = `SELECT * FROM ${formatTable(formatRestTable(view))} ${excludedConditions.join(' ')}`;
     return [
       ...names.map(([, name]) => `CREATE TABLE ${formatTable(name)} (${columnTypes})`),
       ...(hasRest ? [`CREATE TABLE ${formatTable(formatRestTable(view))} (${formatColumnTypes(columns[view])})`] : []),
-      `CREATE VIEW ${view} AS ${[...names.map(formatBranch), ...(hasRest ? [rest] : [])].join(' UNION ALL ')}`,
+      `CREATE VIEW ${view} AS ${[...names.map(formatBranch), ...(hasRest ? [restSelect] : [])].join(' UNION ALL ')}`,
     ];
   });
-  const fixed = [...MARKET_VIEWS, ...LIST_VIEWS].flatMap((view) => [
+  const fixedStatements = [...MARKET_VIEWS, ...LIST_VIEWS].flatMap((view) => [
     `CREATE TABLE ${formatTable(view)} (${formatColumnTypes(columns[view])})`,
     `CREATE VIEW ${view} AS SELECT * FROM ${formatTable(view)}`,
   ]);
-  return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...ofRuns, ...fixed].join(';\n');
+  return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...runStatements, ...fixedStatements].join(';\n');
 }
 
-const emptyView = (view: SqlViewName, columns: Columns) =>
+const formatEmptyView = (view: SqlViewName, columns: Columns) =>
   `CREATE VIEW ${view} AS SELECT ${formatNulls(columns)} WHERE false`;
 
 const formatBranch = ([id, name]: readonly [string, string]) => `SELECT ${id} AS index_id, * FROM ${formatTable(name)}`;
 
 /** Returns the SQL of the views over the inputs of a query. All other views are empty. */
 export function formatReadingTables({ columns }: SqlOrder, needs: SqlNeeds, inputs: SqlInputs): string {
-  const ofRuns = RUN_VIEWS.map((view) => {
+  const runStatements = RUN_VIEWS.map((view) => {
     const branches = needs.runs.flatMap((need, i) =>
       need.view === view
         ? [`SELECT ${quoteText(need.indexId)} AS index_id, * FROM read_parquet(${quoteText(inputs.runs[i]!)})`]
         : [],
     );
-    if (branches.length === 0) return emptyView(view, columns[view]);
+    if (branches.length === 0) return formatEmptyView(view, columns[view]);
     return `CREATE VIEW ${view} AS ${branches.join(' UNION ALL ')}`;
   });
-  const ofMarket = MARKET_VIEWS.map((view) => {
+  const marketStatements = MARKET_VIEWS.map((view) => {
     const position = needs.market.findIndex((need) => need.view === view);
     const input = inputs.market[position];
-    if (input === undefined) return emptyView(view, columns[view]);
-    const has = new Set(input.columns);
-    const selected = Object.entries(columns[view]).map(([name, type]) =>
-      has.has(name) ? quoteName(name) : `NULL::${TYPES[type]} AS ${quoteName(name)}`,
+    if (input === undefined) return formatEmptyView(view, columns[view]);
+    const givenColumns = new Set(input.columns);
+    const selectedColumns = Object.entries(columns[view]).map(([name, type]) =>
+      givenColumns.has(name) ? quoteName(name) : `NULL::${TYPES[type]} AS ${quoteName(name)}`,
     );
-    return `CREATE VIEW ${view} AS SELECT ${selected.join(', ')} FROM read_parquet(${quoteText(input.file)})`;
+    return `CREATE VIEW ${view} AS SELECT ${selectedColumns.join(', ')} FROM read_parquet(${quoteText(input.file)})`;
   });
   const lists = LIST_VIEWS.flatMap((view) => [
     `CREATE TABLE ${formatTable(view)} (${formatColumnTypes(columns[view])})`,
     ...formatInsertions(formatTable(view), inputs.lists[needs.lists.indexOf(view)] ?? []),
     `CREATE VIEW ${view} AS SELECT * FROM ${formatTable(view)}`,
   ]);
-  return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...ofRuns, ...ofMarket, ...lists].join(';\n');
+  return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...runStatements, ...marketStatements, ...lists].join(';\n');
 }
 
 const formatNulls = (columns: Columns) =>
@@ -112,8 +114,8 @@ const INSERTED_ROWS = 500;
 function formatInsertions(into: string, rows: readonly (readonly (string | number | null)[])[]): string[] {
   const statements: string[] = [];
   for (let from = 0; from < rows.length; from += INSERTED_ROWS) {
-    const written = rows.slice(from, from + INSERTED_ROWS).map((row) => `(${row.map(formatLiteral).join(', ')})`);
-    statements.push(`INSERT INTO ${into} VALUES ${written.join(', ')}`);
+    const rowTexts = rows.slice(from, from + INSERTED_ROWS).map((row) => `(${row.map(formatLiteral).join(', ')})`);
+    statements.push(`INSERT INTO ${into} VALUES ${rowTexts.join(', ')}`);
   }
   return statements;
 }

@@ -85,11 +85,11 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
   const lag = LAG_DAYS + random.integer(LAG_SPREAD);
   const reports: Report[] = [];
   let book = worth / drawAround(sector.priceToBook);
-  let followed = worth;
-  let issued = 0;
+  let trackedWorth = worth;
+  let issuedShares = 0;
   let periodEnd = findYearEndBefore(listed - LAG_MAX, fiscalMonth);
 
-  const computeNormalEarnings = () => followed / multiple;
+  const computeNormalEarnings = () => trackedWorth / multiple;
   const drawEarnings = () => computeNormalEarnings() * (1 + earningsNoise * random.normal());
   const drawSales = () => (computeNormalEarnings() / margin) * Math.max(1 + SALES_NOISE * random.normal(), 0.5);
 
@@ -127,19 +127,19 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
       paid += cash;
     },
     issue(cash) {
-      issued += cash;
+      issuedShares += cash;
     },
     divide(fraction) {
-      followed *= 1 - fraction;
+      trackedWorth *= 1 - fraction;
       book *= 1 - fraction;
     },
     close(worthNow) {
-      const collapse = Math.max(0, 1 - (2 * worthNow) / followed);
-      followed += SMOOTHING * (worthNow - followed);
+      const collapse = Math.max(0, 1 - (2 * worthNow) / trackedWorth);
+      trackedWorth += SMOOTHING * (worthNow - trackedWorth);
       const charges =
         Math.max(book, 0) * COLLAPSE_CHARGE * collapse + EXCESS_CHARGE * Math.max(0, book - EXCESS_BOOK * worthNow);
       const earnings = drawEarnings() - charges;
-      book += earnings - paid + issued;
+      book += earnings - paid + issuedShares;
       publish(Math.max(periodEnd + lag + random.integer(LAG_JITTER), reports.at(-1)!.published + 1), {
         sales: drawSales(),
         earnings,
@@ -147,7 +147,7 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
         worth: worthNow,
       });
       paid = 0;
-      issued = 0;
+      issuedShares = 0;
     },
     reports,
   };

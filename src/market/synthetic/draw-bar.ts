@@ -39,8 +39,8 @@ export function drawBar(bars: Bars, i: number, { price, before, volatility, acti
   bars.high[i] = toTick(top);
   bars.low[i] = toTick(bottom);
   bars.close[i] = toTick(price);
-  const bustle = 0.5 + takeLowerHalf(second) + 0.35 * Math.min(Math.abs(shock), 6);
-  bars.volume[i] = Math.round(activity * bustle);
+  const turnoverScale = 0.5 + takeLowerHalf(second) + 0.35 * Math.min(Math.abs(shock), 6);
+  bars.volume[i] = Math.round(activity * turnoverScale);
 }
 
 /** A uniform number of 52 bits is split into two of 26 bits, which exceeds the precision of a price. */
@@ -53,6 +53,6 @@ const takeLowerHalf = (uniform: number) => uniform * HALF - Math.floor(uniform *
  * Never zero.
  */
 export function toTick(price: number): number {
-  const grid = price >= 1 ? CENT : CENT * CENT;
-  return Math.max(Math.round(price * grid), 1) / grid;
+  const ticksPerUnit = price >= 1 ? CENT : CENT * CENT;
+  return Math.max(Math.round(price * ticksPerUnit), 1) / ticksPerUnit;
 }

@@ -38,14 +38,14 @@ export function chooseEnding({ t, price, rank, elders, random }: EndingChoice): 
   if (way < 0.4) return { way: 'delisted', session, offer: price };
   const offer = toTick(price * premium);
   if (way < 0.65 && rank !== null && rank > 0) {
-    const into = elders[Math.floor(partner * Math.min(rank, elders.length))];
-    const acquirerPrice = into === undefined ? undefined : findPrice(into, t);
-    if (into !== undefined && acquirerPrice !== undefined)
+    const acquirer = elders[Math.floor(partner * Math.min(rank, elders.length))];
+    const acquirerPrice = acquirer === undefined ? undefined : findPrice(acquirer, t);
+    if (acquirer !== undefined && acquirerPrice !== undefined)
       return {
         way: 'merged',
         session,
         offer,
-        into,
+        into: acquirer,
         ratio: Math.max(Math.round((offer / acquirerPrice) * 1e4), 1) / 1e4,
       };
   }

@@ -20,7 +20,7 @@ export interface Factors {
 }
 
 export function drawFactors({ seed, sessions, sectors, market_return, market_volatility }: SyntheticSpec): Factors {
-  const daily = market_volatility / Math.sqrt(SESSIONS_PER_YEAR);
+  const dailyVolatility = market_volatility / Math.sqrt(SESSIONS_PER_YEAR);
   const drawPath = (stream: number, deviation: number, drift: number) => {
     const shocks = drawClusteredShocks(createCounterRandom({ seed, stream }), {
       deviation,
@@ -35,9 +35,9 @@ export function drawFactors({ seed, sessions, sectors, market_return, market_vol
   return {
     month,
     monthSession,
-    market: drawPath(STREAMS.market, daily, market_return / SESSIONS_PER_YEAR),
+    market: drawPath(STREAMS.market, dailyVolatility, market_return / SESSIONS_PER_YEAR),
     sectors: Array.from({ length: sectors }, (_, sector) =>
-      drawPath(STREAMS.sectors + sector, SECTOR_SHARE * daily, 0),
+      drawPath(STREAMS.sectors + sector, SECTOR_SHARE * dailyVolatility, 0),
     ),
   };
 }

@@ -38,12 +38,12 @@ export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: numbe
     companies.push(simulateCompany(birth, { spec, factors, elders: companies }));
     if (companies.length % 16 === 0) onProgress(companies.length / births.length);
   }
-  const spunOff = companies
+  const spinOffBirths = companies
     .flatMap(({ children }) => children)
     .map((birth) => simulateCompany(birth, { spec, factors, elders: [] }));
   return assemble(
     spec,
-    [...companies, ...spunOff].toSorted((a, b) => compareText(a.birth.identifier, b.birth.identifier)),
+    [...companies, ...spinOffBirths].toSorted((a, b) => compareText(a.birth.identifier, b.birth.identifier)),
   );
 }
 
@@ -92,19 +92,21 @@ const FIELDS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 
 
 function assemble(spec: SyntheticSpec, companies: readonly Company[]): MarketContent {
   const { sessions } = spec;
-  const present = companies.filter(({ bars, count }) => count > 0 && bars.missing.subarray(0, count).includes(0));
-  const assets = present.length;
+  const presentCompanies = companies.filter(
+    ({ bars, count }) => count > 0 && bars.missing.subarray(0, count).includes(0),
+  );
+  const assets = presentCompanies.length;
   const fields = new Map(
     FIELDS.map((name) => [name as string, allocateEmptyPanel(sessions.length * assets, FIELDS.length)]),
   );
   const panels = FIELDS.map((name) => fields.get(name)!);
-  present.forEach(({ birth, bars, count }, n) => {
+  presentCompanies.forEach(({ birth, bars, count }, n) => {
     const columns = [bars.open, bars.high, bars.low, bars.close, bars.volume, bars.shares, bars.freeFloat];
     for (let f = 0; f < columns.length; f++)
       fillColumn(panels[f]!, columns[f]!, { bars, count, from: birth.listed * assets + n, step: assets });
   });
   return {
-    identifiers: present.map(({ birth }) => birth.identifier),
+    identifiers: presentCompanies.map(({ birth }) => birth.identifier),
     dates: sessions,
     fields,
     reference: createReference(spec, companies),
@@ -160,12 +162,12 @@ const COLUMNS = [
 function createReference(spec: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
   const { sessions, exchange, currency } = spec;
   const country = findCountry(exchange);
-  const textOf = createDayFormatter();
+  const formatDayText = createDayFormatter();
   return {
     columns: COLUMNS,
     rows: new Map(
       companies.map(({ birth, ended, reports }): [string, ReferenceRow[]] => {
-        const list = textOf(sessions[birth.listed]!);
+        const list = formatDayText(sessions[birth.listed]!);
         const { sector } = SECTORS[birth.sector]!;
         const createRow = (
           validFrom: Day | null,
@@ -185,7 +187,7 @@ function createReference(spec: SyntheticSpec, companies: readonly Company[]): Re
             delisted,
             ...(report === undefined
               ? NO_VALUES
-              : [textOf(report.periodEnd), textOf(report.published), ...listFigures(report)]),
+              : [formatDayText(report.periodEnd), formatDayText(report.published), ...listFigures(report)]),
           ],
         });
         const lastSession = ended === null ? null : sessions[ended]!;
@@ -198,7 +200,9 @@ function createReference(spec: SyntheticSpec, companies: readonly Company[]): Re
         ];
         return [
           birth.identifier,
-          lastSession === null ? rows : [...rows, createRow(lastSession, textOf(lastSession), publishedReports.at(-1))],
+          lastSession === null
+            ? rows
+            : [...rows, createRow(lastSession, formatDayText(lastSession), publishedReports.at(-1))],
         ];
       }),
     ),

@@ -24,10 +24,10 @@ export function listHazards({ splits_per_year, delistings_per_year, listings_per
     ['spin-off', SPIN_OFF_SHARE * listings_per_year],
     ['special', SPECIALS_PER_YEAR],
   ] as const;
-  let below = 0;
+  let cumulativeRate = 0;
   return perYear.map(([event, rate]) => {
-    below += rate / SESSIONS_PER_YEAR;
-    return { event, below };
+    cumulativeRate += rate / SESSIONS_PER_YEAR;
+    return { event, below: cumulativeRate };
   });
 }
 
@@ -41,10 +41,10 @@ export function drawEvent(uniform: number, hazards: readonly Hazard[], price: nu
  * Returns a split for expensive shares, a consolidation for cheap shares, and a split, stock dividend or bonus issue
  * for others.
  */
-export function splitOf(price: number, random: CounterRandom): { readonly type: ActionType; readonly ratio: number } {
-  const pick = random.integer(4);
-  if (price < 4) return { type: 'SPLIT', ratio: pick < 2 ? 0.1 : 0.2 };
-  if (price > 40) return { type: 'SPLIT', ratio: [2, 2, 3, 4][pick]! };
-  if (pick === 0) return { type: 'STOCK_DIVIDEND', ratio: 1.05 };
-  return pick === 1 ? { type: 'BONUS_ISSUE', ratio: 1.1 } : { type: 'SPLIT', ratio: 1.5 };
+export function drawSplit(price: number, random: CounterRandom): { readonly type: ActionType; readonly ratio: number } {
+  const choice = random.integer(4);
+  if (price < 4) return { type: 'SPLIT', ratio: choice < 2 ? 0.1 : 0.2 };
+  if (price > 40) return { type: 'SPLIT', ratio: [2, 2, 3, 4][choice]! };
+  if (choice === 0) return { type: 'STOCK_DIVIDEND', ratio: 1.05 };
+  return choice === 1 ? { type: 'BONUS_ISSUE', ratio: 1.1 } : { type: 'SPLIT', ratio: 1.5 };
 }

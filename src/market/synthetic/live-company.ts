@@ -6,7 +6,7 @@ import { DIVIDEND_SMOOTHING, drawDividendPolicy, createDividend, type DividendPo
 import { drawBar, createEmptyBars, toTick } from './draw-bar.js';
 import { chooseEnding, endCompany, LOSS_MAX, computeEndingGrowth, type CompanyEnding } from './endings.js';
 import type { Factors } from './factors.js';
-import { drawEvent, listHazards, splitOf, type Hazard } from './hazards.js';
+import { drawEvent, listHazards, drawSplit, type Hazard } from './hazards.js';
 import { SECTORS } from './names.js';
 import { drawClusteredShocks, type Shocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
@@ -160,8 +160,8 @@ function simulateSession(life: CompanyState, t: number): void {
   const i = t - birth.listed;
   if (spec.sessions[t]! > accounts.periodEnd) accounts.close(life.price * life.shares);
   const shock = traits.shocks.next();
-  const common = traits.beta * factors.market[t]! + traits.sectorBeta * factors.sectors[birth.sector]![t]!;
-  const change: Change = { growth: i === 0 ? 1 : 1 + Math.max(-LOSS_MAX, common + shock), ratio: 1, cash: 0 };
+  const commonReturn = traits.beta * factors.market[t]! + traits.sectorBeta * factors.sectors[birth.sector]![t]!;
+  const change: Change = { growth: i === 0 ? 1 : 1 + Math.max(-LOSS_MAX, commonReturn + shock), ratio: 1, cash: 0 };
   const event = drawEvent(fate.uniform(), traits.hazards, life.price);
   if (life.ending !== undefined)
     change.growth = computeEndingGrowth(life.ending, { t, price: life.price, growth: change.growth, random: fate });
@@ -170,7 +170,7 @@ function simulateSession(life: CompanyState, t: number): void {
     payDividends(life, event, t, change);
   }
 
-  const before = Math.max(life.price / change.ratio - change.cash, 0.0001);
+  const adjustedPrice = Math.max(life.price / change.ratio - change.cash, 0.0001);
   life.price = Math.max((life.price / change.ratio) * change.growth - change.cash, 0.0001);
   life.perShare /= change.ratio;
   life.shares = Math.round(life.shares * change.ratio);
@@ -178,7 +178,7 @@ function simulateSession(life: CompanyState, t: number): void {
   if (i > 0 && factors.monthSession[t] === 0) issueShares(life, factors.month[t]!);
   drawBar(bars, i, {
     price: life.price,
-    before,
+    before: adjustedPrice,
     volatility: traits.shocks.volatility() + traits.deviation,
     activity: traits.turnover * life.shares * life.freeFloat,
     shock: shock / traits.deviation,
@@ -194,7 +194,7 @@ function applyEvent(life: CompanyState, event: Hazard['event'], t: number, chang
   const { birth, spec, elders, accounts, children, fate, price } = life;
   const day = spec.sessions[t]!;
   if (event === 'split') {
-    const split = splitOf(price, fate);
+    const split = drawSplit(price, fate);
     change.ratio = split.ratio;
     addAction(life, split.type, t, split.ratio, { announcedDay: day - 14 });
   } else if (event === 'ending') {
@@ -242,9 +242,9 @@ function payDividends(life: CompanyState, event: Hazard['event'] | undefined, t:
 function issueShares(life: CompanyState, month: number): void {
   if (month % 3 !== 1) return;
   const { random, accounts } = life;
-  const before = life.shares;
-  life.shares = Math.round(before * (1 + 0.01 * (random.uniform() - 0.55)));
-  accounts.issue((life.shares - before) * life.price);
+  const sharesBefore = life.shares;
+  life.shares = Math.round(sharesBefore * (1 + 0.01 * (random.uniform() - 0.55)));
+  accounts.issue((life.shares - sharesBefore) * life.price);
   if (month === 1 && random.uniform() < 0.2)
     life.freeFloat = Math.min(
       1,

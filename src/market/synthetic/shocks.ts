@@ -17,8 +17,8 @@ function drawFatTailed(random: CounterRandom): number {
   const uniform = random.uniform();
   if (uniform < FAT_TAIL_PROBABILITY) return FAT_TAIL_SCALE * computeNormalQuantile(uniform / FAT_TAIL_PROBABILITY);
   // The remaining interval is stretched to (0, 1); its ends may round to values outside the domain of the quantile.
-  const rest = (uniform - FAT_TAIL_PROBABILITY) / (1 - FAT_TAIL_PROBABILITY);
-  return ORDINARY_SCALE * computeNormalQuantile(Math.min(Math.max(rest, UNIFORM_MIN), 1 - UNIFORM_MIN));
+  const ordinaryUniform = (uniform - FAT_TAIL_PROBABILITY) / (1 - FAT_TAIL_PROBABILITY);
+  return ORDINARY_SCALE * computeNormalQuantile(Math.min(Math.max(ordinaryUniform, UNIFORM_MIN), 1 - UNIFORM_MIN));
 }
 
 const UNIFORM_MIN = 2 ** -53;
@@ -55,8 +55,8 @@ export function drawClusteredShocks(
       const shock = sigma * drawFatTailed(random);
       // A shock counts as at most four standard deviations; otherwise one crash would dominate the volatility of a
       // year.
-      const counted = Math.min(shock * shock, 16 * variance);
-      variance = (1 - reaction - persistence) * longRun + reaction * counted + persistence * variance;
+      const cappedSquare = Math.min(shock * shock, 16 * variance);
+      variance = (1 - reaction - persistence) * longRun + reaction * cappedSquare + persistence * variance;
       return shock;
     },
     volatility: () => sigma,

@@ -28,8 +28,9 @@ export function describeBadDay(path: string, column: string, text: string | null
  * @param earlier location of the earlier row and comparison of its values, if known
  */
 export function describeRepeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {
-  const where = earlier === undefined ? '' : `: ${earlier.path}, with ${earlier.isSame ? 'the same' : 'other'} values`;
-  const message = `An earlier row already holds ${identifier} on ${formatDay(day)}${where}.`;
+  const earlierText =
+    earlier === undefined ? '' : `: ${earlier.path}, with ${earlier.isSame ? 'the same' : 'other'} values`;
+  const message = `An earlier row already holds ${identifier} on ${formatDay(day)}${earlierText}.`;
   return { code: 'DUPLICATE_KEY', path, message };
 }
 

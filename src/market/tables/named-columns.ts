@@ -25,8 +25,8 @@ export function nameFileColumns(
 ): string[] | undefined {
   const names = written.map((column) => getColumnName(table, column));
   const isRepeated = (name: string, i: number) => name !== '' && names.indexOf(name) !== i;
-  const missing = REQUIRED_COLUMNS[table].filter((column) => !names.includes(column));
-  reportMissing({ dataset: table, label, written, missing }, problems);
+  const missingColumns = REQUIRED_COLUMNS[table].filter((column) => !names.includes(column));
+  reportMissing({ dataset: table, label, written, missing: missingColumns }, problems);
   for (const column of new Set(names.filter(isRepeated))) {
     problems.error({
       code: 'DUPLICATE_KEY',
@@ -35,18 +35,20 @@ export function nameFileColumns(
       message: `The column ${column} appears more than once.`,
     });
   }
-  const unnamed = names.indexOf('');
-  if (unnamed >= 0) {
+  const unnamedColumn = names.indexOf('');
+  if (unnamedColumn >= 0) {
     problems.error({
       code: 'MISSING_COLUMN',
       path: label,
-      message: `Column ${unnamed + 1} of ${written.length} has no name; it needs one, or has to be removed.`,
+      message: `Column ${unnamedColumn + 1} of ${written.length} has no name; it needs one, or has to be removed.`,
     });
   }
-  if (missing.length === REQUIRED_COLUMNS[table].length) return undefined;
-  warnOfSimilarNames({ dataset: table, label, names, missing }, problems);
+  if (missingColumns.length === REQUIRED_COLUMNS[table].length) return undefined;
+  warnOfSimilarNames({ dataset: table, label, names, missing: missingColumns }, problems);
   // A misspelt required column is not read as a custom column, because each of its cells would be rejected.
-  return names.map((name, i) => (isRepeated(name, i) || isMeantFor(name, { dataset: table, missing }) ? '' : name));
+  return names.map((name, i) =>
+    isRepeated(name, i) || isMeantFor(name, { dataset: table, missing: missingColumns }) ? '' : name,
+  );
 }
 
 interface MissingColumnsReport {
@@ -57,10 +59,10 @@ interface MissingColumnsReport {
 }
 
 function reportMissing({ dataset: table, label, written, missing }: MissingColumnsReport, problems: Problems): void {
-  const others = written.filter((column) => !isKnownColumn(table, column));
+  const customColumns = written.filter((column) => !isKnownColumn(table, column));
   for (const column of missing) {
-    const near = findNearestName(column, others);
-    const meant = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${column}?`;
+    const similarName = findNearestName(column, customColumns);
+    const meant = similarName === undefined ? '' : ` There is ${similarName.slice(0, 80)}: did you mean ${column}?`;
     const columns =
       written.length === 0
         ? 'none'
@@ -95,8 +97,8 @@ function warnOfSimilarNames({ dataset: table, label, names, missing }: ColumnNam
     (name) => name !== '' && !isKnownColumn(table, name) && !isMeantFor(name, { dataset: table, missing }),
   );
   for (const name of unknown) {
-    const question = suggestName(name, absent);
-    if (question === '') {
+    const suggestion = suggestName(name, absent);
+    if (suggestion === '') {
       if (!OPEN_TABLES.has(table)) problems.warning(createIgnoredFinding({ dataset: table, label }, name));
       continue;
     }
@@ -105,7 +107,7 @@ function warnOfSimilarNames({ dataset: table, label, names, missing }: ColumnNam
       code: 'UNKNOWN_FIELD',
       path: `${label}.${name}`,
       column: name,
-      message: `The column ${name} ${instead}.${question}`,
+      message: `The column ${name} ${instead}.${suggestion}`,
     });
   }
 }

@@ -80,17 +80,17 @@ export function createProblems(): Problems {
   function add(finding: Finding, column: string | undefined, times: number): void {
     const collectedProblems = collected[finding.severity];
     collectedProblems.met += times;
-    const place = formatLocation(finding.path, column);
-    const key = `${finding.code} ${place}`;
-    let alike = collectedProblems.alike.get(key);
-    if (alike === undefined) {
+    const problemLocation = formatLocation(finding.path, column);
+    const key = `${finding.code} ${problemLocation}`;
+    let similarProblems = collectedProblems.alike.get(key);
+    if (similarProblems === undefined) {
       if (collectedProblems.alike.size === FINDINGS_MAX) return; // counted without being listed
-      collectedProblems.alike.set(key, (alike = { place, first: [], orders: [], count: 0 }));
+      collectedProblems.alike.set(key, (similarProblems = { place: problemLocation, first: [], orders: [], count: 0 }));
     }
-    alike.count += times;
-    if (alike.first.length === ALIKE_MAX) return;
-    alike.first.push(finding);
-    alike.orders.push(collectedProblems.met);
+    similarProblems.count += times;
+    if (similarProblems.first.length === ALIKE_MAX) return;
+    similarProblems.first.push(finding);
+    similarProblems.orders.push(collectedProblems.met);
   }
 
   function addProblem(
@@ -140,7 +140,7 @@ const empty = (): CollectedProblems => ({ alike: new Map(), met: 0 });
  * remaining ones.
  */
 function listValues(severity: Severity, { alike, met }: CollectedProblems): Finding[] {
-  const all = [...alike.values()].flatMap((similarProblems) =>
+  const allFindings = [...alike.values()].flatMap((similarProblems) =>
     similarProblems.count > ALIKE_MAX
       ? [
           {
@@ -155,17 +155,17 @@ function listValues(severity: Severity, { alike, met }: CollectedProblems): Find
           stands: finding.count ?? 1,
         })),
   );
-  const first = all.toSorted((a, b) => a.order - b.order).slice(0, FINDINGS_MAX);
-  const more = met - first.reduce((sum, { stands }) => sum + stands, 0);
+  const first = allFindings.toSorted((a, b) => a.order - b.order).slice(0, FINDINGS_MAX);
+  const remainingCount = met - first.reduce((sum, { stands }) => sum + stands, 0);
   const remainingFindings: Finding[] =
-    more > 0
+    remainingCount > 0
       ? [
           {
             severity,
             code: 'MORE_FINDINGS',
-            message: `${more} more ${severity}s are not listed; the first ${first.length} findings are.`,
+            message: `${remainingCount} more ${severity}s are not listed; the first ${first.length} findings are.`,
             path: '',
-            count: more,
+            count: remainingCount,
           },
         ]
       : [];
@@ -179,14 +179,14 @@ function listValues(severity: Severity, { alike, met }: CollectedProblems): Find
 function combineProblems({ place, first, count }: SimilarProblems): Finding {
   const example = first[0]!;
   if (example.count !== undefined) return { ...example, count };
-  const places = first.slice(0, LOCATIONS_MAX).map(({ path }) => path);
-  const list = places.slice(0, LISTED_LOCATIONS_MAX).join(', ');
+  const paths = first.slice(0, LOCATIONS_MAX).map(({ path }) => path);
+  const list = paths.slice(0, LISTED_LOCATIONS_MAX).join(', ');
   return {
     ...example,
     path: place,
     message: `${count} times, first at ${list}. For example: ${example.message}`,
     count,
-    places,
+    places: paths,
   };
 }
 
@@ -217,7 +217,7 @@ function findFile(path: string, files: ReadonlyMap<string, string>): string | un
 function formatLocation(path: string, column: string | undefined): string {
   const opening = path.indexOf('[');
   const label = opening < 0 ? path : path.slice(0, opening);
-  const named = column ?? (opening < 0 ? '' : path.slice(path.lastIndexOf(']') + 2));
+  const columnName = column ?? (opening < 0 ? '' : path.slice(path.lastIndexOf(']') + 2));
   const slash = label.indexOf('/');
   const table =
     column !== undefined && slash < 0 && label.endsWith(`.${column}`)
@@ -225,5 +225,5 @@ function formatLocation(path: string, column: string | undefined): string {
       : slash < 0
         ? label
         : label.slice(0, slash);
-  return named === '' ? table : `${table}.${named}`;
+  return columnName === '' ? table : `${table}.${columnName}`;
 }

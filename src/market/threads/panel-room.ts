@@ -33,31 +33,31 @@ const BUFFERED_SHARE = 0.5;
 
 /**
  * Creates a write buffer for panels. If panels are paged, a batch is filled in separate memory and written as a whole,
- * because page faults of a file have the highest cost. Batches stay in separate memory until `open` is called.
+ * because page faults of a file have the highest cost. Batches stay in separate memory until `openBatch` is called.
  */
 export function createPanelBuffer(panels: readonly Float64Array[], batchCells: number): PanelBuffer {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
-  const room = Math.floor((BUFFERED_SHARE * findMemoryLimit().panelBytes) / batchBytes);
-  const most = Math.min(BUFFERED_BATCHES_MAX, room);
-  const writtenMost = Math.min(CONCURRENT_WRITES_MAX, room - most);
-  let isApart = most > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
+  const batchesMax = Math.floor((BUFFERED_SHARE * findMemoryLimit().panelBytes) / batchBytes);
+  const bufferedMax = Math.min(BUFFERED_BATCHES_MAX, batchesMax);
+  const writtenMost = Math.min(CONCURRENT_WRITES_MAX, batchesMax - bufferedMax);
+  let isApart = bufferedMax > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
   /** Batches in separate memory, least recently used first. */
   const apart = new Map<number, readonly Float64Array[]>();
   /** Batches that are filled directly in the panels. */
   const startedBatches = new Set<number>();
-  const spare: (readonly Float64Array[])[] = [];
-  const writing = new Set<Promise<void>>();
+  const spareBuffers: (readonly Float64Array[])[] = [];
+  const pendingWrites = new Set<Promise<void>>();
   let last: { readonly batch: number; readonly cells: readonly Float64Array[] } | undefined;
 
   const selectPanels = (batch: number): readonly Float64Array[] =>
     panels.map((panel) => panel.subarray(batch * batchCells, (batch + 1) * batchCells));
 
-  function open(batch: number): readonly Float64Array[] {
+  function openBatch(batch: number): readonly Float64Array[] {
     if (!isApart || startedBatches.has(batch)) return selectPanels(batch);
     const heldCells = apart.get(batch);
     apart.delete(batch);
-    if (heldCells === undefined && apart.size === most) write(apart.keys().next().value!); // the map is not empty
-    const cells = heldCells ?? spare.pop() ?? panels.map(() => new Float64Array(batchCells));
+    if (heldCells === undefined && apart.size === bufferedMax) write(apart.keys().next().value!); // the map is not empty
+    const cells = heldCells ?? spareBuffers.pop() ?? panels.map(() => new Float64Array(batchCells));
     apart.set(batch, cells);
     return cells;
   }
@@ -73,21 +73,21 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
   }
 
   /** Returns the buffer, position and bytes of the cells of a batch in one field, as arguments for writing. */
-  function place(batch: number, cells: readonly Float64Array[], field: number) {
+  function listWriteArguments(batch: number, cells: readonly Float64Array[], field: number) {
     const { buffer, byteOffset, byteLength } = panels[field]!.subarray(batch * batchCells, (batch + 1) * batchCells);
     return [buffer, byteOffset, new Uint8Array(cells[field]!.buffer, 0, byteLength)] as const;
   }
 
   function write(batch: number): void {
     const cells = takeBatch(batch);
-    for (const field of cells.keys()) writeInto(...place(batch, cells, field));
-    if (cells.length > 0) spare.push(cells);
+    for (const field of cells.keys()) writeInto(...listWriteArguments(batch, cells, field));
+    if (cells.length > 0) spareBuffers.push(cells);
   }
 
   async function writeApart(batch: number, onDone: () => void): Promise<void> {
     const cells = takeBatch(batch);
-    for (const field of cells.keys()) await writeIntoApart(...place(batch, cells, field));
-    if (isApart) spare.push(cells);
+    for (const field of cells.keys()) await writeIntoApart(...listWriteArguments(batch, cells, field));
+    if (isApart) spareBuffers.push(cells);
     onDone();
   }
 
@@ -95,23 +95,23 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
     batchOf: (cell) => Math.floor(cell / batchCells),
     firstOf: (batch) => batch * batchCells,
     cellsOf(batch, field) {
-      if (last?.batch !== batch) last = { batch, cells: open(batch) };
+      if (last?.batch !== batch) last = { batch, cells: openBatch(batch) };
       return last.cells[field]!;
     },
     open() {
       for (const batch of apart.keys()) write(batch);
       isApart = false;
       last = undefined;
-      spare.length = 0;
+      spareBuffers.length = 0;
       return panels;
     },
     close(batch, onDone) {
       last = undefined;
-      if (apart.has(batch) && writing.size < writtenMost) {
-        const written = writeApart(batch, onDone);
-        writing.add(written);
-        written.then(
-          () => writing.delete(written),
+      if (apart.has(batch) && pendingWrites.size < writtenMost) {
+        const pendingWrite = writeApart(batch, onDone);
+        pendingWrites.add(pendingWrite);
+        pendingWrite.then(
+          () => pendingWrites.delete(pendingWrite),
           () => {}, // `settled` throws this error
         );
         return;
@@ -120,7 +120,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
       onDone();
     },
     async settled() {
-      await awaitAll([...writing]);
+      await awaitAll([...pendingWrites]);
     },
   };
 }

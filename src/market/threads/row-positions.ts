@@ -27,7 +27,7 @@ interface RowPositions {
 
 /** Creates a finder of the cells of rows. Results are valid until the next call. */
 export function createRowPositions({ dates, assets }: { readonly dates: Int32Array; readonly assets: number }) {
-  const rowOf = createDayPositions(dates);
+  const rowByDay = createDayPositions(dates);
   const first = dates[0]!;
   let cells = new Int32Array(0);
   let runs = new Int32Array(1);
@@ -42,7 +42,7 @@ export function createRowPositions({ dates, assets }: { readonly dates: Int32Arr
     for (let i = 0; i < size; i++) {
       if (days[i] !== day) {
         day = days[i]!;
-        const t = rowOf[day - first] ?? -1;
+        const t = rowByDay[day - first] ?? -1;
         base = t < 0 ? -1 : t * assets;
         next = -1;
       }
@@ -128,7 +128,7 @@ function putRun(values: Float64Array, into: Float64Array, first: number, floor: 
 
 /** Returns true if all values are positive, finite and at least their floor, so that they need no change. */
 function areAboveZero(values: Float64Array, floor: number): boolean {
-  const least = Math.max(floor, Number.MIN_VALUE);
-  for (let i = 0; i < values.length; i++) if (!(values[i]! >= least && values[i]! <= Number.MAX_VALUE)) return false;
+  const valueMin = Math.max(floor, Number.MIN_VALUE);
+  for (let i = 0; i < values.length; i++) if (!(values[i]! >= valueMin && values[i]! <= Number.MAX_VALUE)) return false;
   return true;
 }

@@ -67,47 +67,57 @@ export async function writeRows(
   const assets = identifiers.length;
   const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
   const allPanels = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
-  const filled = new Uint8Array(dates.length * assets);
+  const filledCells = new Uint8Array(dates.length * assets);
   const floors = listFloors(fields);
   const days = computeBatchDays({ assets, fields: fields.length }, BLOCK_DAYS);
-  const left = sumRowGroups(rowsOfDay, days);
-  const expected = left.slice();
+  const remainingRows = sumRowGroups(rowsOfDay, days);
+  const expectedRows = remainingRows.slice();
   const full: number[] = [];
-  const place = createChunkPositions({ dates, assets, filled, days, left, full });
-  const room = createPanelBuffer(panels, days * assets);
+  const computePositions = createChunkPositions({
+    dates,
+    assets,
+    filled: filledCells,
+    days,
+    left: remainingRows,
+    full,
+  });
+  const panelBuffer = createPanelBuffer(panels, days * assets);
   let rows = 0;
   let isSound = true;
 
   async function drain({ chunks, namesOf }: RowStream): Promise<void> {
     for await (const chunk of chunks) {
       const size = chunk.rowCount;
-      const places = place(readIntegers(chunk, 0), namesOf(chunk), size);
-      if (!places.isSound) isSound = false;
+      const positions = computePositions(readIntegers(chunk, 0), namesOf(chunk), size);
+      if (!positions.isSound) isSound = false;
       const columns = floors.map((floor, f) => ({ field: f, values: readDoubles(chunk, 2 + f), floor }));
-      if (!writeColumns(columns, places, room)) isSound = false;
+      if (!writeColumns(columns, positions, panelBuffer)) isSound = false;
       rows += size;
       if (rows % (1 << 18) < size) onRows(rows);
-      for (let batch = full.pop(); batch !== undefined; batch = full.pop()) complete(batch);
+      for (let batch = full.pop(); batch !== undefined; batch = full.pop()) completeBatch(batch);
     }
   }
 
-  function complete(batch: number): void {
+  function completeBatch(batch: number): void {
     const from = batch * days;
     const to = Math.min(from + days, dates.length);
-    if (expected[batch]! < (to - from) * assets)
+    if (expectedRows[batch]! < (to - from) * assets)
       for (let f = 0; f < panels.length; f++)
-        emptyUnfilled(room.cellsOf(batch, f), filled.subarray(from * assets, to * assets));
-    room.close(batch, () => {
+        emptyUnfilled(panelBuffer.cellsOf(batch, f), filledCells.subarray(from * assets, to * assets));
+    panelBuffer.close(batch, () => {
       if (isSound) follower?.complete(from, to);
     });
   }
 
   follower?.begin(allPanels);
-  await awaitAll(streams.map(drain)).finally(room.settled);
+  await awaitAll(streams.map(drain)).finally(panelBuffer.settled);
   return {
     panels: allPanels,
     rows,
-    isSound: isSound && left.every((count) => count === 0) && rows === expected.reduce((sum, count) => sum + count, 0),
+    isSound:
+      isSound &&
+      remainingRows.every((count) => count === 0) &&
+      rows === expectedRows.reduce((sum, count) => sum + count, 0),
   };
 }
 
@@ -142,11 +152,11 @@ interface Cells {
 
 /** Creates a finder that also marks and counts the cells of rows. Results are valid until the next call. */
 function createChunkPositions({ dates, assets, filled, days, left, full }: Cells) {
-  const rowOf = createDayPositions(dates);
+  const rowByDay = createDayPositions(dates);
   const firstDay = dates[0]!;
   const cells = new Int32Array(CHUNK_ROWS_MAX);
   const runs = new Int32Array(CHUNK_ROWS_MAX + 1);
-  const take = (t: number, rows: number): void => {
+  const countRows = (t: number, rows: number): void => {
     const batch = Math.floor(t / days);
     left[batch]! -= rows;
     if (left[batch] === 0) full.push(batch);
@@ -158,9 +168,9 @@ function createChunkPositions({ dates, assets, filled, days, left, full }: Cells
     let [day, t, since] = [firstDay - 1, -1, 0];
     for (let i = 0, next = -1; i < size; i++) {
       if (dayOf[i] !== day) {
-        if (t >= 0) take(t, i - since);
+        if (t >= 0) countRows(t, i - since);
         day = dayOf[i]!;
-        t = rowOf[day - firstDay] ?? -1;
+        t = rowByDay[day - firstDay] ?? -1;
         since = i;
         next = -1;
       }
@@ -172,7 +182,7 @@ function createChunkPositions({ dates, assets, filled, days, left, full }: Cells
       if (cell < 0 || filled[cell] === 1) isSound = false;
       else filled[cell] = 1;
     }
-    if (t >= 0) take(t, size - since);
+    if (t >= 0) countRows(t, size - since);
     runs[runCount] = size;
     return { cells, runs, runCount, isSound };
   };

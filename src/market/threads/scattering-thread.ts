@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { writeTo } from '#kernels/memory/paged-memory.js';
+import { setWritableFile } from '#kernels/memory/paged-memory.js';
 import { createStripes } from './stripes.js';
 import { openDirectDuckDb, type DirectDuckDb } from '../formats/direct-duckdb.js';
 import { createNameTable, TEXT_BYTES } from '../formats/short-names.js';
@@ -10,12 +10,12 @@ import type { ScatterReport, ScatterMessage, ScatterOrder } from './scattering.j
 /** Number of rows between two progress reports. */
 const REPORT_ROWS = 1 << 18;
 
-let duck: DirectDuckDb | undefined;
+let duckDb: DirectDuckDb | undefined;
 
 parentPort!.on('message', (message: ScatterMessage) => {
   try {
-    if (message.kind === 'open') duck = openDirectDuckDb(message.settings);
-    answer(message.kind === 'open' ? { kind: 'ready' } : writeParts(duck!, message.order)); // `open` is the first message
+    if (message.kind === 'open') duckDb = openDirectDuckDb(message.settings);
+    answer(message.kind === 'open' ? { kind: 'ready' } : writeParts(duckDb!, message.order)); // `open` is the first message
   } catch (fault) {
     // The other threads do not start any further part.
     if (message.kind === 'scatter') Atomics.store(message.order.next, 0, message.order.parts.length);
@@ -24,7 +24,7 @@ parentPort!.on('message', (message: ScatterMessage) => {
 });
 
 function writeParts(open: DirectDuckDb, { target, places, positions, parts, next }: ScatterOrder): ScatterReport {
-  for (const [f, place] of places.entries()) if (place !== undefined) writeTo(target.panels[f]!.buffer, place);
+  for (const [f, place] of places.entries()) if (place !== undefined) setWritableFile(target.panels[f]!.buffer, place);
   const stripes = createStripes(target, {
     complete(batch) {
       if (stripes.isSound()) answer({ kind: 'complete', batch });
@@ -41,11 +41,11 @@ function writeParts(open: DirectDuckDb, { target, places, positions, parts, next
   const days = new Int32Array(columns[0].into.buffer);
   const texts = new Int32Array(columns[1].into.buffer);
   const values = columns.slice(2).map(({ into }) => new Float64Array(into.buffer));
-  const positionsOf = createNameTable(new Map(positions))!(); // the caller has checked that all spellings are short
+  const findPositions = createNameTable(new Map(positions))!(); // the caller has checked that all spellings are short
   let [rows, reported] = [0, 0];
-  for (let part = take(next); part < parts.length; part = take(next)) {
+  for (let part = takeNextPart(next); part < parts.length; part = takeNextPart(next)) {
     open.stream(parts[part]!, columns, (size) => {
-      const names = positionsOf(texts.subarray(0, (size * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT));
+      const names = findPositions(texts.subarray(0, (size * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT));
       stripes.take({ size, days, names, values });
       rows += size;
       if (rows - reported < REPORT_ROWS) return;
@@ -59,7 +59,7 @@ function writeParts(open: DirectDuckDb, { target, places, positions, parts, next
   return { kind: 'done', rows: rows - reported, isSound: stripes.isSound() };
 }
 
-const take = (next: Int32Array): number => Atomics.add(next, 0, 1);
+const takeNextPart = (next: Int32Array): number => Atomics.add(next, 0, 1);
 
 function answer(message: ScatterReport): void {
   parentPort!.postMessage(message, []);

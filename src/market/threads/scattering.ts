@@ -73,21 +73,21 @@ export function startScattering(settings: string): Scattering {
   const start = (): StartedThread => {
     const thread = new Worker(new URL('./scattering-thread.js', import.meta.url));
     thread.on('error', () => {}); // an exit follows
-    const opened = requestReport(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
-    const isReady = opened.then(
+    const openReport = requestReport(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
+    const isReady = openReport.then(
       ({ kind }) => kind === 'ready',
       () => false,
     );
     return { thread, isReady };
   };
-  const started = Array.from({ length: count }, start);
+  const startedThreads = Array.from({ length: count }, start);
   return {
     parts: count * PARTS_PER_THREAD,
-    areReady: async () => (await Promise.all(started.map(({ isReady }) => isReady))).every(Boolean),
+    areReady: async () => (await Promise.all(startedThreads.map(({ isReady }) => isReady))).every(Boolean),
     async scatter(reading, target, onRows, follower) {
       const { order, panels, days } = createOrder(reading, target, count + 1);
       const { left, hashed } = order.target;
-      if (hashed !== null) started.push(start()); // compensates for a thread that waits for the disk
+      if (hashed !== null) startedThreads.push(start()); // compensates for a thread that waits for the disk
       let rows = 0;
       const onReport = (answer: ScatterReport): void => {
         if (answer.kind === 'rows') onRows((rows += answer.rows));
@@ -97,7 +97,7 @@ export function startScattering(settings: string): Scattering {
       };
       follower?.begin(panels);
       const answers = await awaitAll(
-        started.map(async ({ thread, isReady }) =>
+        startedThreads.map(async ({ thread, isReady }) =>
           (await isReady) ? requestReport(thread, { kind: 'scatter', order }, onReport) : EMPTY_REPORT,
         ),
       );
@@ -110,7 +110,7 @@ export function startScattering(settings: string): Scattering {
       return { panels, rows, isSound };
     },
     async end() {
-      await Promise.all(started.map(({ thread }) => thread.terminate()));
+      await Promise.all(startedThreads.map(({ thread }) => thread.terminate()));
     },
   };
 }
@@ -154,9 +154,9 @@ function createOrder(
   const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
   const shape = { assets, fields: fields.length };
   const days = computeBatchDays(shape, BLOCK_DAYS);
-  const places = panels.map(({ buffer }) => findWritableFile(buffer));
+  const writableFiles = panels.map(({ buffer }) => findWritableFile(buffer));
   const isHashed =
-    places.every((place) => place?.isOnDisk) &&
+    writableFiles.every((place) => place?.isOnDisk) &&
     threads * computeStageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
   const stripeDays = isHashed ? BLOCK_DAYS : computeStripeDays(shape);
   const target: StripeTarget = {
@@ -174,7 +174,7 @@ function createOrder(
   };
   const next = copyToSharedIntegers(new Int32Array(1));
   return {
-    order: { target, places, positions, parts, next } satisfies ScatterOrder,
+    order: { target, places: writableFiles, positions, parts, next } satisfies ScatterOrder,
     panels: { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) },
     days,
   };
@@ -185,7 +185,7 @@ const computeStageBytes = ({ assets, fields }: { readonly assets: number; readon
   STAGED_BLOCKS_MAX * computePanelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
 
 function copyToSharedIntegers(values: Int32Array): Int32Array {
-  const shared = new Int32Array(new SharedArrayBuffer(values.byteLength));
-  shared.set(values);
-  return shared;
+  const sharedIntegers = new Int32Array(new SharedArrayBuffer(values.byteLength));
+  sharedIntegers.set(values);
+  return sharedIntegers;
 }

@@ -31,10 +31,10 @@ export function createStage(fields: number, stripeCells: number): Stage {
 /** Sets cells without a row to NaN. @returns the number of cells with a row */
 export function clearUnfilled(cells: readonly Float64Array[], flags: Uint8Array, count: number): number {
   if (flags.indexOf(0) < 0) return count;
-  let filled = 0;
+  let filledCount = 0;
   for (let cell = 0; cell < count; cell++) {
-    if (flags[cell] === 1) filled += 1;
+    if (flags[cell] === 1) filledCount += 1;
     else for (const values of cells) values[cell] = Number.NaN;
   }
-  return filled;
+  return filledCount;
 }

@@ -93,12 +93,12 @@ export function sumRowGroups(rowsOfDay: Int32Array, days: number): Int32Array {
 export function createStripes(target: StripeTarget, listener: StripeListener): Stripes {
   const { panels, assets, batchDays, stripeDays, filled, hashed } = target;
   const stagedMax = hashed === null ? STAGED_STRIPES_MAX : STAGED_BLOCKS_MAX;
-  const uncached = hashed === null ? undefined : openUncachedWrites(panels.map(({ buffer }) => buffer));
+  const uncachedWrites = hashed === null ? undefined : openUncachedWrites(panels.map(({ buffer }) => buffer));
   const stripeCells = stripeDays * assets;
-  const expected = sumRowGroups(target.rowsOfDay, stripeDays);
-  const placesOf = createRowPositions(target);
+  const expectedRows = sumRowGroups(target.rowsOfDay, stripeDays);
+  const computePositions = createRowPositions(target);
   /** Staged stripes, earliest first. */
-  const staged = new Map<number, Stage>();
+  const stagesByStripe = new Map<number, Stage>();
   const spare: Stage[] = [];
   /** First stripe since the last flush, as long as it may become complete: another thread may have its first rows. */
   let first = UNKNOWN_STRIPE;
@@ -111,13 +111,13 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   ];
 
   function findStage(stripe: number): Stage | undefined {
-    const stagedStripe = staged.get(stripe);
+    const stagedStripe = stagesByStripe.get(stripe);
     if (stagedStripe !== undefined || isDirect) return stagedStripe;
-    const [oldest] = staged.keys();
-    if (oldest !== undefined && (staged.size === stagedMax || (oldest === first && hashed !== null))) {
-      const { rows } = staged.get(oldest)!;
+    const [oldest] = stagesByStripe.keys();
+    if (oldest !== undefined && (stagesByStripe.size === stagedMax || (oldest === first && hashed !== null))) {
+      const { rows } = stagesByStripe.get(oldest)!;
       close(oldest);
-      if (oldest !== first && rows < ORDERED_SHARE * expected[oldest]!) {
+      if (oldest !== first && rows < ORDERED_SHARE * expectedRows[oldest]!) {
         isDirect = true;
         flush();
         return undefined;
@@ -125,9 +125,9 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
       if (oldest === first) first = NO_STRIPE;
     }
     const stage = spare.pop() ?? createStage(panels.length, stripeCells);
-    stage.begin((room, f) => uncached?.beginIn(room, panels[f]!.buffer, computeByte(stripe, f)) ?? 0);
+    stage.begin((room, f) => uncachedWrites?.beginIn(room, panels[f]!.buffer, computeByte(stripe, f)) ?? 0);
     if (first === UNKNOWN_STRIPE) first = stripe;
-    staged.set(stripe, stage);
+    stagesByStripe.set(stripe, stage);
     return stage;
   }
 
@@ -136,10 +136,10 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     panels[f]!.byteOffset + stripe * stripeCells * Float64Array.BYTES_PER_ELEMENT;
 
   function close(stripe: number): void {
-    const stage = staged.get(stripe)!; // the caller passes a staged stripe
+    const stage = stagesByStripe.get(stripe)!; // the caller passes a staged stripe
     const { rows, flags } = stage;
-    staged.delete(stripe);
-    if (rows === expected[stripe]) writeWhole(stripe, stage);
+    stagesByStripe.delete(stripe);
+    if (rows === expectedRows[stripe]) writeWhole(stripe, stage);
     else putThrough(stage, getCells(stripe)[0], target);
     flags.fill(0);
     stage.rows = 0;
@@ -152,7 +152,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     const cells = stage.cells.map((values) => values.subarray(0, to - from));
     if (clearUnfilled(cells, stage.flags, to - from) !== stage.rows) isSound = false;
     for (const [f, { buffer }] of panels.entries())
-      (uncached?.write ?? writeInto)(buffer, computeByte(stripe, f), getBytes(cells[f]!));
+      (uncachedWrites?.write ?? writeInto)(buffer, computeByte(stripe, f), getBytes(cells[f]!));
     Atomics.store(target.whole, stripe, 1);
     if (hashed === null) return;
     const days = target.dates.subarray(stripe * stripeDays, (stripe + 1) * stripeDays);
@@ -164,47 +164,48 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   function reportFilled(stripe: number, rows: number): void {
     const batch = Math.floor((stripe * stripeDays) / batchDays);
     if (Atomics.sub(target.left, batch, rows) !== rows) return;
-    const end = Math.min(((batch + 1) * batchDays) / stripeDays, expected.length);
-    for (let s = (batch * batchDays) / stripeDays; s < end; s++) if (Atomics.load(target.whole, s) === 0) complete(s);
+    const end = Math.min(((batch + 1) * batchDays) / stripeDays, expectedRows.length);
+    for (let s = (batch * batchDays) / stripeDays; s < end; s++)
+      if (Atomics.load(target.whole, s) === 0) completeStripe(s);
     listener.complete(batch);
   }
 
   /** Clears the cells without a row in a stripe with all rows. */
-  function complete(stripe: number): void {
+  function completeStripe(stripe: number): void {
     const [from, to] = getCells(stripe);
     const cells = panels.map((panel) => panel.subarray(from, to));
-    if (clearUnfilled(cells, filled.subarray(from, to), to - from) !== expected[stripe]) isSound = false;
+    if (clearUnfilled(cells, filled.subarray(from, to), to - from) !== expectedRows[stripe]) isSound = false;
   }
 
   function take(rows: StripeRows): void {
-    const places = placesOf(rows);
-    if (!places.isSound) isSound = false;
-    const { runs, runCount, cells } = places;
+    const positions = computePositions(rows);
+    if (!positions.isSound) isSound = false;
+    const { runs, runCount, cells } = positions;
     for (let r = 0; r < runCount;) {
       const stripe = Math.floor(cells[runs[r]!]! / stripeCells);
-      const begin = r;
+      const firstRun = r;
       do r++;
       while (r < runCount && Math.floor(cells[runs[r]!]! / stripeCells) === stripe);
       if (stripe < 0) continue;
-      const size = runs[r]! - runs[begin]!;
+      const size = runs[r]! - runs[firstRun]!;
       const stage = findStage(stripe);
       const into = stage ?? { cells: panels, flags: filled };
-      const run = { from: begin, to: r, shift: stage === undefined ? 0 : -stripe * stripeCells };
-      if (!put(rows.values, { places, ...run }, into, target.floors)) isSound = false;
+      const run = { from: firstRun, to: r, shift: stage === undefined ? 0 : -stripe * stripeCells };
+      if (!put(rows.values, { places: positions, ...run }, into, target.floors)) isSound = false;
       if (stage === undefined) reportFilled(stripe, size);
       else {
         stage.rows += size;
-        if (stage.rows >= expected[stripe]!) close(stripe);
+        if (stage.rows >= expectedRows[stripe]!) close(stripe);
       }
     }
   }
 
   function flush(): void {
-    for (const stripe of staged.keys()) close(stripe);
+    for (const stripe of stagesByStripe.keys()) close(stripe);
     first = UNKNOWN_STRIPE;
   }
 
-  return { take, flush, isSound: () => isSound, end: () => uncached?.close() };
+  return { take, flush, isSound: () => isSound, end: () => uncachedWrites?.close() };
 }
 
 /** Writes the cells of a stripe that other threads also fill. @param begin first cell of the stripe */

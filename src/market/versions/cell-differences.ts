@@ -52,8 +52,8 @@ export function computeDifference(
   after: MarketContent,
   { limit, isAppendedListed }: DifferenceTerms,
 ): DataDifference {
-  const compared = Object.values(countTableChanges(before, after));
-  const changes = compared
+  const tableCounts = Object.values(countTableChanges(before, after));
+  const changes = tableCounts
     .flatMap(({ restatements }) => restatements)
     .slice(0, limit)
     .map(({ dataset, column, ...cell }) => ({
@@ -64,14 +64,14 @@ export function computeDifference(
       before: cell.before,
       after: cell.after,
     }));
-  const cells = compared.reduce((sum, { total }) => sum + total, 0);
+  const cells = tableCounts.reduce((sum, { total }) => sum + total, 0);
   // Requests one more difference than the limit, which shows whether there are further differences.
   const list = isAppendedListed
     ? [...changes, ...listAppendedCells(before, after, limit - changes.length + 1)]
     : changes;
   return {
     cells,
-    rows: sumCounts(compared),
+    rows: sumCounts(tableCounts),
     changes: list.slice(0, limit),
     isCut: cells > changes.length || list.length > limit,
     appended: findAppendedBars(before, after),
@@ -81,8 +81,8 @@ export function computeDifference(
 /** Returns the position of the first session after those of a content. */
 function findFirstAfter(before: MarketContent, { dates }: MarketContent): number {
   const last = before.dates.at(-1) ?? -Infinity;
-  const place = dates.findIndex((day) => day > last);
-  return place < 0 ? dates.length : place;
+  const firstRow = dates.findIndex((day) => day > last);
+  return firstRow < 0 ? dates.length : firstRow;
 }
 
 function findAppendedBars(before: MarketContent, after: MarketContent): AppendedBars | null {

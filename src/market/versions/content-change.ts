@@ -25,9 +25,13 @@ export interface FieldChange {
 export function computeContentChange(before: MarketContent, after: MarketContent): ContentChange {
   const dates = listChange([...before.dates], [...after.dates]);
   const identifiers = listChange(before.identifiers, after.identifiers);
-  const places = { rows: findPositions(dates), columns: findPositions(identifiers), width: after.identifiers.length };
+  const cellPositions = {
+    rows: findPositions(dates),
+    columns: findPositions(identifiers),
+    width: after.identifiers.length,
+  };
   const fields = [...before.fields].map(([name, values]) =>
-    computeFieldChange({ name, values, after: after.fields.get(name) }, places),
+    computeFieldChange({ name, values, after: after.fields.get(name) }, cellPositions),
   );
   const [were, are] = [encodeTables(before), encodeTables(after)];
   const tables = Object.fromEntries(
@@ -62,8 +66,8 @@ function computeFieldChange(
     for (let column = 0; column < count; column++) {
       const value = values[row * count + column]!;
       const isHeld = after !== undefined && from >= 0 && columns[column]! >= 0;
-      const other = isHeld ? after[from + columns[column]!]! : Number.NaN;
-      if (Object.is(value, other)) continue;
+      const newValue = isHeld ? after[from + columns[column]!]! : Number.NaN;
+      if (Object.is(value, newValue)) continue;
       result.rows.push(row);
       result.columns.push(column);
       result.values.push(value);
@@ -98,15 +102,15 @@ export function packChange({ dates, identifiers, tables, fields }: ContentChange
   const cells = fields.flatMap(({ rows, columns, values }) =>
     [rows, columns, values].map(({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength)),
   );
-  const packed = new Uint8Array(cells.reduce((sum, { length }) => sum + length, LENGTH_BYTES + text.length));
-  new DataView(packed.buffer).setUint32(0, text.length, true);
-  packed.set(text, LENGTH_BYTES);
+  const bytes = new Uint8Array(cells.reduce((sum, { length }) => sum + length, LENGTH_BYTES + text.length));
+  new DataView(bytes.buffer).setUint32(0, text.length, true);
+  bytes.set(text, LENGTH_BYTES);
   let offset = LENGTH_BYTES + text.length;
   for (const part of cells) {
-    packed.set(part, offset);
+    bytes.set(part, offset);
     offset += part.length;
   }
-  return packed;
+  return bytes;
 }
 
 /** Size of the length of the header, in bytes. */
@@ -118,18 +122,18 @@ export function unpackChange(raw: Uint8Array): ContentChange {
   const text = new TextDecoder().decode(raw.slice(LENGTH_BYTES, LENGTH_BYTES + length));
   const { fields, ...rest } = JSON.parse(text) as Header; // written by `packChange`
   let offset = LENGTH_BYTES + length;
-  const take = (byteLength: number): ArrayBuffer => {
-    const part = Uint8Array.prototype.slice.call(raw, offset, offset + byteLength);
+  const takeBytes = (byteLength: number): ArrayBuffer => {
+    const slice = Uint8Array.prototype.slice.call(raw, offset, offset + byteLength);
     offset += byteLength;
-    return part.buffer as ArrayBuffer; // the copy has a separate buffer
+    return slice.buffer as ArrayBuffer; // the copy has a separate buffer
   };
   return {
     ...rest,
     fields: fields.map(({ name, cells }) => ({
       name,
-      rows: new Int32Array(take(4 * cells)),
-      columns: new Int32Array(take(4 * cells)),
-      values: new Float64Array(take(8 * cells)),
+      rows: new Int32Array(takeBytes(4 * cells)),
+      columns: new Int32Array(takeBytes(4 * cells)),
+      values: new Float64Array(takeBytes(8 * cells)),
     })),
   };
 }

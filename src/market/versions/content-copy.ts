@@ -46,22 +46,22 @@ export function encodeContent(content: MarketContent, from: number): CopyPiece {
   const days = Math.max(1, Math.floor(PART_BYTES / Float64Array.BYTES_PER_ELEMENT / Math.max(1, assets)));
   const panels = [...fields.values()];
   const parts = Math.ceil(dates.length / days);
-  const deflated: Buffer[] = [];
+  const deflatedParts: Buffer[] = [];
   const add = (bytes: Uint8Array, strategy: number = constants.Z_DEFAULT_STRATEGY) => {
-    const part = deflateRawSync(bytes, { level: LEVEL, strategy });
-    deflated.push(encodeLength(part), part);
+    const deflatedPart = deflateRawSync(bytes, { level: LEVEL, strategy });
+    deflatedParts.push(encodeLength(deflatedPart), deflatedPart);
   };
   if (from === 0) add(Buffer.from(JSON.stringify(createHeader(content, days))));
-  const room = new Float64Array(days * assets);
+  const buffer = new Float64Array(days * assets);
   let next = from;
   for (let taken = 0; next < parts * panels.length && taken < PIECE_BYTES; next++) {
     const first = (next % parts) * days * assets;
     const cells = panels[Math.floor(next / parts)]!.subarray(first, first + days * assets);
-    const encoded = encodeCells(copyInParts(cells, room), assets);
-    add(encoded, areIntegers(encoded) ? constants.Z_RLE : undefined); // encoded integers contain runs of bytes and few other repetitions
+    const encodedCells = encodeCells(copyInParts(cells, buffer), assets);
+    add(encodedCells, areIntegers(encodedCells) ? constants.Z_RLE : undefined); // encoded integers contain runs of bytes and few other repetitions
     taken += cells.byteLength;
   }
-  return { piece: deflated, next: next < parts * panels.length ? next : null };
+  return { piece: deflatedParts, next: next < parts * panels.length ? next : null };
 }
 
 function createHeader(content: MarketContent, days: number): Header {
@@ -85,20 +85,20 @@ function encodeLength({ length }: Buffer): Buffer {
 export function decodeContent(bytes: Uint8Array): MarketContent {
   const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let offset = 0;
-  const take = (): Buffer => {
+  const takePart = (): Buffer => {
     const from = offset + 4;
     offset = from + raw.readUInt32LE(offset);
     return inflateRawSync(raw.subarray(from, offset), { maxOutputLength: PART_BYTES_MAX });
   };
   // written by `encodeContent`
-  const { dates, identifiers, tables, fields, days } = JSON.parse(take().toString('utf8')) as Header;
+  const { dates, identifiers, tables, fields, days } = JSON.parse(takePart().toString('utf8')) as Header;
   const assets = identifiers.length;
   const readPanel = (): Float64Array => {
     const panel = new Float64Array(new SharedArrayBuffer(dates.length * assets * Float64Array.BYTES_PER_ELEMENT));
-    if (days === undefined) new Uint8Array(panel.buffer).set(take());
+    if (days === undefined) new Uint8Array(panel.buffer).set(takePart());
     else
       for (let day = 0; day < dates.length; day += days)
-        decodeCells(take(), assets, panel.subarray(day * assets, (day + days) * assets));
+        decodeCells(takePart(), assets, panel.subarray(day * assets, (day + days) * assets));
     return panel;
   };
   return {

@@ -29,17 +29,17 @@ export interface EarlierContents {
  * data after its end changed
  */
 export function createDatedMarkets(last: MarketData, { knownOn, earlier }: EarlierContents): DatedMarkets {
-  const touched = findFirstTouched(last, earlier);
+  const firstTouchedDays = findFirstTouched(last, earlier);
   let latestBuilt: { readonly place: number; readonly market: MarketData } | undefined;
   return {
     at(day) {
       if (knownOn <= day) return last;
-      const place = earlier.findIndex((content) => content.knownOn <= day);
-      if (place < 0) throw createUnknownDayRefusal(last, day, earlier.at(-1)?.knownOn ?? knownOn);
-      if (touched[place]! > day) return last;
-      if (latestBuilt?.place !== place) {
-        const changes = earlier.slice(0, place + 1).map(({ change }) => change);
-        latestBuilt = { place, market: alignToAxes(last, restoreContent(last, changes), day) };
+      const contentIndex = earlier.findIndex((content) => content.knownOn <= day);
+      if (contentIndex < 0) throw createUnknownDayRefusal(last, day, earlier.at(-1)?.knownOn ?? knownOn);
+      if (firstTouchedDays[contentIndex]! > day) return last;
+      if (latestBuilt?.place !== contentIndex) {
+        const changes = earlier.slice(0, contentIndex + 1).map(({ change }) => change);
+        latestBuilt = { place: contentIndex, market: alignToAxes(last, restoreContent(last, changes), day) };
       }
       return latestBuilt.market;
     },
@@ -70,12 +70,12 @@ interface Stage {
 function findFirstTouched(last: MarketContent, earlier: readonly EarlierContent[]): Float64Array {
   const first = new Float64Array(earlier.length);
   let after: Stage = { ...last, dates: [...last.dates], fields: [...last.fields.keys()], tables: encodeTables(last) };
-  let touched = Infinity;
+  let firstTouched = Infinity;
   earlier.forEach(({ change }, place) => {
     const before = restoreStage(after, change);
-    touched = Math.min(touched, findFirstChanged(change, before, after));
+    firstTouched = Math.min(firstTouched, findFirstChanged(change, before, after));
     after = before;
-    first[place] = touched;
+    first[place] = firstTouched;
   });
   return first;
 }
@@ -109,9 +109,9 @@ function findFirstChanged(change: ContentChange, before: Stage, after: Stage): n
 
 /** Returns the first day on which two axes differ. */
 function computeFirstParted(before: readonly Day[], after: readonly Day[]): number {
-  let place = 0;
-  while (place < before.length && before[place] === after[place]) place++;
-  return Math.min(before[place] ?? Infinity, after[place] ?? Infinity);
+  let firstParted = 0;
+  while (firstParted < before.length && before[firstParted] === after[firstParted]) firstParted++;
+  return Math.min(before[firstParted] ?? Infinity, after[firstParted] ?? Infinity);
 }
 
 /** Returns true if a change leaves a list unchanged. */
@@ -165,8 +165,8 @@ function alignToAxes(last: MarketData, content: MarketContent, day: Day): Market
     content.identifiers.every((name) => heldIdentifiers.has(name));
   if (isSameAxis && contentStart === start) return { ...content, ...header };
   const identifiers = [...last.identifiers, ...content.identifiers.filter((name) => !heldIdentifiers.has(name))];
-  const places = new Map(identifiers.map((name, place) => [name, place]));
-  const columns = Int32Array.from(content.identifiers, (name) => places.get(name)!);
+  const positions = new Map(identifiers.map((name, place) => [name, place]));
+  const columns = Int32Array.from(content.identifiers, (name) => positions.get(name)!);
   const dates = contentStart === start ? content.dates : Int32Array.from([start, ...content.dates]);
   const shift = dates.length - content.dates.length;
   const widenPanel = (panel: Float64Array): Float64Array => {

@@ -6,14 +6,14 @@ export type ListChange<T> = readonly (readonly [number, number] | { readonly own
 
 /** Returns the instructions for building one list from another. @cost one lookup per item */
 export function listChange<T extends string | number>(target: readonly T[], from: readonly T[]): ListChange<T> {
-  const places = new Map<T, number>();
-  for (let i = from.length - 1; i >= 0; i--) places.set(from[i]!, i);
+  const positions = new Map<T, number>();
+  for (let i = from.length - 1; i >= 0; i--) positions.set(from[i]!, i);
   const steps: ([number, number] | { readonly own: T[] })[] = [];
   for (const item of target) {
     const last = steps.at(-1);
-    const place = places.get(item);
+    const position = positions.get(item);
     if (Array.isArray(last) && from[last[0] + last[1]] === item) last[1]++;
-    else if (place !== undefined) steps.push([place, 1]);
+    else if (position !== undefined) steps.push([position, 1]);
     else if (last !== undefined && 'own' in last) last.own.push(item);
     else steps.push({ own: [item] });
   }
@@ -35,11 +35,11 @@ export function applyListChange<T, R>(change: ListChange<T>, from: readonly R[],
 /** Returns the position of each item in the other list; -1 if the item is missing there. */
 export function findPositions<T>(change: ListChange<T>): Int32Array {
   const count = change.reduce((sum, step) => sum + ('own' in step ? step.own.length : step[1]), 0);
-  const places = new Int32Array(count).fill(-1);
+  const positions = new Int32Array(count).fill(-1);
   let offset = 0;
   for (const step of change) {
     if ('own' in step) offset += step.own.length;
-    else for (let i = 0; i < step[1]; i++) places[offset++] = step[0] + i;
+    else for (let i = 0; i < step[1]; i++) positions[offset++] = step[0] + i;
   }
-  return places;
+  return positions;
 }

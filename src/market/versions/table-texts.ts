@@ -28,8 +28,8 @@ export function encodeTables({ reference, actions, universes, series }: ContentT
 }
 
 function encodeSeries({ identifier, name, currency, days, closes }: PriceSeries): string[] {
-  const about: SeriesLine = [identifier, name, currency];
-  return [about, ...Array.from(days, (day, i): SeriesLine => [identifier, day, closes[i]!])].map((line) =>
+  const seriesHead: SeriesLine = [identifier, name, currency];
+  return [seriesHead, ...Array.from(days, (day, i): SeriesLine => [identifier, day, closes[i]!])].map((line) =>
     JSON.stringify(line),
   );
 }

@@ -16,7 +16,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { getLookup } from '#market/serving/market-lookup.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { DocumentReader } from '#store/port.js';
 import { readDeskState } from '../data/action-desk.js';
 import type { Publications } from '../publication/publications.js';
@@ -70,7 +70,10 @@ export async function readTable(
   signal: AbortSignal,
 ): Promise<Rows | null> {
   try {
-    const runExport = await exports.export({ subject: run.index_id, id: runIdOf(run) }, { ...terms, format: 'json' });
+    const runExport = await exports.export(
+      { subject: run.index_id, id: computeRunId(run) },
+      { ...terms, format: 'json' },
+    );
     const body = JSON.parse(Buffer.from(await readBytes(await runExport.open(signal))).toString()) as {
       readonly columns: readonly string[];
       readonly data: readonly (readonly (string | number | null)[])[];

@@ -1,5 +1,5 @@
 import type { ScheduleBody } from '#domain/daily-plans/schedule-document.js';
-import { checkKindOf } from '#domain/daily-plans/check-catalogue.js';
+import { findCheckKind } from '#domain/daily-plans/check-catalogue.js';
 import { createFileName } from '#domain/daily-plans/file-name.js';
 import { readPattern } from '#domain/daily-plans/steps/export.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
@@ -16,7 +16,7 @@ export function listMisplacedSteps({ steps }: ScheduleBody): readonly (readonly 
       return [[`steps[${k}]`, 'compare reads runs, so it must come after the run step.']];
     if (step.type !== 'checks' || k > firstRun) return [];
     return (step.checks ?? []).flatMap(({ check }, c): (readonly [string, string])[] =>
-      checkKindOf(check).needsRun
+      findCheckKind(check).needsRun
         ? [[`steps[${k}].checks[${c}]`, `${check} reads runs, so its step must come after the run step.`]]
         : [],
     );

@@ -24,6 +24,8 @@ export interface DataVersionsDependencies {
   readonly jobs: Pick<Jobs, 'query' | 'aside'>;
   readonly markets: ServedMarkets;
   readonly timestamp: () => string;
+  /** Maximum time in ms that `close` waits for copies of served contents. */
+  readonly copyWaitMs: number;
   /** Receives the reason why a served content could not be copied. */
   readonly onCopyFailure: (cause: unknown) => void;
 }

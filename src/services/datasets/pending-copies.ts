@@ -11,6 +11,8 @@ export interface PendingCopiesDependencies {
   readonly artifacts: Pick<ArtifactStore, 'remove'>;
   readonly markets: Pick<ServedMarkets, 'served'>;
   readonly copies: Pick<ContentCopies, 'of'>;
+  /** Maximum time in ms that `close` waits for copies. */
+  readonly copyWaitMs: number;
   /**
    * Called with the reason if a copy cannot be made. The copy is tried again when its content is next read or served.
    */
@@ -26,7 +28,7 @@ export interface PendingCopies {
   /** Adds a content that is already served. */
   add(market: ServedMarket): void;
   isPending(contentHash: string): boolean;
-  /** Resolves when pending copies have been made; abandons copies that take longer than `STOP_MS`. */
+  /** Resolves when pending copies have been made; abandons copies that take longer than `copyWaitMs`. */
   close(): Promise<void>;
 }
 
@@ -36,11 +38,8 @@ const WAITING_MAX = 4;
 /** Maximum number of expected contents, because several loads may follow each other before one is served. */
 const EXPECTED_MAX = 16;
 
-/** Maximum time that a stop waits for copies: half the grace period of a container. */
-const STOP_MS = 5000;
-
 export function createPendingCopies(dependencies: PendingCopiesDependencies): PendingCopies {
-  const { documents, artifacts, markets, copies, onFailure } = dependencies;
+  const { documents, artifacts, markets, copies, copyWaitMs, onFailure } = dependencies;
   const expected = new Set<string>();
   const waiting: ServedMarket[] = [];
   const closing = new AbortController();
@@ -89,7 +88,7 @@ export function createPendingCopies(dependencies: PendingCopiesDependencies): Pe
     add,
     isPending: (contentHash) => [running, ...waiting].some((market) => market?.identity.contentHash === contentHash),
     async close() {
-      const overdue = setTimeout(() => closing.abort(), STOP_MS);
+      const overdue = setTimeout(() => closing.abort(), copyWaitMs);
       await drained;
       clearTimeout(overdue);
     },

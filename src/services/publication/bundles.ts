@@ -9,7 +9,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import { signHash } from '#store/publication/signing.js';
 import { computeStatementHash } from '#store/publication/statement-hash.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { EarlierContentFiles } from '#jobs/tasks/files.js';
 import type { DataVersions, VersionedMarket } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -127,7 +127,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
       const stated: Omit<BundleManifest, 'hash' | 'signature'> = {
         format: 'divisor-bundle-1',
         index_id: indexId,
-        run_id: runIdOf(run),
+        run_id: computeRunId(run),
         engine: run.engine_version,
         entries: entries.length,
         head: entries.at(-1)!.hash, // a published log has at least one entry

@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
 import { listEarlierRuns } from '../stored/run-list.js';
 import { requireRun } from '../stored/run-documents.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { RunStates } from '../runs/run-states.js';
 
 interface CurrentRunTerms {
@@ -21,8 +21,8 @@ export async function findCurrentRun({ documents, states }: CurrentRunTerms, ind
   if (reasons.length === 0) return newest;
   for await (const earlierRun of listEarlierRuns(documents, indexId))
     if ((await listReasonsAgainst(states, earlierRun)).length === 0) return earlierRun;
-  const message = `The newest run ${runIdOf(newest)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
-  throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: runIdOf(newest), reasons });
+  const message = `The newest run ${computeRunId(newest)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
+  throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: computeRunId(newest), reasons });
 }
 
 async function listReasonsAgainst(states: CurrentRunTerms['states'], run: RunDocument): Promise<readonly string[]> {

@@ -15,13 +15,13 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { appendEntries, assertReadable, readLogBatches, readLogHead } from '#store/publication/log.js';
-import { hashSigner } from '#store/publication/signing.js';
+import { createHashSigner } from '#store/publication/signing.js';
 import { computeStatementHash } from '#store/publication/statement-hash.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import { markPublished } from '../stored/run-list.js';
 import { requireRun } from '../stored/run-documents.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import { findLatestTime } from '#store/timestamp.js';
 import { createStoredState, type RunStates } from '../runs/run-states.js';
 import { findCurrentRun } from './current-run.js';
@@ -117,7 +117,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         await appendEntries(tx, indexId, { entries, after: head });
         // neither key nor log was deleted in the meantime
         await requireIndex(tx, indexId);
-        await requireRun(tx, { subject: indexId, id: runIdOf(run) });
+        await requireRun(tx, { subject: indexId, id: computeRunId(run) });
         await markPublished(tx, run);
         return true;
       },
@@ -152,7 +152,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const key = await signingKeys.current(by);
         // Entries are never dated before the creation of the key or before the last entry, regardless of the clock.
         const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
-        const terms = { indexId, runId: runIdOf(run) };
+        const terms = { indexId, runId: computeRunId(run) };
         const restated = disagreements.length;
         const error = createError({ ...differing, treatment, request }, { ...terms, restated, at, by });
         const correction = await readCorrection(documents, error);
@@ -227,7 +227,7 @@ async function readLog(documents: DocumentStore, indexId: string): Promise<Log> 
 /** Chains and signs new entries after the last entry. */
 async function addSign(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
   const entries: PublicationEntry[] = [];
-  const signHash = hashSigner(key);
+  const signHash = createHashSigner(key);
   let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
   for (const statement of statements) {
     const stated = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };

@@ -15,7 +15,7 @@ import type { Precondition } from '../shared/preconditions.js';
 import { deleteRuns } from '../stored/run-list.js';
 import { createRunList, type RunList } from './run-list.js';
 import { assertSubject, requireRun, type RunName } from '../stored/run-documents.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
 import { assertRecordNamed, computeRecordEtag, type RunTexts } from './run-texts.js';
 import { createStoredState, type RunStates } from './run-states.js';
@@ -148,7 +148,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       assertComparable(names, benchmark);
       const runs = await Promise.all(names.map((name) => requireRun(documents, findComparedRun(name))));
       const runsById = await Promise.all(
-        runs.map(async (run) => ({ run_id: runIdOf(run), ...(await createStoredState(states, run)) })),
+        runs.map(async (run) => ({ run_id: computeRunId(run), ...(await createStoredState(states, run)) })),
       );
       const findings = listContentFindings(runs);
       const compared =

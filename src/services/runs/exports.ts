@@ -23,7 +23,7 @@ import { assertUndamaged } from '../stored/damaged-runs.js';
 import { listEarlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
 import { listVersionFilesBefore } from '../datasets/known-files.js';
 import { readRunDefinition } from '../stored/run-definition.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import { createStoredState, type RunStates } from './run-states.js';
 import { getBytes as bytesOfPart, createBufferPool, createExportStream, type BufferedPart } from './export-stream.js';
 import { createStateHead, streamWithHead, prependHead, type StateHead } from '../stored/stamped-json.js';
@@ -194,7 +194,7 @@ export function createExports({
       const { stale } = state;
       const query = { table, format, start, end, by, market: served && served.handle };
       const etag = computeEtag(run, query);
-      const runName = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
+      const runName = request.as_known_on === undefined ? name : { subject: run.run_id, id: computeRunId(run) };
       const open = (signal: AbortSignal) => readBody(runName, { query, etag }, signal);
       if (format !== 'json') return { stale, etag, open };
       const head = createStateHead(state);

@@ -1,4 +1,4 @@
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
@@ -14,7 +14,7 @@ export interface ResultReference {
 
 export const createResultReference = (run: RunDocument): ResultReference => ({
   run_id: run.run_id,
-  which_run: runIdOf(run),
+  which_run: computeRunId(run),
 });
 
 /**

@@ -3,7 +3,7 @@ import type { RerunPayload } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createJobKind, type JobKind } from '#jobs/job-kind.js';
 import type { RerunEntry } from '#jobs/tasks/runs.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { withinReach } from '../operations/access.js';
 import { putRunAfter } from '../stored/run-list.js';
@@ -33,7 +33,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
 
   async function computeEntry(indexId: string, payload: RerunPayload, attempt: RowAttempt): Promise<RerunEntry> {
     const newest = await findRun(documents, indexId);
-    const previous = newest === undefined ? null : runIdOf(newest);
+    const previous = newest === undefined ? null : computeRunId(newest);
     try {
       const reach = createReach(payload);
       const order = await (reach === undefined
@@ -102,7 +102,7 @@ function createRow(
   return {
     index_id: indexId,
     outcome,
-    run_id: run === undefined ? null : runIdOf(run),
+    run_id: run === undefined ? null : computeRunId(run),
     previous_run_id: null,
     end: run?.end ?? null,
     extended_from: (isNew ? run?.extended_from : null) ?? null,

@@ -13,7 +13,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { listVersionFilesBefore } from '../datasets/known-files.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
@@ -165,7 +165,7 @@ export function createRunDifferenceJob({
   }
 }
 
-const describeRun = (run: RunDocument): string => `the run ${runIdOf(run)}`;
+const describeRun = (run: RunDocument): string => `the run ${computeRunId(run)}`;
 
 /** Row counts of equal contents. */
 const NO_ROWS = { rows_added: 0, rows_changed: 0, rows_removed: 0 };

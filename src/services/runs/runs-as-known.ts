@@ -4,7 +4,7 @@ import type { DocumentStore } from '#store/port.js';
 import type { VersionedMarket } from '../datasets/data-versions.js';
 import { listEarlierRuns } from '../stored/run-list.js';
 import { requireRun, type RunName } from '../stored/run-documents.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 
 /**
  * Returns the latest stored run of a subject on a past content, or the run with the requested id.
@@ -43,7 +43,7 @@ function createOtherContentRefusal(run: RunDocument, { version }: VersionedMarke
     {
       severity: 'error',
       code: 'DIFFERENT_DATA',
-      message: `The run ${runIdOf(run)} was made on ${result}, not on version ${version}: omit \`run_id\` or \`as_known_on\`.`,
+      message: `The run ${computeRunId(run)} was made on ${result}, not on version ${version}: omit \`run_id\` or \`as_known_on\`.`,
       path: 'as_known_on',
       value: version,
     },

@@ -9,7 +9,7 @@ import { countSkipped } from '../shared/skipped.js';
 import { findDamagedRuns } from '../stored/damaged-runs.js';
 import { assertHasRuns, readRunList } from '../stored/run-list.js';
 import { findRun, createStoredRunId, readRun, requireRun, type RequestedRun } from '../stored/run-documents.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';
 
 export interface StoredRunsQuery {
@@ -55,7 +55,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
     list: RunListDocument,
     signal: AbortSignal,
   ): Promise<StoredRuns['runs'][number]> {
-    const id = runIdOf(run);
+    const id = computeRunId(run);
     return {
       run_id: id,
       run_at: run.run_at,
@@ -84,7 +84,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       const list = await readRunList(documents, subject);
       const newest = await findRun(documents, subject);
       const skipped = await listUnlistedCauses(documents, subject);
-      const ids = [...(newest === undefined ? [] : [runIdOf(newest)]), ...list.earlier];
+      const ids = [...(newest === undefined ? [] : [computeRunId(newest)]), ...list.earlier];
       const total = ids.length + skipped.length;
       const from = before === undefined ? 0 : ids.indexOf(before) + 1;
       if (before !== undefined && from === 0) await requireRun(documents, { subject, id: before });

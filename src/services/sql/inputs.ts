@@ -13,7 +13,7 @@ import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder } from '#market/sql/s
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import { createIndexList } from '../indices/index-list.js';
 import type { ExportBody, Exports } from '../runs/exports.js';
 import { readRun } from '../stored/run-documents.js';
@@ -75,7 +75,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     runs: async () =>
       (await documents.list('run', readRun)).documents.map((run) => [
         run.run_id,
-        runIdOf(run),
+        computeRunId(run),
         run.name,
         run.run_at,
         run.start,

@@ -1,6 +1,6 @@
 import type { ResolvedRequest } from '#domain/documents/backtest-plan.js';
 import { findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -57,7 +57,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
   const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
   const newest = await reader.get('run', subject);
   const run = readStored(newest, readRun);
-  if (run !== undefined && (id === undefined || runIdOf(run) === id)) return run;
+  if (run !== undefined && (id === undefined || computeRunId(run) === id)) return run;
   const stored = id === undefined ? newest : await reader.get('kept-run', createStoredRunId(subject, id));
   if (stored === undefined) {
     await assertSubject(reader, subject);

@@ -5,7 +5,7 @@ import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 import { listContents } from './data-history.js';
 import { assertSubject, hasSubject, createStoredRunId, readRun, requireRun } from './run-documents.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 
@@ -56,15 +56,15 @@ export async function putRunAfter(
   const subject = run.run_id;
   const stored = await tx.get('run', subject);
   const newest = readStored(stored, readRun);
-  if ((newest === undefined ? null : runIdOf(newest)) === after) {
+  if ((newest === undefined ? null : computeRunId(newest)) === after) {
     if (after === null && !(await hasSubject(tx, subject))) return false;
     await putRun(tx, run, runsKept);
     return true;
   }
   if (newest === undefined) return false;
   const before = await readRunList(tx, subject);
-  const list = { ...before, earlier: [runIdOf(run), ...before.earlier] };
-  await tx.put('kept-run', createStoredRunId(subject, runIdOf(run)), run);
+  const list = { ...before, earlier: [computeRunId(run), ...before.earlier] };
+  await tx.put('kept-run', createStoredRunId(subject, computeRunId(run)), run);
   await retainRuns(tx, subject, { list, stays: isRetained(list, runsKept) });
   return false;
 }
@@ -72,7 +72,7 @@ export async function putRunAfter(
 /** Records that closes of a stored run were published. */
 export async function markPublished(tx: DocumentTransaction, run: RunDocument): Promise<void> {
   const list = await readRunList(tx, run.run_id);
-  const id = runIdOf(run);
+  const id = computeRunId(run);
   if (list.published.includes(id)) return;
   await tx.put('run-list', run.run_id, { ...list, published: [id, ...list.published] } satisfies RunListDocument);
 }
@@ -151,7 +151,7 @@ async function addNewest(tx: DocumentTransaction, subject: string, list: RunList
   const stored = await tx.get('run', subject);
   const run = readStored(stored, readRun);
   if (run === undefined) return list;
-  const id = runIdOf(run);
+  const id = computeRunId(run);
   await tx.put('kept-run', createStoredRunId(subject, id), run);
   return { ...list, earlier: [id, ...list.earlier] };
 }

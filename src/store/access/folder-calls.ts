@@ -41,9 +41,9 @@ interface PendingCall {
 
 export function createBoundedCalls(folder: string, { atOnce = CALL_CONCURRENCY, readMs = READ_MS } = {}): FolderCall {
   const queue: PendingCall[] = [];
-  let running = 0;
+  let runningCalls = 0;
   /** Number of abandoned calls that have not returned. */
-  let stalled = 0;
+  let stalledCalls = 0;
 
   const createStallRefusal = (): Refusal =>
     new Refusal('STORE_UNAVAILABLE', 'The folder of the results is unavailable: it does not answer.', null, {
@@ -52,25 +52,25 @@ export function createBoundedCalls(folder: string, { atOnce = CALL_CONCURRENCY, 
 
   function leave(): void {
     const next = queue.shift();
-    if (next === undefined) running--;
+    if (next === undefined) runningCalls--;
     else next.go();
   }
 
   return async (work, limitMs = readMs, onLate = () => {}) => {
-    if (stalled > 0) throw createStallRefusal();
-    if (running < atOnce) running++;
+    if (stalledCalls > 0) throw createStallRefusal();
+    if (runningCalls < atOnce) runningCalls++;
     else await new Promise<void>((go, refuse) => queue.push({ go, refuse }));
     return new Promise((resolve, reject) => {
       let isLate = false;
       const timer = setTimeout(() => {
         isLate = true;
-        stalled++;
+        stalledCalls++;
         reject(createStallRefusal());
         for (const { refuse } of queue.splice(0)) refuse(createStallRefusal());
       }, limitMs);
       const end = (): void => {
         clearTimeout(timer);
-        if (isLate) stalled--;
+        if (isLate) stalledCalls--;
         leave();
       };
       work().then(

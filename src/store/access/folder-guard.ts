@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createFolderCalls, callDirectly, type FolderCall } from './folder-calls.js';
 import { findCode, isUnavailable } from './artifact-fault.js';
-import { MARKER, storeIdIn } from './store-id.js';
+import { MARKER, parseStoreId } from './store-id.js';
 
 /**
  * Access to a folder that is shared by machines and may become unavailable, for example by a moved export or a lost
@@ -37,14 +37,14 @@ export function guardFolder(
   { patienceMs = PATIENCE_MS, call = createFolderCalls(folder) } = {},
 ): FolderGuard {
   async function assertFolderExists(): Promise<void> {
-    const result = storeIdIn(await call(() => readFile(join(folder, MARKER), 'utf8')));
+    const result = parseStoreId(await call(() => readFile(join(folder, MARKER), 'utf8')));
     if (result !== storeId) throw createUnavailableRefusal(folder, `it is the store ${result}, not ${storeId}`);
   }
 
   return {
     call,
     async work(work) {
-      const until = performance.now() + patienceMs;
+      const deadline = performance.now() + patienceMs;
       for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, PAUSE_MS_MAX)) {
         try {
           await assertFolderExists();
@@ -53,7 +53,7 @@ export function guardFolder(
           return result;
         } catch (thrown) {
           if (!isUnavailable(thrown)) throw thrown;
-          if (performance.now() > until)
+          if (performance.now() > deadline)
             throw thrown instanceof Refusal
               ? thrown
               : createUnavailableRefusal(folder, findCode(thrown) ?? 'unknown', thrown);

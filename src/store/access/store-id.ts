@@ -31,10 +31,10 @@ export const formatMarker = ({ storeId, owner }: StoreMark): string =>
   JSON.stringify({ format: 1, store_id: storeId, ...(owner && { owner }) });
 
 /** Returns the id in the text of a marker; `unreadable` if the text has none. */
-export const storeIdIn = (text: string): string => /"store_id":"([\w-]{1,64})"/.exec(text)?.[1] ?? 'unreadable';
+export const parseStoreId = (text: string): string => /"store_id":"([\w-]{1,64})"/.exec(text)?.[1] ?? 'unreadable';
 
 export function parseMark(text: string): StoreMark {
-  return { storeId: storeIdIn(text), owner: findOwner(text) };
+  return { storeId: parseStoreId(text), owner: findOwner(text) };
 }
 
 function findOwner(text: string): StoreOwner | undefined {

@@ -34,9 +34,9 @@ export function isAudited(kind: DocumentKind): kind is AuditedKind {
 
 /** Returns the head of the log: the number and hash of its last entry. @throws Refusal DOCUMENT_UNREADABLE */
 export async function readAuditHead(reader: Reader): Promise<StoredAuditHead> {
-  const stored = await reader.get('audit-head', HEAD);
-  if (stored === undefined) return NO_AUDIT;
-  const head = parseStored(stored, StoredAuditHead);
+  const storedHead = await reader.get('audit-head', HEAD);
+  if (storedHead === undefined) return NO_AUDIT;
+  const head = parseStored(storedHead, StoredAuditHead);
   if (head === undefined) throw refuseLog('its head');
   return head;
 }
@@ -47,9 +47,9 @@ export async function appendAudit(
   statement: AuditStatement,
   { seq, hash: previous, ...signed }: StoredAuditHead,
 ): Promise<StoredAuditHead> {
-  const stated = { ...statement, seq: seq + 1, previous };
-  const head: StoredAuditHead = { hash: computeAuditHash(stated), ...signed, seq: seq + 1 };
-  await tx.put('audit', formatEntryId(head.seq), orderMembers({ ...stated, hash: head.hash }));
+  const statedEntry = { ...statement, seq: seq + 1, previous };
+  const head: StoredAuditHead = { hash: computeAuditHash(statedEntry), ...signed, seq: seq + 1 };
+  await tx.put('audit', formatEntryId(head.seq), orderMembers({ ...statedEntry, hash: head.hash }));
   await putAuditHead(tx, head);
   return head;
 }
@@ -76,8 +76,8 @@ export async function* readAuditBatches(
 }
 
 async function readEntry(reader: Reader, seq: number): Promise<AuditEntry> {
-  const stored = await reader.get('audit', formatEntryId(seq));
-  const entry = parseStored(stored, AuditEntry);
+  const storedEntry = await reader.get('audit', formatEntryId(seq));
+  const entry = parseStored(storedEntry, AuditEntry);
   if (entry === undefined) throw refuseLog(`its entry ${seq}`);
   return entry;
 }

@@ -17,20 +17,20 @@ export async function signAuditLog(tx: DocumentTransaction, key: SigningKey, tim
   const head = await readAuditHead(tx);
   const { seq, hash: entry_hash, seals } = head;
   if (seq === 0 || (await tx.get('audit-seal', formatEntryId(seq))) !== undefined) return;
-  const before = await createLastSeal(tx);
-  const count = before === null ? 0 : (seals ?? (await tx.ids('audit-seal')).length);
-  const previous = before === null ? NO_HASH : (head.seal_hash ?? before?.hash);
-  const timestamp = findLatestTime(time, key.valid_from, before?.at);
-  const stated = {
+  const lastSeal = await createLastSeal(tx);
+  const count = lastSeal === null ? 0 : (seals ?? (await tx.ids('audit-seal')).length);
+  const previous = lastSeal === null ? NO_HASH : (head.seal_hash ?? lastSeal?.hash);
+  const timestamp = findLatestTime(time, key.valid_from, lastSeal?.at);
+  const sealStatement = {
     seq,
     entry_hash,
     ...(previous === undefined ? {} : { previous }),
     at: timestamp,
     key_id: key.key_id,
   };
-  const hash = computeStatementHash(stated);
+  const hash = computeStatementHash(sealStatement);
   await tx.put('audit-seal', formatEntryId(seq), {
-    ...stated,
+    ...sealStatement,
     hash,
     signature: signHash(key, hash),
   } satisfies AuditSeal);
@@ -47,8 +47,8 @@ async function createLastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Prom
   const { sealed } = await readAuditHead(reader);
   const id = sealed === undefined ? (await reader.ids('audit-seal')).at(-1) : formatEntryId(sealed);
   if (id === undefined) return null;
-  const stored = await reader.get('audit-seal', id);
-  return parseStored(stored, AuditSeal);
+  const storedSeal = await reader.get('audit-seal', id);
+  return parseStored(storedSeal, AuditSeal);
 }
 
 /** Returns true if the last entry is signed, or there is no entry. */

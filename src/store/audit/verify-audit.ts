@@ -79,25 +79,25 @@ interface SealsCheck {
 
 function createSealsCheck(values: readonly unknown[], keys: ReadonlyMap<string, PublicKey> | null): SealsCheck {
   const seals = values.map((each) => AuditSeal.safeParse(each).data);
-  const bySeq = new Map<number, AuditSeal>();
-  const misplaced = new Map<number, string>();
-  let before: AuditSeal | undefined;
+  const sealBySeq = new Map<number, AuditSeal>();
+  const misplacedSeals = new Map<number, string>();
+  let previousSeal: AuditSeal | undefined;
   for (const seal of seals) {
     if (seal === undefined) continue;
-    const fault = findLinkFault(seal, before);
-    if (fault !== undefined && !misplaced.has(seal.seq)) misplaced.set(seal.seq, fault);
-    bySeq.set(seal.seq, seal);
-    before = seal;
+    const fault = findLinkFault(seal, previousSeal);
+    if (fault !== undefined && !misplacedSeals.has(seal.seq)) misplacedSeals.set(seal.seq, fault);
+    sealBySeq.set(seal.seq, seal);
+    previousSeal = seal;
   }
-  const last = Math.max(0, ...bySeq.keys());
+  const last = Math.max(0, ...sealBySeq.keys());
   return {
     faultAt({ seq, hash }) {
-      const seal = bySeq.get(seq);
+      const seal = sealBySeq.get(seq);
       if (seal === undefined) return undefined;
       if (seal.entry_hash !== hash) return 'it differs from the signed entry';
       if (computeStatementHash(seal) !== seal.hash) return 'the hash of its seal does not match the seal';
       const fault = keys === null ? undefined : findSignatureFault(seal, keys);
-      return fault === undefined ? misplaced.get(seq) : `in its seal, ${fault}`;
+      return fault === undefined ? misplacedSeals.get(seq) : `in its seal, ${fault}`;
     },
     beyond(seq) {
       if (seals.includes(undefined)) return 'a seal of the log cannot be read';
@@ -144,9 +144,9 @@ export function createAuditCheck(): AuditCheck {
       if (key !== undefined) keys.set(key.key_id, key);
     },
     fault() {
-      const ordered = sortByNumber(entries, (entry) => AuditEntry.safeParse(entry).data?.seq);
-      const signed = sortByNumber(seals, (seal) => AuditSeal.safeParse(seal).data?.seq);
-      const verdict = verifyAudit(ordered, { head: (head ?? NO_AUDIT).hash, seals: signed, keys });
+      const sortedEntries = sortByNumber(entries, (entry) => AuditEntry.safeParse(entry).data?.seq);
+      const sortedSeals = sortByNumber(seals, (seal) => AuditSeal.safeParse(seal).data?.seq);
+      const verdict = verifyAudit(sortedEntries, { head: (head ?? NO_AUDIT).hash, seals: sortedSeals, keys });
       if ('reason' in verdict) return verdict;
       const { sealed = 0, seals: count = seals.length } = head ?? {};
       if (verdict.sealed < sealed) return { seq: sealed, reason: 'its signature is missing' };

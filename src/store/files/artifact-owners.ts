@@ -48,16 +48,16 @@ export function createArtifactOwners(): ArtifactOwners {
   const ownersByName = new Map<string, number>();
   return {
     setArtifacts(key, names) {
-      const before = namesByKey.get(key) ?? [];
+      const previousNames = namesByKey.get(key) ?? [];
       for (const name of names) ownersByName.set(name, (ownersByName.get(name) ?? 0) + 1);
-      for (const name of before) {
-        const left = (ownersByName.get(name) ?? 0) - 1;
-        if (left > 0) ownersByName.set(name, left);
+      for (const name of previousNames) {
+        const remainingOwners = (ownersByName.get(name) ?? 0) - 1;
+        if (remainingOwners > 0) ownersByName.set(name, remainingOwners);
         else ownersByName.delete(name);
       }
       if (names.length > 0) namesByKey.set(key, names);
       else namesByKey.delete(key);
-      return before.filter((name) => !names.includes(name));
+      return previousNames.filter((name) => !names.includes(name));
     },
     isOwned: (name) => ownersByName.has(name),
     names: () => new Set(ownersByName.keys()),

@@ -40,7 +40,7 @@ export async function openArtifacts(
   const getPath = (name: string): string => join(folder, name);
   const createPassingHash = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? createThreadHash();
   /** Names of files in a shared folder that a worker of this process is writing. */
-  const claimed = new Set<string>();
+  const claimedNames = new Set<string>();
 
   async function isIntact(ref: ArtifactRef): Promise<boolean> {
     let file: number | undefined;
@@ -56,7 +56,7 @@ export async function openArtifacts(
   }
 
   async function remove(names: readonly string[]): Promise<void> {
-    for (const name of names) claimed.delete(name);
+    for (const name of names) claimedNames.delete(name);
     await removeFiles(folder, names, call);
   }
 
@@ -103,7 +103,7 @@ export async function openArtifacts(
       }),
     async writeFile(file) {
       const { size } = await stat(file);
-      return guard.work(() => copyIn({ folder, call, freeSpace }, file, size));
+      return guard.work(() => copyFileIn({ folder, call, freeSpace }, file, size));
     },
     newName: createArtifactName,
     link: (files) => guard.work((isAgain) => linkArtifacts(files, isAgain)),
@@ -114,8 +114,8 @@ export async function openArtifacts(
       try {
         // damage is reported before the first byte is sent
         const sum = await verifyFile({ file, ref, hash: createPassingHash(ref) }, call);
-        const ends = { ref, crc32: sum };
-        return streamFrom([{ file, start: 0, end: ref.bytes, passed: { crc32: 0 }, ends }], call);
+        const checkedEnd = { ref, crc32: sum };
+        return streamFrom([{ file, start: 0, end: ref.bytes, passed: { crc32: 0 }, ends: checkedEnd }], call);
       } catch (thrown) {
         closeSync(file);
         throw thrown;
@@ -135,13 +135,13 @@ export async function openArtifacts(
     isIntact,
     damaged: createDamageCheck({ path: getPath, isIntact, call }),
     async file({ name }) {
-      if (storeId !== undefined && !claimed.has(name)) await assertArtifactsExist(getPath(name), name, call);
+      if (storeId !== undefined && !claimedNames.has(name)) await assertArtifactsExist(getPath(name), name, call);
       return getPath(name);
     },
     async claim(bytes) {
       await freeSpace.admit(bytes);
       const name = createArtifactName();
-      if (storeId !== undefined) claimed.add(name);
+      if (storeId !== undefined) claimedNames.add(name);
       return name;
     },
     remove,
@@ -158,15 +158,15 @@ interface Target {
 }
 
 /** Adds a copy of a file to a folder; for a file of the same folder, a hard link. */
-async function copyIn({ folder, call, freeSpace }: Target, file: string, size: number): Promise<ArtifactRef> {
+async function copyFileIn({ folder, call, freeSpace }: Target, file: string, size: number): Promise<ArtifactRef> {
   const name = createArtifactName();
   const target = join(folder, name);
   try {
-    const linked = dirname(file) === folder ? await linkDurably(file, target, call) : undefined;
-    if (linked === undefined) await freeSpace.admit(size);
-    const copied = linked ?? (await copyDurably(file, target, call));
+    const linkedDigest = dirname(file) === folder ? await linkDurably(file, target, call) : undefined;
+    if (linkedDigest === undefined) await freeSpace.admit(size);
+    const fileDigest = linkedDigest ?? (await copyDurably(file, target, call));
     await flushFolder(folder, call);
-    return { name, ...copied };
+    return { name, ...fileDigest };
   } catch (thrown) {
     await removeFiles(folder, [name], call).catch(() => {}); // garbage collection removes the file later
     throw thrown;
@@ -175,9 +175,9 @@ async function copyIn({ folder, call, freeSpace }: Target, file: string, size: n
 
 /** Copies a file durably. An incomplete copy never has the name of an artifact. @throws the error of the file system */
 async function copyDurably(from: string, to: string, call: FolderCall): Promise<FileDigest> {
-  const copied = await copyFlushed(from, formatDraftPath(to), call);
+  const fileDigest = await copyFlushed(from, formatDraftPath(to), call);
   await call(() => rename(formatDraftPath(to), to), WRITE_MS);
-  return copied;
+  return fileDigest;
 }
 
 /** Creates a hard link to a file of the folder, durably; undefined if the file system has no hard links. */
@@ -224,9 +224,9 @@ function openChecked(path: string, ref: ArtifactRef): number {
 async function openBy(call: FolderCall, path: string, ref: ArtifactRef): Promise<number> {
   let file: number | undefined;
   try {
-    const opened = await call(() => openFile(path, 'r'), undefined, closeSync);
-    file = opened;
-    if ((await call(() => fstat(opened))).size === ref.bytes) return opened;
+    const openedFile = await call(() => openFile(path, 'r'), undefined, closeSync);
+    file = openedFile;
+    if ((await call(() => fstat(openedFile))).size === ref.bytes) return openedFile;
   } catch (cause) {
     if (file !== undefined) closeSync(file);
     throw cause instanceof Refusal ? cause : refuseFile(ref, cause);

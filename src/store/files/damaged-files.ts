@@ -24,19 +24,19 @@ interface DamageCheckInput {
  */
 export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
   /** Metadata of verified files, least recently verified first. */
-  const verified = new Map<string, string>();
+  const verifiedStates = new Map<string, string>();
 
   function remember(name: string, state: string): void {
-    verified.delete(name);
-    verified.set(name, state);
-    for (const oldest of verified.keys()) if (verified.size > REMEMBERED_MAX) verified.delete(oldest);
+    verifiedStates.delete(name);
+    verifiedStates.set(name, state);
+    for (const oldest of verifiedStates.keys()) if (verifiedStates.size > REMEMBERED_MAX) verifiedStates.delete(oldest);
   }
 
   async function isDamaged({ ref, madeAt }: DatedArtifact, budget: { bytes: number }): Promise<boolean> {
     const result = await call(() => stat(path(ref.name)).catch(ignoreAbsent));
     if (result?.size !== ref.bytes) return true;
     const state = formatState(result);
-    if (result.mtimeMs <= madeAt || verified.get(ref.name) === state || budget.bytes < ref.bytes) return false;
+    if (result.mtimeMs <= madeAt || verifiedStates.get(ref.name) === state || budget.bytes < ref.bytes) return false;
     budget.bytes -= ref.bytes;
     if (!(await isIntact(ref))) return true;
     remember(ref.name, state);
@@ -44,14 +44,14 @@ export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
   }
 
   return async (files: readonly DatedArtifact[]): Promise<ReadonlySet<string>> => {
-    const damaged = new Set<string>();
+    const damagedNames = new Set<string>();
     const budget = { bytes: VERIFIED_BYTES_MAX };
-    const rest = files.values();
+    const remainingFiles = files.values();
     const checkFiles = async (): Promise<void> => {
-      for (const file of rest) if (await isDamaged(file, budget)) damaged.add(file.ref.name);
+      for (const file of remainingFiles) if (await isDamaged(file, budget)) damagedNames.add(file.ref.name);
     };
     await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, files.length) }, checkFiles));
-    return damaged;
+    return damagedNames;
   };
 }
 

@@ -18,10 +18,10 @@ interface EarlyPaths {
  */
 export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtifact> {
   const handle = await openBy(callDirectly, draft, 'wx');
-  let pending: { readonly bytes: number; readonly sha256: string; readonly flushing: Promise<void> } | undefined;
+  let pendingWrite: { readonly bytes: number; readonly sha256: string; readonly flushing: Promise<void> } | undefined;
 
   async function drop(): Promise<void> {
-    await pending?.flushing.catch(() => {});
+    await pendingWrite?.flushing.catch(() => {});
     await handle.close();
     await unlink(draft).catch(() => {}); // garbage collection removes it later, or a cancellation already did
   }
@@ -29,15 +29,15 @@ export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtif
   return {
     begin(bytes) {
       if (bytes.length >= LARGE_BYTES_MIN) return false;
-      const flushing = startWrite(() => {
+      const pendingFlush = startWrite(() => {
         for (let offset = 0; offset < bytes.length;) offset += writeSync(handle.fd, bytes, offset);
         return handle.datasync();
       });
-      pending = { bytes: bytes.length, sha256: hash('sha256', bytes, 'hex'), flushing };
+      pendingWrite = { bytes: bytes.length, sha256: hash('sha256', bytes, 'hex'), flushing: pendingFlush };
       return true;
     },
     async end() {
-      const { bytes, sha256, flushing } = pending!; // `begin` was called
+      const { bytes, sha256, flushing } = pendingWrite!; // `begin` was called
       try {
         await flushing;
         await rename(draft, path);
@@ -55,7 +55,7 @@ export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtif
 
 /** Starts a write; its failure is reported to the code that awaits it. */
 function startWrite(write: () => Promise<void>): Promise<void> {
-  const flushing = (async () => write())();
-  flushing.catch(() => {});
-  return flushing;
+  const pendingFlush = (async () => write())();
+  pendingFlush.catch(() => {});
+  return pendingFlush;
 }

@@ -64,11 +64,11 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
       let length = 0;
       try {
         for (let range = leftFileRanges[0]; range && length === 0; range = leftFileRanges[0]) {
-          const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - offset));
+          const chunk = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - offset));
           isReading = true;
-          await addPart(range, part).finally(() => (isReading = false));
+          await addPart(range, chunk).finally(() => (isReading = false));
           if (!isOpen) return closeFiles(); // cancelled meanwhile
-          length = part.length;
+          length = chunk.length;
           offset += length;
           if (offset < range.end) continue;
           leftFileRanges.shift();
@@ -100,12 +100,12 @@ export async function readRange(
 }
 
 async function fill(file: number, bytes: Uint8Array, start: number, call: FolderCall): Promise<void> {
-  let filled = 0;
-  while (filled < bytes.length) {
-    const [length, offset] = [Math.min(bytes.length - filled, PIECE_BYTES), filled];
+  let filledBytes = 0;
+  while (filledBytes < bytes.length) {
+    const [length, offset] = [Math.min(bytes.length - filledBytes, PIECE_BYTES), filledBytes];
     const { bytesRead } = await call(() => readFile(file, bytes, offset, length, start + offset));
-    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - filled} bytes early`);
-    filled += bytesRead;
+    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - filledBytes} bytes early`);
+    filledBytes += bytesRead;
   }
 }
 
@@ -123,13 +123,13 @@ interface Verification {
  */
 export async function verifyFile({ file, ref, hash }: Verification, call: FolderCall): Promise<number> {
   let crc = 0;
-  const room = new Uint8Array(Math.min(ref.bytes, VERIFIED_BYTES));
-  for (let offset = 0; offset < ref.bytes; offset += room.length) {
-    const part = room.subarray(0, ref.bytes - offset);
-    await fill(file, part, offset, call);
-    const hashed = hash.add(part);
-    crc = crc32(part, crc); // while another thread hashes the part
-    await hashed;
+  const buffer = new Uint8Array(Math.min(ref.bytes, VERIFIED_BYTES));
+  for (let offset = 0; offset < ref.bytes; offset += buffer.length) {
+    const chunk = buffer.subarray(0, ref.bytes - offset);
+    await fill(file, chunk, offset, call);
+    const pendingHash = hash.add(chunk);
+    crc = crc32(chunk, crc); // while another thread hashes the part
+    await pendingHash;
   }
   if ((await hash.hex()) !== ref.sha256) throw refuseDamagedArtifact(ref.name);
   return crc;

@@ -48,12 +48,12 @@ export function openFolderTrash(folder: string, { call, remove }: TrashOptions):
       for (const name of names) await trashFile(name);
     },
     async restore(names) {
-      const missing: string[] = [];
+      const missingNames: string[] = [];
       for (const name of names) {
         const result = await restoreFile(name);
-        if (result !== undefined) missing.push(result);
+        if (result !== undefined) missingNames.push(result);
       }
-      return missing;
+      return missingNames;
     },
     async empty(olderThanMs) {
       const old = await readNames(trash, olderThanMs, call).catch(ignoreAbsentFile);
@@ -88,11 +88,11 @@ export async function readNames(
 ): Promise<readonly string[]> {
   const names = await call(() => readdir(folder), WRITE_MS);
   if (olderThanMs === undefined) return names;
-  const until = Date.now() - olderThanMs;
+  const deletedBefore = Date.now() - olderThanMs;
   const old: string[] = [];
   for (const name of names) {
     const result = await call(() => stat(join(folder, name))).catch(() => undefined); // another process may have removed the file in the meantime
-    if (result !== undefined && result.ctimeMs < until) old.push(name);
+    if (result !== undefined && result.ctimeMs < deletedBefore) old.push(name);
   }
   return old;
 }

@@ -75,18 +75,18 @@ async function writeFile(
   let sha256: string;
   const handle = await openBy(call, formatDraftPath(path), 'wx');
   try {
-    const flushing = flushBehind(() => call(() => handle.datasync(), WRITE_MS));
-    const { written } = flushing;
+    const backgroundFlush = flushBehind(() => call(() => handle.datasync(), WRITE_MS));
+    const { written } = backgroundFlush;
     if (guard === noGuard && bytes.length >= LARGE_BYTES_MIN)
       await writeLarge(call, hash, { path: formatDraftPath(path), handle, bytes, written });
     else
       for (const part of bytes instanceof Uint8Array ? iterateParts(bytes) : bytes.parts()) {
-        const writing = writePart(call, handle, part);
+        const pendingWrite = writePart(call, handle, part);
         hash.update(part); // while another thread writes the part
-        await writing;
+        await pendingWrite;
         await written(part.length);
       }
-    await flushing.end();
+    await backgroundFlush.end();
     sha256 = hash.digest('hex');
     if (guard === noGuard) await onWritten?.({ file: handle, name, bytes: bytes.length, sha256 });
   } finally {
@@ -105,22 +105,22 @@ const FLUSHED_BYTES = 64 * 2 ** 20;
 
 /** Flushes a file while it is written, one flush at a time. Each flush reports an error of the previous one. */
 function flushBehind(flush: () => Promise<void>) {
-  let flushing = Promise.resolve();
-  let unflushed = 0;
+  let lastFlush = Promise.resolve();
+  let unflushedBytes = 0;
   async function writeNext(): Promise<void> {
-    await flushing;
-    unflushed = 0;
-    flushing = flush();
-    flushing.catch(() => {}); // the caller that awaits the flush receives the error
+    await lastFlush;
+    unflushedBytes = 0;
+    lastFlush = flush();
+    lastFlush.catch(() => {}); // the caller that awaits the flush receives the error
   }
   return {
     written: async (bytes: number): Promise<void> => {
-      unflushed += bytes;
-      if (unflushed >= FLUSHED_BYTES) await writeNext();
+      unflushedBytes += bytes;
+      if (unflushedBytes >= FLUSHED_BYTES) await writeNext();
     },
     async end(): Promise<void> {
       await writeNext();
-      await flushing;
+      await lastFlush;
     },
   };
 }

@@ -44,43 +44,47 @@ export const createGauge = (call: FolderCall): VolumeGauge => ({
 
 /** Watches the free space of the volume of `folder`. */
 export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: VolumeGauge = systemGauge): FreeSpace {
-  let reading: Promise<VolumeSpace> | undefined;
+  let lastReading: Promise<VolumeSpace> | undefined;
   let readAt = -Infinity;
   let writtenSince = 0;
-  let room = 0;
+  let measuredRoom = 0;
 
   async function readCurrentSpace(): Promise<VolumeSpace> {
     const nowMs = gauge.monotonicMs();
-    if (reading === undefined || nowMs - readAt > READING_AGE_MAX_MS || writtenSince > READING_SHARE_MAX * room) {
+    if (
+      lastReading === undefined ||
+      nowMs - readAt > READING_AGE_MAX_MS ||
+      writtenSince > READING_SHARE_MAX * measuredRoom
+    ) {
       readAt = nowMs;
       writtenSince = 0;
-      reading = gauge.read(folder);
-      const space = await reading;
-      room = Math.max(0, space.freeBytes - markOf(space));
+      lastReading = gauge.read(folder);
+      const space = await lastReading;
+      measuredRoom = Math.max(0, space.freeBytes - computeMark(space));
     }
-    return reading;
+    return lastReading;
   }
-  const markOf = (space: VolumeSpace): number =>
+  const computeMark = (space: VolumeSpace): number =>
     Math.min(mark.bytes ?? MARK_BYTES, (mark.fraction ?? MARK_FRACTION) * space.totalBytes);
 
   return {
     mark,
     async admit(bytes, { reserve = false, ahead = 0 } = {}) {
       const space = await readCurrentSpace();
-      const needed = reserve ? markOf(space) / 4 : markOf(space);
-      const free = space.freeBytes - Math.max(writtenSince, ahead) - bytes;
-      if (free < needed) {
-        const message = `${formatMebibytes(space.freeBytes)} MiB are free on the service's volume; ${formatMebibytes(needed + bytes)} MiB are needed for a write.`;
+      const neededBytes = reserve ? computeMark(space) / 4 : computeMark(space);
+      const freeBytes = space.freeBytes - Math.max(writtenSince, ahead) - bytes;
+      if (freeBytes < neededBytes) {
+        const message = `${formatMebibytes(space.freeBytes)} MiB are free on the service's volume; ${formatMebibytes(neededBytes + bytes)} MiB are needed for a write.`;
         throw new Refusal('STORAGE_FULL', message, {
           free_bytes: space.freeBytes,
-          needed_bytes: Math.ceil(needed + bytes),
+          needed_bytes: Math.ceil(neededBytes + bytes),
         });
       }
       writtenSince += bytes;
     },
     async measure() {
       const space = await readCurrentSpace();
-      return { ...space, markBytes: markOf(space) };
+      return { ...space, markBytes: computeMark(space) };
     },
   };
 }

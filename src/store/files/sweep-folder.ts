@@ -22,11 +22,11 @@ export async function sweepFolder(
   let count = 0;
   for (let from = 0; from < names.length; from += SWEEP_PAGE) {
     const page = names.slice(from, from + SWEEP_PAGE);
-    const owned = await referenced(page);
+    const ownedNames = await referenced(page);
     if (!isWanted()) return count;
-    const unreferenced = page.filter((name) => !owned.has(name));
-    await trash.take(unreferenced);
-    count += unreferenced.length;
+    const unreferencedNames = page.filter((name) => !ownedNames.has(name));
+    await trash.take(unreferencedNames);
+    count += unreferencedNames.length;
     if (pauseMs > 0) await sleep(pauseMs, undefined, { ref: false });
   }
   if (isWanted()) await trash.empty(trashMs);

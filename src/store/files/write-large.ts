@@ -45,19 +45,19 @@ interface LargeFile {
 export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile): Promise<void> {
   const { path, handle, bytes, written } = file;
   const isPlaced = bytes instanceof Uint8Array && isPageMemory(bytes.buffer) && bytes.byteOffset % SECTOR_BYTES === 0;
-  const room = isPlaced ? undefined : (blockPairs.pop() ?? createBlockPair());
-  const blocks = room ? copyBlocks(bytes, hash, room) : hashBlocks(bytes as Uint8Array, hash);
+  const blockPair = isPlaced ? undefined : (blockPairs.pop() ?? createBlockPair());
+  const blocks = blockPair ? copyBlocks(bytes, hash, blockPair) : hashBlocks(bytes as Uint8Array, hash);
   const disk = await openDisk(call, path, handle);
   try {
-    let writing = Promise.resolve();
+    let lastWrite = Promise.resolve();
     for (const block of blocks) {
-      await writing;
-      writing = disk.write(block);
-      writing.catch(() => {}); // the caller that awaits the write receives the error
+      await lastWrite;
+      lastWrite = disk.write(block);
+      lastWrite.catch(() => {}); // the caller that awaits the write receives the error
       await written(block.length);
     }
-    await writing;
-    if (room && blockPairs.length < POOLED_BUFFERS_MAX) blockPairs.push(room); // after a failure, a late call may still read this memory
+    await lastWrite;
+    if (blockPair && blockPairs.length < POOLED_BUFFERS_MAX) blockPairs.push(blockPair); // after a failure, a late call may still read this memory
   } finally {
     await disk.close();
   }
@@ -69,21 +69,21 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
  */
 function* copyBlocks(bytes: Uint8Array | ProducedBytes, hash: Hash, room: BlockPair): Generator<Uint8Array> {
   let block = 0;
-  let filled = 0;
+  let filledBytes = 0;
   for (const part of bytes instanceof Uint8Array ? [bytes] : bytes.parts())
     for (let offset = 0; offset < part.length;) {
-      const count = Math.min(part.length - offset, HASHED_BYTES, BLOCK_BYTES - filled);
-      const copy = room[block]!.subarray(filled, filled + count);
+      const count = Math.min(part.length - offset, HASHED_BYTES, BLOCK_BYTES - filledBytes);
+      const copy = room[block]!.subarray(filledBytes, filledBytes + count);
       copy.set(part.subarray(offset, offset + count));
       hash.update(copy);
       offset += count;
-      filled += count;
-      if (filled < BLOCK_BYTES) continue;
+      filledBytes += count;
+      if (filledBytes < BLOCK_BYTES) continue;
       yield room[block]!;
       block = 1 - block;
-      filled = 0;
+      filledBytes = 0;
     }
-  yield room[block]!.subarray(0, filled);
+  yield room[block]!.subarray(0, filledBytes);
 }
 
 /** Hashes blocks in place. */
@@ -122,19 +122,19 @@ interface Disk {
 }
 
 async function openDisk(call: FolderCall, path: string, handle: FileHandle): Promise<Disk> {
-  let direct = await openDirect(call, path);
+  let directHandle = await openDirect(call, path);
   let offset = 0;
 
   async function close(): Promise<void> {
-    const closing = direct;
-    direct = null;
-    if (closing !== null) await closeBy(call, closing);
+    const closedHandle = directHandle;
+    directHandle = null;
+    if (closedHandle !== null) await closeBy(call, closedHandle);
   }
 
   /** Writes whole sectors directly. @returns number of bytes written directly: 0 if the file system refused */
   async function writeSectors(sectors: Uint8Array): Promise<number> {
-    if (direct === null || sectors.length === 0) return 0;
-    const file = direct;
+    if (directHandle === null || sectors.length === 0) return 0;
+    const file = directHandle;
     try {
       return (await call(() => file.write(sectors, 0, sectors.length, offset), WRITE_MS)).bytesWritten;
     } catch (thrown) {

@@ -105,9 +105,9 @@ function createDocumentPart(): Part {
 function findGap({ record, count, last, etag, named }: HistoryState): string | undefined {
   if (record === undefined)
     return count > 0 || named > 0 ? 'it has versions, but the record of its history is missing' : undefined;
-  const latest = Math.max(record.latest, last.number, named);
-  const written = latest - record.purged;
-  if (count !== written) return `it has ${count} versions; ${written} were written`;
+  const latestVersion = Math.max(record.latest, last.number, named);
+  const writtenCount = latestVersion - record.purged;
+  if (count !== writtenCount) return `it has ${count} versions; ${writtenCount} were written`;
   if (etag === undefined || last.etag === undefined || etag === last.etag) return undefined; // damage is reported by other checks
   if (etag === null) return `the document is missing, but version ${last.number} is not its deletion`;
   return `the document differs from its version ${last.number}`;
@@ -127,16 +127,16 @@ const isVersioned = (kind: string | undefined): kind is VersionedKind =>
 function createDataPart(): Part {
   const heads = new Map<string, DataHistoryDocument>();
   /** Last version number by deleted store; the next start removes these versions. */
-  const forgotten = new Map<string, number>();
+  const forgottenByName = new Map<string, number>();
   const numbers = new Map<string, number[]>();
   const stores = new Set<string>();
 
   function checkHead(id: string, body: unknown): string | undefined {
     const head = DataHistoryDocument.safeParse(body).data;
-    const left = head ?? ForgottenHistory.safeParse(body).data;
-    if (left === undefined) return 'it is not a head of a history';
+    const historyHead = head ?? ForgottenHistory.safeParse(body).data;
+    if (historyHead === undefined) return 'it is not a head of a history';
     if (head !== undefined) heads.set(id, head);
-    forgotten.set(id, left.forgotten ?? 0);
+    forgottenByName.set(id, historyHead.forgotten ?? 0);
     return undefined;
   }
 
@@ -157,12 +157,12 @@ function createDataPart(): Part {
           : [],
       ),
       ...[...heads].flatMap(([id, { latest }]) => {
-        const before = forgotten.get(id) ?? 0;
-        const count = numbers.get(id)?.filter((number) => number > before && number <= latest).length ?? 0;
-        const written = latest - before;
-        return count === written
+        const lastForgotten = forgottenByName.get(id) ?? 0;
+        const count = numbers.get(id)?.filter((number) => number > lastForgotten && number <= latest).length ?? 0;
+        const writtenCount = latest - lastForgotten;
+        return count === writtenCount
           ? []
-          : [{ name: `data ${id}`, reason: `it has ${count} versions; ${written} were written` }];
+          : [{ name: `data ${id}`, reason: `it has ${count} versions; ${writtenCount} were written` }];
       }),
     ],
   };

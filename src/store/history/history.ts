@@ -48,7 +48,7 @@ export interface HistoryHead {
  * the range is derived from the keys of the versions.
  */
 export async function readHead(reader: Reader, subject: Subject): Promise<HistoryHead | undefined> {
-  const [last, record] = await Promise.all([readLastVersion(reader, subject), recordOf(reader, subject)]);
+  const [last, record] = await Promise.all([readLastVersion(reader, subject), readHistoryRecord(reader, subject)]);
   if (record !== undefined) return { latest: Math.max(last, record.latest), purged: record.purged ?? 0 };
   if (last === 0) return undefined;
   const prefix = createNumberedRange(formatHistoryId(subject)).from;
@@ -67,9 +67,9 @@ export async function loadVersion(
   subject: Subject,
   version: number,
 ): Promise<StoredVersion | UnreadableCause | undefined> {
-  const stored = await reader.get('version', formatVersionId(subject, version));
-  if (stored === undefined) return undefined;
-  return 'unreadable' in stored ? stored.unreadable : (readVersion(stored.body) ?? 'invalid');
+  const storedVersion = await reader.get('version', formatVersionId(subject, version));
+  if (storedVersion === undefined) return undefined;
+  return 'unreadable' in storedVersion ? storedVersion.unreadable : (readVersion(storedVersion.body) ?? 'invalid');
 }
 
 /** Returns the number of the last version of a document if it has the ETag; null otherwise. */
@@ -79,8 +79,8 @@ export async function findVersionByEtag(
   etag: string,
 ): Promise<number | null> {
   const last = await readLastVersion(reader, subject);
-  const stored = last === 0 ? undefined : await reader.get('version', formatVersionId(subject, last));
-  return parseStored(stored, VersionDocument)?.etag === etag ? last : null;
+  const storedVersion = last === 0 ? undefined : await reader.get('version', formatVersionId(subject, last));
+  return parseStored(storedVersion, VersionDocument)?.etag === etag ? last : null;
 }
 
 /** Parses a version with its content; undefined if the content does not match its ETag. */
@@ -116,11 +116,12 @@ export async function readDocumentState(
 ): Promise<DocumentState> {
   const { kind } = subject;
   const [document, stored] = await Promise.all([reading.document, reading.last ?? readLastVersion(tx, subject)]);
-  const latest = stored > 0 ? stored : (await readHead(tx, subject))?.latest;
-  if (document === undefined) return { document, latest: latest ?? 0, etag: null };
-  if ('unreadable' in document) return { document, latest: latest ?? 0, etag: await findLastEtag(tx, subject, latest) };
+  const latestVersion = stored > 0 ? stored : (await readHead(tx, subject))?.latest;
+  if (document === undefined) return { document, latest: latestVersion ?? 0, etag: null };
+  if ('unreadable' in document)
+    return { document, latest: latestVersion ?? 0, etag: await findLastEtag(tx, subject, latestVersion) };
   const { etag, content } = createContent(kind, document.body, document.etag);
-  if (latest !== undefined) return { document, latest, etag };
+  if (latestVersion !== undefined) return { document, latest: latestVersion, etag };
   const first = { author: LOCAL_AUTHOR, note: null, requestId: '', action: 'created', at: document.updatedAt } as const;
   return { document, latest: await append(tx, subject, 0, { ...first, etag, content: content() }), etag };
 }
@@ -211,7 +212,10 @@ export async function trimHistory(
   { latest, keptVersions }: { readonly latest: number; readonly keptVersions: number },
 ): Promise<void> {
   if (latest <= keptVersions) return;
-  const [{ purged } = { purged: 0 }, record] = await Promise.all([readHead(tx, subject), recordOf(tx, subject)]);
+  const [{ purged } = { purged: 0 }, record] = await Promise.all([
+    readHead(tx, subject),
+    readHistoryRecord(tx, subject),
+  ]);
   const last = Math.min(latest - keptVersions, purged + TRIM_BATCH);
   if (last <= purged) return;
   const owner = record?.owner ?? (await readAuthor(tx, subject, purged + 1));
@@ -226,7 +230,7 @@ export async function trimHistory(
 
 /** Returns the author of the first version of a document, even if that version was trimmed; null without versions. */
 export async function findFirstAuthor(reader: Reader, subject: Subject): Promise<HistoryDocument['owner'] | null> {
-  const [head, record] = await Promise.all([readHead(reader, subject), recordOf(reader, subject)]);
+  const [head, record] = await Promise.all([readHead(reader, subject), readHistoryRecord(reader, subject)]);
   if (!hasVersions(head)) return null;
   return record?.owner ?? (await readAuthor(reader, subject, head.purged + 1)) ?? null;
 }
@@ -242,9 +246,12 @@ async function readAuthor(
   return { author, ...(keyId !== undefined && { key_id: keyId }) };
 }
 
-async function recordOf(reader: Pick<DocumentReader, 'get'>, subject: Subject): Promise<HistoryDocument | undefined> {
-  const stored = await reader.get('history', formatHistoryId(subject));
-  return parseStored(stored, HistoryDocument);
+async function readHistoryRecord(
+  reader: Pick<DocumentReader, 'get'>,
+  subject: Subject,
+): Promise<HistoryDocument | undefined> {
+  const storedRecord = await reader.get('history', formatHistoryId(subject));
+  return parseStored(storedRecord, HistoryDocument);
 }
 
 /** Returns true if a history has versions; a purged document has none. */

@@ -32,7 +32,7 @@ function readWriter(body: unknown): WriterRecord | undefined {
  */
 export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax: number): KeyQuota {
   const bytesByKey = new Map<string, number>();
-  let reading: Promise<void> | undefined;
+  let pendingRead: Promise<void> | undefined;
 
   async function read(): Promise<void> {
     const { documents: versions } = await documents.list('version', readWriter);
@@ -42,13 +42,13 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
 
   return {
     ready() {
-      reading ??= read();
-      reading.catch(() => (reading = undefined)); // the next write retries the read
-      return reading;
+      pendingRead ??= read();
+      pendingRead.catch(() => (pendingRead = undefined)); // the next write retries the read
+      return pendingRead;
     },
     meter(tx) {
       const changes = new Map<string, number>();
-      const change = ({ keyId, bytes }: WriterRecord): number => {
+      const computeChange = ({ keyId, bytes }: WriterRecord): number => {
         const sum = (changes.get(keyId) ?? 0) + bytes;
         changes.set(keyId, sum);
         return (bytesByKey.get(keyId) ?? 0) + sum;
@@ -59,14 +59,14 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
           ...tx,
           async put(kind, id, body) {
             const writerRecord = kind === 'version' ? readWriter(body) : undefined;
-            if (writerRecord !== undefined && change(writerRecord) > bytesMax)
+            if (writerRecord !== undefined && computeChange(writerRecord) > bytesMax)
               throw createQuotaRefusal(writerRecord.keyId, bytesMax);
             return tx.put(kind, id, body);
           },
           async delete(kind, id) {
-            const stored = kind === 'version' ? await tx.get(kind, id) : undefined;
-            const writerRecord = readStored(stored, readWriter);
-            if (writerRecord !== undefined) change({ ...writerRecord, bytes: -writerRecord.bytes });
+            const storedVersion = kind === 'version' ? await tx.get(kind, id) : undefined;
+            const writerRecord = readStored(storedVersion, readWriter);
+            if (writerRecord !== undefined) computeChange({ ...writerRecord, bytes: -writerRecord.bytes });
             return tx.delete(kind, id);
           },
         },

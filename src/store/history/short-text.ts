@@ -29,12 +29,13 @@ const output = Buffer.alloc(2 * SHORT_BYTES_MAX);
 const HASH_BITS = 11;
 /** Last position of four bytes in the dictionary by their hash, plus one; 0 if there is none. */
 const lastPositions = new Uint16Array(1 << HASH_BITS);
-for (let offset = 0; offset + MATCH_MIN <= BEGIN; offset++) lastPositions[hashAt(offset)] = offset + 1;
+for (let offset = 0; offset + MATCH_MIN <= BEGIN; offset++) lastPositions[hashFour(offset)] = offset + 1;
 const positions = new Uint16Array(lastPositions.length);
 
-function hashAt(offset: number): number {
-  const four = window[offset]! | (window[offset + 1]! << 8) | (window[offset + 2]! << 16) | (window[offset + 3]! << 24);
-  return Math.imul(four, 0x9e3779b1) >>> (32 - HASH_BITS);
+function hashFour(offset: number): number {
+  const fourBytes =
+    window[offset]! | (window[offset + 1]! << 8) | (window[offset + 2]! << 16) | (window[offset + 3]! << 24);
+  return Math.imul(fourBytes, 0x9e3779b1) >>> (32 - HASH_BITS);
 }
 
 /**
@@ -45,10 +46,10 @@ function hashAt(offset: number): number {
 export function shorten(text: string): Buffer {
   const end = BEGIN + window.write(text, BEGIN, 'utf8');
   positions.set(lastPositions);
-  let written = 0;
-  let literal = BEGIN;
+  let writtenLength = 0;
+  let literalStart = BEGIN;
   for (let offset = BEGIN; offset + MATCH_MIN <= end;) {
-    const slot = hashAt(offset);
+    const slot = hashFour(offset);
     const from = positions[slot]! - 1;
     positions[slot] = offset + 1;
     const length = from < 0 ? 0 : measureMatch(from, offset, end);
@@ -56,12 +57,17 @@ export function shorten(text: string): Buffer {
       offset++;
       continue;
     }
-    written = writeSequence(written, { literal, at: offset, length, distance: offset - from });
+    writtenLength = writeSequence(writtenLength, {
+      literal: literalStart,
+      at: offset,
+      length,
+      distance: offset - from,
+    });
     offset += length;
-    literal = offset;
+    literalStart = offset;
   }
-  written = writeSequence(written, { literal, at: end, length: 0, distance: 0 });
-  return output.subarray(0, written);
+  writtenLength = writeSequence(writtenLength, { literal: literalStart, at: end, length: 0, distance: 0 });
+  return output.subarray(0, writtenLength);
 }
 
 function measureMatch(from: number, offset: number, end: number): number {
@@ -81,13 +87,13 @@ interface Sequence {
 
 function writeSequence(to: number, { literal, at, length, distance }: Sequence): number {
   const count = at - literal;
-  const rest = length === 0 ? 0 : length - MATCH_MIN;
+  const matchExcess = length === 0 ? 0 : length - MATCH_MIN;
   let next = to;
-  output[next++] = (Math.min(count, HALF_MAX) << 4) | Math.min(rest, HALF_MAX);
+  output[next++] = (Math.min(count, HALF_MAX) << 4) | Math.min(matchExcess, HALF_MAX);
   if (count >= HALF_MAX) next = writeNumber(next, count - HALF_MAX);
   for (let i = literal; i < at; i++) output[next++] = window[i]!;
   if (length === 0) return next;
-  if (rest >= HALF_MAX) next = writeNumber(next, rest - HALF_MAX);
+  if (matchExcess >= HALF_MAX) next = writeNumber(next, matchExcess - HALF_MAX);
   return writeNumber(next, distance);
 }
 
@@ -117,8 +123,8 @@ export function restoreText(bytes: Uint8Array): string | undefined {
     if (offset + count > bytes.length || to + count > window.length) return undefined;
     for (let i = 0; i < count; i++) window[to++] = bytes[offset++]!;
     if (offset === bytes.length) return window.toString('utf8', BEGIN, to);
-    const rest = token & HALF_MAX;
-    const length = MATCH_MIN + (rest === HALF_MAX ? HALF_MAX + readNumber() : rest);
+    const lengthHalf = token & HALF_MAX;
+    const length = MATCH_MIN + (lengthHalf === HALF_MAX ? HALF_MAX + readNumber() : lengthHalf);
     const distance = readNumber();
     if (distance === 0 || distance > to || to + length > window.length) return undefined;
     for (let i = 0; i < length; i++, to++) window[to] = window[to - distance]!;

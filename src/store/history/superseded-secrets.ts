@@ -26,10 +26,10 @@ export async function eraseSupersededSecrets(documents: DocumentStore): Promise<
 
 async function eraseReplacedKeys(documents: DocumentStore): Promise<void> {
   const { documents: keys } = await documents.list('signing-key', (body) => SigningKey.safeParse(body).data);
-  const left = keys.filter((key) => key.valid_until !== null && key.private_key !== '');
-  if (left.length === 0) return;
+  const supersededKeys = keys.filter((key) => key.valid_until !== null && key.private_key !== '');
+  if (supersededKeys.length === 0) return;
   await documents.transaction(async (tx) => {
-    for (const key of left) await tx.put('signing-key', key.key_id, removePrivateKey(key));
+    for (const key of supersededKeys) await tx.put('signing-key', key.key_id, removePrivateKey(key));
   });
 }
 
@@ -46,10 +46,10 @@ async function erasePasswords(documents: DocumentStore): Promise<void> {
 async function erasePassword(documents: DocumentStore, subject: Subject, number: number): Promise<void> {
   const version = await loadVersion(documents, subject, number);
   if (typeof version !== 'object' || version.content === null) return; // a deletion, or a damaged version
-  const declared = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // the content is the declaration of a store
-  const { source } = declared;
+  const declaration = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // the content is the declaration of a store
+  const { source } = declaration;
   if (typeof source !== 'string' || removePassword(source) === source) return;
-  const content = toCanonicalJson({ ...declared, source: removePassword(source) });
+  const content = toCanonicalJson({ ...declaration, source: removePassword(source) });
   const body: VersionDocument = {
     ...version,
     content: await packContent(content),

@@ -2,7 +2,7 @@ import type { AuditedKind, AuditEntry, StoredAuditHead } from '#domain/documents
 import type { DataVersionDocument } from '#domain/documents/data-version-document.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { runIdOf } from '../run-id.js';
+import { computeRunId } from '../run-id.js';
 import {
   NO_REQUEST,
   VERSIONED_KINDS,
@@ -56,9 +56,9 @@ export function createVersionedStore(
       await quota.ready();
       let commit = (): void => {};
       const result = await documents.transaction((tx) => {
-        const metered = quota.meter(tx); // a new meter for each run, because the engine repeats a transaction after a conflict
-        ({ commit } = metered);
-        return change(createVersionedTransaction(metered.tx, { now, options, versionsKept }));
+        const meteredTransaction = quota.meter(tx); // a new meter for each run, because the engine repeats a transaction after a conflict
+        ({ commit } = meteredTransaction);
+        return change(createVersionedTransaction(meteredTransaction.tx, { now, options, versionsKept }));
       }, options);
       commit();
       return result;
@@ -94,14 +94,14 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   async function deleteVersioned(subject: Subject): Promise<boolean> {
     const { kind, id } = subject;
     const documentState = await readDocumentState(tx, subject, ahead.take(subject));
-    const existed = await tx.delete(kind, id);
+    const hasExisted = await tx.delete(kind, id);
     const authorship = getAuthor();
     if (authorship.purges === true) {
       const isPurged = await purgeHistory(tx, subject);
-      if (existed || isPurged) await log(kind, id, { action: 'purged', version: null, etag: null });
-      return existed || isPurged;
+      if (hasExisted || isPurged) await log(kind, id, { action: 'purged', version: null, etag: null });
+      return hasExisted || isPurged;
     }
-    if (!existed) return false;
+    if (!hasExisted) return false;
     const version = await recordDeletion(tx, subject, { by: authorship, at: getTime(), standing: documentState });
     if (version !== null) await trimHistory(tx, subject, { latest: version, keptVersions });
     await log(kind, id, { action: 'deleted', version, etag: null });
@@ -111,10 +111,10 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   /** Deletes a kept run and logs the deletion, even if the run was the newest before. */
   async function deletePurgedVersions(id: string): Promise<boolean> {
     const subject = getOwner(id);
-    const existed = await tx.delete('kept-run', id);
+    const hasExisted = await tx.delete('kept-run', id);
     const names = { version: null, run_id: id.slice(subject.length + 1) };
-    if (existed) await log('run', subject, { action: 'deleted', ...names, etag: null });
-    return existed;
+    if (hasExisted) await log('run', subject, { action: 'deleted', ...names, etag: null });
+    return hasExisted;
   }
 
   return {
@@ -148,12 +148,15 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
       if (isVersioned(kind)) return deleteVersioned({ kind, id });
       if (kind === 'kept-run') return deletePurgedVersions(id);
       if (!isAudited(kind)) return tx.delete(kind, id);
-      const before = await tx.get(kind, id);
-      const names = before === undefined || 'unreadable' in before ? NO_VERSION : createReference(kind, before.body);
-      const existed = await tx.delete(kind, id);
+      const storedDocument = await tx.get(kind, id);
+      const names =
+        storedDocument === undefined || 'unreadable' in storedDocument
+          ? NO_VERSION
+          : createReference(kind, storedDocument.body);
+      const hasExisted = await tx.delete(kind, id);
       const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${names.run_id}`)) !== undefined;
-      if (existed && !isKept) await log(kind, id, { action: 'deleted', ...names, etag: null });
-      return existed;
+      if (hasExisted && !isKept) await log(kind, id, { action: 'deleted', ...names, etag: null });
+      return hasExisted;
     },
   };
 }
@@ -186,17 +189,17 @@ function createPrefetchedReads(tx: DocumentTransaction, isRequest: boolean): Pre
     const last = isWritten && isDocumentId(subject.id) ? readLastVersion(tx, subject) : undefined;
     if (isWritten) end ??= readAuditHead(tx);
     for (const each of [last, end]) each?.catch(() => {}); // the caller that awaits the read receives the error
-    const reading = { document, last };
-    readings.set(formatKey(subject), reading);
-    return reading;
+    const newReads = { document, last };
+    readings.set(formatKey(subject), newReads);
+    return newReads;
   }
 
   return {
     document: (subject) => read(subject, isRequest).document,
     take(subject) {
-      const reading = read(subject, true);
+      const nextReads = read(subject, true);
       readings.delete(formatKey(subject));
-      return reading;
+      return nextReads;
     },
     logEnd: () => (end ??= readAuditHead(tx)),
     logEndsWith(head) {
@@ -217,7 +220,7 @@ function createReference(kind: AuditedKind, body: unknown): VersionReference {
   if (kind !== 'run') return { version: null };
   const { run_id, artifacts } = body as Partial<RunDocument>;
   if (run_id === undefined || artifacts === undefined) return { version: null };
-  return { version: null, run_id: runIdOf({ run_id, artifacts }) };
+  return { version: null, run_id: computeRunId({ run_id, artifacts }) };
 }
 
 /**
@@ -248,16 +251,16 @@ const ADOPTION_BATCH = 256;
  */
 export async function adoptDocuments(documents: DocumentStore): Promise<number> {
   const historyIds = new Set(await documents.ids('history'));
-  let adopted = 0;
+  let adoptedCount = 0;
   for (const kind of VERSIONED_KINDS) {
-    const missing = (await documents.ids(kind)).filter((id) => !historyIds.has(`${kind}/${id}`));
-    for (let from = 0; from < missing.length; from += ADOPTION_BATCH) {
-      const batch = missing.slice(from, from + ADOPTION_BATCH);
-      if (!(await isWritten(documents, kind, batch))) return adopted;
-      adopted += batch.length;
+    const missingIds = (await documents.ids(kind)).filter((id) => !historyIds.has(`${kind}/${id}`));
+    for (let from = 0; from < missingIds.length; from += ADOPTION_BATCH) {
+      const batch = missingIds.slice(from, from + ADOPTION_BATCH);
+      if (!(await isWritten(documents, kind, batch))) return adoptedCount;
+      adoptedCount += batch.length;
     }
   }
-  return adopted;
+  return adoptedCount;
 }
 
 /**

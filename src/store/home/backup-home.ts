@@ -123,14 +123,14 @@ async function takeSnapshot(home: HomeFolders, draft: string, pins: string): Pro
 
 async function pinArtifacts(home: HomeFolders, copy: string, pins: string): Promise<Snapshot> {
   const reader = openDocumentsReader(copy);
-  const pinned = new Map<string, PinnedFile>();
-  const missing: string[] = [];
+  const pinnedFiles = new Map<string, PinnedFile>();
+  const missingFiles: string[] = [];
   let documents = 0;
   const pin = async (path: string, sha256?: string): Promise<void> => {
-    if (pinned.has(path)) return;
+    if (pinnedFiles.has(path)) return;
     const bytes = await pinFile(join(home.path, path), join(pins, path));
-    if (bytes === undefined) missing.push(path);
-    else pinned.set(path, { path, bytes, sha256 });
+    if (bytes === undefined) missingFiles.push(path);
+    else pinnedFiles.set(path, { path, bytes, sha256 });
   };
   try {
     for await (const entry of reader.entries()) {
@@ -141,7 +141,7 @@ async function pinArtifacts(home: HomeFolders, copy: string, pins: string): Prom
       if (store === undefined) continue;
       await mkdir(join(pins, 'stores', store.folder), { recursive: true, mode: 0o700 });
       const names = await readdir(join(home.stores, store.folder)).catch(() => undefined);
-      if (names === undefined) missing.push(`stores/${store.folder}`);
+      if (names === undefined) missingFiles.push(`stores/${store.folder}`);
       for (const name of names ?? [])
         await pin(
           `stores/${store.folder}/${name}`,
@@ -151,7 +151,7 @@ async function pinArtifacts(home: HomeFolders, copy: string, pins: string): Prom
   } finally {
     await reader.close();
   }
-  return { documents, pinned: [...pinned.values()], missing };
+  return { documents, pinned: [...pinnedFiles.values()], missing: missingFiles };
 }
 
 /**
@@ -175,26 +175,26 @@ async function copyPinned(
   onProgress: Required<BackupOptions>['onProgress'],
 ): Promise<{ readonly files: BackupFile[]; readonly damaged: string[] }> {
   const files: BackupFile[] = [];
-  const damaged: string[] = [];
+  const damagedFiles: string[] = [];
   const folders = new Set<string>();
   const total = pinned.reduce((sum, { bytes }) => sum + bytes, 1);
-  let done = 0;
+  let copiedFiles = 0;
   for (const { path, bytes, sha256 } of pinned) {
     const folder = join(draft, dirname(path));
     if (!folders.has(folder)) await mkdir(folder, { recursive: true, mode: 0o700 });
     folders.add(folder);
     const digest = await copyFlushed(join(pins, path), join(draft, path));
     files.push({ path, ...digest });
-    if (sha256 !== undefined && sha256 !== digest.sha256) damaged.push(path);
-    done += bytes;
-    onProgress(done / total, path);
+    if (sha256 !== undefined && sha256 !== digest.sha256) damagedFiles.push(path);
+    copiedFiles += bytes;
+    onProgress(copiedFiles / total, path);
   }
   const data = 'documents/data.mdb';
   const { copied, digest } = await rewriteCopy(draft, data);
   files.push({ path: copied, ...digest });
   await rm(join(draft, 'documents', 'lock.mdb'), { force: true });
   for (const folder of [...folders, join(draft, 'documents')]) await flushFolder(folder);
-  return { files, damaged };
+  return { files, damaged: damagedFiles };
 }
 
 /** Rewrites a file of the document copy, which the engine did not flush, with a hash and a flush. */
@@ -225,13 +225,13 @@ export async function assertFree(target: string): Promise<void> {
  * StartRefusal
  */
 async function assertFreeSpace(folder: string, pinned: readonly PinnedFile[]): Promise<void> {
-  const needed = pinned.reduce((sum, { bytes }) => sum + bytes, 0);
+  const neededBytes = pinned.reduce((sum, { bytes }) => sum + bytes, 0);
   const { bavail, bsize } = await statfs(folder);
-  const free = bavail * bsize;
-  if (needed > free)
+  const freeBytes = bavail * bsize;
+  if (neededBytes > freeBytes)
     throw new StartRefusal(
       EXIT_TEMPORARY,
-      `The backup needs ${formatMebibytes(needed)} MiB; ${formatMebibytes(free)} MiB are free at ${folder}.`,
+      `The backup needs ${formatMebibytes(neededBytes)} MiB; ${formatMebibytes(freeBytes)} MiB are free at ${folder}.`,
     );
 }
 

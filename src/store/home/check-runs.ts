@@ -1,7 +1,7 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { getOwner } from '../document-id.js';
-import { runIdOf } from '../run-id.js';
+import { computeRunId } from '../run-id.js';
 
 /** Document as read from disk; its body is undefined if it is unreadable. */
 interface Entry {
@@ -21,7 +21,7 @@ export function createRunsCheck(): RunsCheck {
   const lists = new Map<string, RunListDocument | undefined>();
   /** Ids of the kept runs, and of the newest run (undefined if it is unreadable), by index or strategy. */
   const keptRuns = new Map<string, Set<string>>();
-  const newest = new Map<string, string | undefined>();
+  const newestBySubject = new Map<string, string | undefined>();
 
   function listMissing(subject: string): string[] {
     const runs = keptRuns.get(subject) ?? new Set();
@@ -30,11 +30,11 @@ export function createRunsCheck(): RunsCheck {
     const list = lists.get(subject);
     if (list === undefined) return []; // the list is damaged, which another check reports
     const lost = list.earlier.filter((id) => !runs.has(id)).map((id) => `its earlier run ${id} is missing`);
-    const isNewestLost = newest.has(subject) && newest.get(subject) === undefined;
-    const published = list.published.filter(
-      (id) => !list.earlier.includes(id) && !isNewestLost && newest.get(subject) !== id,
+    const isNewestLost = newestBySubject.has(subject) && newestBySubject.get(subject) === undefined;
+    const lostPublications = list.published.filter(
+      (id) => !list.earlier.includes(id) && !isNewestLost && newestBySubject.get(subject) !== id,
     );
-    return [...lost, ...published.map((id) => `its published run ${id} is missing`)];
+    return [...lost, ...lostPublications.map((id) => `its published run ${id} is missing`)];
   }
 
   return {
@@ -42,7 +42,7 @@ export function createRunsCheck(): RunsCheck {
       if (kind === 'run-list') lists.set(id, RunListDocument.safeParse(body).data);
       if (kind === 'kept-run')
         keptRuns.set(getOwner(id), (keptRuns.get(getOwner(id)) ?? new Set()).add(id.slice(id.lastIndexOf('/') + 1)));
-      if (kind === 'run') newest.set(id, readNewestId(body));
+      if (kind === 'run') newestBySubject.set(id, readNewestId(body));
     },
     gaps: () =>
       [...new Set([...lists.keys(), ...keptRuns.keys()])].flatMap((name) =>
@@ -54,5 +54,5 @@ export function createRunsCheck(): RunsCheck {
 /** Returns the id of a run; undefined if it is unreadable, or was written before runs had ids. */
 function readNewestId(body: unknown): string | undefined {
   const { run_id, artifacts } = (body ?? {}) as Partial<RunDocument>; // the stored shape
-  return run_id === undefined || artifacts?.columns === undefined ? undefined : runIdOf({ run_id, artifacts });
+  return run_id === undefined || artifacts?.columns === undefined ? undefined : computeRunId({ run_id, artifacts });
 }

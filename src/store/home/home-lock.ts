@@ -67,8 +67,8 @@ async function create(path: string): Promise<boolean> {
 async function removeStale(path: string, holder: ProcessIdentity): Promise<void> {
   const claim = `${path}.claim`;
   if (!(await create(claim))) {
-    const claimant = await readHolder(claim);
-    if (claimant !== undefined && isAlive(claimant) === false) await unlinkIfPresent(claim);
+    const claimHolder = await readHolder(claim);
+    if (claimHolder !== undefined && isAlive(claimHolder) === false) await unlinkIfPresent(claim);
     await wait(50);
     return;
   }
@@ -83,9 +83,9 @@ async function removeStale(path: string, holder: ProcessIdentity): Promise<void>
 async function isLocked(path: string, holder: ProcessIdentity, watchMs: number): Promise<boolean> {
   const alive = isAlive(holder);
   if (alive !== 'unknown') return alive;
-  const before = await readTouchTime(path);
+  const firstTouchMs = await readTouchTime(path);
   await wait(watchMs);
-  return (await readTouchTime(path)) !== before;
+  return (await readTouchTime(path)) !== firstTouchMs;
 }
 
 function maintainLock(path: string): HomeLock {

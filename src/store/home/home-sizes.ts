@@ -12,11 +12,11 @@ export function watchSizes<P extends string>(
   folders: Readonly<Record<P, string>>,
   monotonicMs: () => number = () => performance.now(),
 ): () => Promise<Sizes<P>> {
-  let reading: { readonly atMs: number; readonly sizes: Promise<Sizes<P>> } | undefined;
+  let lastReading: { readonly atMs: number; readonly sizes: Promise<Sizes<P>> } | undefined;
   return () => {
-    if (reading === undefined || monotonicMs() - reading.atMs > READING_AGE_MAX_MS)
-      reading = { atMs: monotonicMs(), sizes: measure(folders) };
-    return reading.sizes;
+    if (lastReading === undefined || monotonicMs() - lastReading.atMs > READING_AGE_MAX_MS)
+      lastReading = { atMs: monotonicMs(), sizes: measure(folders) };
+    return lastReading.sizes;
   };
 }
 

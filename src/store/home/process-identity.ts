@@ -10,7 +10,7 @@ export interface ProcessIdentity {
 }
 
 export function readProcessIdentity(): ProcessIdentity {
-  return { pid: process.pid, started: startOf(process.pid), world: findContainerId() };
+  return { pid: process.pid, started: readStartTime(process.pid), world: findContainerId() };
 }
 
 /**
@@ -19,7 +19,7 @@ export function readProcessIdentity(): ProcessIdentity {
  */
 export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
   const world = findContainerId();
-  if (world !== null && identity.world === world) return startOf(identity.pid) === identity.started;
+  if (world !== null && identity.world === world) return readStartTime(identity.pid) === identity.started;
   if (world === null && identity.world === null) return hasProcess(identity.pid) ? 'unknown' : false;
   return 'unknown';
 }
@@ -31,7 +31,7 @@ const ENDED_STATES: ReadonlySet<string | undefined> = new Set(['Z', 'X', 'x']);
  * Reads field 22 of /proc/PID/stat, null for a process that has ended. The second field, the process name, may contain
  * spaces and brackets.
  */
-function startOf(pid: number): string | null {
+function readStartTime(pid: number): string | null {
   const stat = readOrNull(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
   return ENDED_STATES.has(fields[0]) ? null : (fields[19] ?? null);

@@ -77,11 +77,11 @@ export async function assertIntact(
       `The backup is of a home of format ${manifest.home_format}; this engine reads formats up to ${HOME_FORMAT}.`,
     );
   }
-  const damaged = await findDamagedFiles(backup, manifest.files, onProgress);
-  if (damaged.length > 0)
+  const damagedFiles = await findDamagedFiles(backup, manifest.files, onProgress);
+  if (damagedFiles.length > 0)
     throw new StartRefusal(
       EXIT_CONFIGURATION,
-      `The backup ${backup} is damaged and was not restored: ${listNames(damaged)}.`,
+      `The backup ${backup} is damaged and was not restored: ${listNames(damagedFiles)}.`,
     );
 }
 
@@ -91,13 +91,13 @@ export async function findDamagedFiles(
   files: readonly BackupFile[],
   onProgress: (fraction: number, file: string) => void = () => {},
 ): Promise<string[]> {
-  const damaged: string[] = [];
+  const damagedFiles: string[] = [];
   for (const [i, { path, bytes, sha256 }] of files.entries()) {
     const result = await digestFile(join(backup, path)).catch(() => undefined);
-    if (result?.bytes !== bytes || result.sha256 !== sha256) damaged.push(path);
+    if (result?.bytes !== bytes || result.sha256 !== sha256) damagedFiles.push(path);
     onProgress((i + 1) / files.length, path);
   }
-  return damaged;
+  return damagedFiles;
 }
 
 async function listExistingParts(home: HomeFolders): Promise<readonly string[]> {
@@ -131,8 +131,8 @@ async function copyParts(
     const folder = join(home.path, dirname(path));
     if (!folders.has(folder)) await mkdir(folder, { recursive: true, mode: 0o700 });
     folders.add(folder);
-    const copied = await copyFlushed(join(backup, path), join(home.path, path));
-    if (copied.sha256 !== sha256)
+    const fileDigest = await copyFlushed(join(backup, path), join(home.path, path));
+    if (fileDigest.sha256 !== sha256)
       throw new StartRefusal(EXIT_CONFIGURATION, `The file ${path} of the backup changed while it was restored.`);
     onProgress((i + 1) / files.length, path);
   }
@@ -144,6 +144,6 @@ const LISTED_MAX = 5;
 
 /** Formats the first names of a list. */
 function listNames(names: readonly string[]): string {
-  const more = names.length - LISTED_MAX;
-  return names.slice(0, LISTED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const remainingCount = names.length - LISTED_MAX;
+  return names.slice(0, LISTED_MAX).join(', ') + (remainingCount > 0 ? ` and ${remainingCount} more` : '');
 }

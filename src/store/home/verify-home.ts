@@ -109,9 +109,9 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
   const byKind = new Map<string, { count: number; bytes: number; damaged: Damage[] }>();
   const references = new Map<string, Reference>();
   const stores: StoreReference[] = [];
-  const histories = createHistoryCheck();
-  const logs = createLogsCheck();
-  const audit = createAuditCheck();
+  const historyCheck = createHistoryCheck();
+  const logsCheck = createLogsCheck();
+  const auditCheck = createAuditCheck();
   const runs = createRunsCheck();
   const getPart = (part: string) => {
     const result = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
@@ -119,30 +119,30 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     return result;
   };
   for await (const entry of reader.entries()) {
-    const part = entry.kind ?? 'unknown kind';
-    const result = getPart(part);
+    const partName = entry.kind ?? 'unknown kind';
+    const result = getPart(partName);
     result.count++;
     result.bytes += entry.bytes;
-    const seen = histories.look(entry);
-    logs.look(entry);
-    audit.look(entry);
+    const historyFault = historyCheck.look(entry);
+    logsCheck.look(entry);
+    auditCheck.look(entry);
     runs.look(entry);
-    const reason = entry.unreadable === undefined ? seen : REASONS[entry.unreadable];
+    const reason = entry.unreadable === undefined ? historyFault : REASONS[entry.unreadable];
     if (reason !== undefined) result.damaged.push({ name: entry.id, reason });
-    const expected = new Map(listArtifacts(entry.body).map((ref) => [ref.name, ref]));
+    const refsByName = new Map(listArtifacts(entry.body).map((ref) => [ref.name, ref]));
     for (const name of entry.artifactNames) {
       const reference = references.get(name) ?? { owners: new Map(), expected: undefined };
       references.set(name, reference);
-      reference.owners.set(entry.key, `${part} ${entry.id}`);
-      reference.expected ??= expected.get(name);
+      reference.owners.set(entry.key, `${partName} ${entry.id}`);
+      reference.expected ??= refsByName.get(name);
     }
     const store = findManagedStore(entry);
     if (store !== undefined) stores.push({ key: entry.key, store });
   }
-  getPart('publication').damaged.push(...logs.faults());
-  const fault = audit.fault();
+  getPart('publication').damaged.push(...logsCheck.faults());
+  const fault = auditCheck.fault();
   if (fault !== undefined) getPart('audit').damaged.push({ name: `entry ${fault.seq}`, reason: fault.reason });
-  getPart('history').damaged.push(...histories.gaps());
+  getPart('history').damaged.push(...historyCheck.gaps());
   getPart('kept-run').damaged.push(...runs.gaps());
   const isFound = ([, { count, damaged }]: readonly [string, VerifiedCounts]): boolean => count + damaged.length > 0;
   return { parts: [...byKind].filter(isFound).map(([part, found]) => ({ part, ...found })), references, stores };
@@ -154,7 +154,7 @@ async function verifyArtifacts(
   references: ReadonlyMap<string, Reference>,
   onProgress: (message: string) => void,
 ): Promise<VerifiedPart> {
-  const damaged: Damage[] = [];
+  const damages: Damage[] = [];
   let bytes = 0;
   for (const [name, { owners, expected }] of references) {
     onProgress(name);
@@ -166,9 +166,9 @@ async function verifyArtifacts(
     const documents: string[] = [];
     for (const [key, document] of owners)
       if ((await reader.entry(key))?.artifactNames.includes(name) === true) documents.push(document);
-    if (documents.length > 0) damaged.push({ name, reason, documents });
+    if (documents.length > 0) damages.push({ name, reason, documents });
   }
-  return { part: 'artifacts', count: references.size, bytes, damaged };
+  return { part: 'artifacts', count: references.size, bytes, damaged: damages };
 }
 
 async function verifyStores(
@@ -177,13 +177,13 @@ async function verifyStores(
   stores: readonly StoreReference[],
   onProgress: (message: string) => void,
 ): Promise<VerifiedPart> {
-  const damaged: Damage[] = [];
+  const damages: Damage[] = [];
   let bytes = 0;
   let count = 0;
   for (const { key, store } of stores) {
-    const present = new Set(await readdir(join(folder, store.folder)).catch(() => []));
+    const existingNames = new Set(await readdir(join(folder, store.folder)).catch(() => []));
     for (const expected of store.files) {
-      const file = [expected.label, `${expected.label}.parquet`].find((name) => present.has(name));
+      const file = [expected.label, `${expected.label}.parquet`].find((name) => existingNames.has(name));
       onProgress(`${store.datasetId} ${expected.label}`);
       const result =
         file === undefined ? undefined : await digestFile(join(folder, store.folder, file)).catch(() => undefined);
@@ -191,11 +191,11 @@ async function verifyStores(
       bytes += result?.bytes ?? 0;
       const reason = result === undefined ? 'the file is missing' : findDifference(result, expected);
       const entry = await reader.entry(key);
-      const isStill = entry !== undefined && findManagedStore(entry)?.folder === store.folder;
-      if (reason !== undefined && isStill) damaged.push({ name: `${store.datasetId}/${expected.label}`, reason });
+      const isUnchanged = entry !== undefined && findManagedStore(entry)?.folder === store.folder;
+      if (reason !== undefined && isUnchanged) damages.push({ name: `${store.datasetId}/${expected.label}`, reason });
     }
   }
-  return { part: 'stores', count, bytes, damaged };
+  return { part: 'stores', count, bytes, damaged: damages };
 }
 
 function findDifference(

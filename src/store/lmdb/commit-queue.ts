@@ -59,16 +59,16 @@ const BATCH_MAX = 256;
  * commit). Each change is staged separately, so that a failing change has no effect, and sees every earlier change.
  */
 export function createCommitQueue(port: CommitPort): CommitQueue {
-  const waiting: WaitingCommit[] = [];
-  let draining: Promise<void> | undefined;
+  const waitingCommits: WaitingCommit[] = [];
+  let pendingDrain: Promise<void> | undefined;
   let refusal: Refusal | undefined;
 
   async function drain(): Promise<void> {
     do {
       await awaitTurnEnd();
-      await commitNext(waiting.splice(0, BATCH_MAX));
-    } while (waiting.length > 0);
-    draining = undefined;
+      await commitNext(waitingCommits.splice(0, BATCH_MAX));
+    } while (waitingCommits.length > 0);
+    pendingDrain = undefined;
   }
 
   async function commitNext(batch: readonly WaitingCommit[]): Promise<void> {
@@ -77,17 +77,17 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
       return;
     }
     const writes = new Map<string, Buffer | null>();
-    const done: (() => void)[] = [];
+    const commitCallbacks: (() => void)[] = [];
     let ahead = 0;
     for (const entry of batch) {
-      const staged = new Map<string, Buffer | null>();
+      const stagedWrites = new Map<string, Buffer | null>();
       try {
-        const result = await entry.change(createKeyView(port, writes, staged));
-        const bytes = estimateSize(staged);
-        await port.admit(bytes, { reserve: entry.options.reserve === true || hasOnlyDeletions(staged), ahead });
+        const result = await entry.change(createKeyView(port, writes, stagedWrites));
+        const bytes = estimateSize(stagedWrites);
+        await port.admit(bytes, { reserve: entry.options.reserve === true || hasOnlyDeletions(stagedWrites), ahead });
         ahead += bytes;
-        for (const [key, value] of staged) writes.set(key, value);
-        done.push(() => {
+        for (const [key, value] of stagedWrites) writes.set(key, value);
+        commitCallbacks.push(() => {
           entry.options.onDurable?.();
           entry.resolve(result as never); // the promise was created with this result type
         });
@@ -100,7 +100,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
         await port.commit(writes);
         port.committed(writes);
       }
-      for (const tell of done) tell();
+      for (const tell of commitCallbacks) tell();
     } catch (cause) {
       refusal = new Refusal('STORE_UNAVAILABLE', 'The document store no longer accepts writes.', null, { cause });
       for (const { reject } of batch) reject(refusal);
@@ -112,12 +112,12 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
     run(change, options = {}) {
       if (refusal !== undefined) return Promise.reject(refusal);
       return new Promise((resolve, reject) => {
-        waiting.push({ change, options, resolve: resolve as WaitingCommit['resolve'], reject });
-        draining ??= drain();
+        waitingCommits.push({ change, options, resolve: resolve as WaitingCommit['resolve'], reject });
+        pendingDrain ??= drain();
       });
     },
     async close() {
-      await draining;
+      await pendingDrain;
       refusal ??= new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
     },
   };

@@ -31,7 +31,7 @@ interface Entry {
 /** Creates a cache. @param bytesMax limit of stored values; the least recently read documents are evicted first */
 export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCache {
   const entries = createRecency<Entry>(bytesMax);
-  const readOnce = createRecency<{ readonly bytes: number }>(bytesMax);
+  const singleReads = createRecency<{ readonly bytes: number }>(bytesMax);
 
   return {
     find(key, read, open) {
@@ -43,16 +43,16 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
       if (result === undefined || 'unreadable' in result || value.length > Math.min(DOCUMENT_BYTES, bytesMax))
         return result;
       const bytes = value.length;
-      if (readOnce.remove(key)) entries.add(key, { document: deepFreeze(result), bytes });
-      else readOnce.add(key, { bytes });
+      if (singleReads.remove(key)) entries.add(key, { document: deepFreeze(result), bytes });
+      else singleReads.add(key, { bytes });
       return result;
     },
     drop(keys) {
       for (const key of keys) {
         const entry = entries.touch(key);
         entries.remove(key);
-        readOnce.remove(key);
-        if (entry !== undefined) readOnce.add(key, { bytes: entry.bytes }); // a frequently read document will be read again
+        singleReads.remove(key);
+        if (entry !== undefined) singleReads.add(key, { bytes: entry.bytes }); // a frequently read document will be read again
       }
     },
   };

@@ -47,8 +47,8 @@ export function parseId(kind: DocumentKind, key: string): string | undefined {
   const { start } = getKindRange(kind);
   const id = key.slice(start.length);
   if (ASCII_ID.test(id)) return key.startsWith(start) ? id : undefined;
-  const parsed = parseKey(key);
-  return parsed?.kind === kind ? parsed.id : undefined;
+  const parsedKey = parseKey(key);
+  return parsedKey?.kind === kind ? parsedKey.id : undefined;
 }
 
 /** Returns kind and id of a key; undefined for another tenant or an unknown kind. */

@@ -71,8 +71,8 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   const listKeysBetween = (start: string, end: string): string[] =>
     [...requireEnvironment().getKeys({ start: encodeKey(start), end: encodeKey(end) })].map(decodeKey);
   const lastKeys = createLastKeys((start, end) => {
-    const backwards = { start: encodeKey(end), end: encodeKey(start), reverse: true, limit: 1 };
-    for (const key of requireEnvironment().getKeys(backwards)) return decodeKey(key);
+    const reverseRange = { start: encodeKey(end), end: encodeKey(start), reverse: true, limit: 1 };
+    for (const key of requireEnvironment().getKeys(reverseRange)) return decodeKey(key);
     return undefined;
   });
 
@@ -86,17 +86,17 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       cache.drop(writes.keys());
       lastKeys.follow(writes);
       for (const kind of collectKinds(writes.keys())) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
-      const unreferenced: string[] = [];
+      const unreferencedNames: string[] = [];
       for (const [key, value] of writes)
-        unreferenced.push(...owners.setArtifacts(key, value === null ? [] : listNames(value)));
-      const dropped = unreferenced.filter((name) => !owners.isOwned(name));
-      if (dropped.length > 0) onUnreferenced?.(dropped);
+        unreferencedNames.push(...owners.setArtifacts(key, value === null ? [] : listNames(value)));
+      const droppedNames = unreferencedNames.filter((name) => !owners.isOwned(name));
+      if (droppedNames.length > 0) onUnreferenced?.(droppedNames);
     },
     failed: (cause) => onFailure?.(cause),
   });
 
   /** Reads a document as of the last commit. */
-  const find = (key: string, id: string): DocumentLookup =>
+  const findDocument = (key: string, id: string): DocumentLookup =>
     cache.find(
       key,
       () => readTransient(database, key),
@@ -107,16 +107,16 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
     async get(kind, id) {
       requireEnvironment();
       const key = formatKey(kind, id);
-      return key === undefined ? undefined : find(key, id);
+      return key === undefined ? undefined : findDocument(key, id);
     },
     ids: async (kind) => listIds(kind, listKeysBetween),
     lastNumber: async (kind, owner) => readLastNumber(kind, owner, lastKeys.find),
     async numbers(kind, owner, { below, limit }) {
       const { from, until } = createNumberedRange(owner);
       const end = formatDocumentKey(kind, below === undefined ? until : formatNumberedId(owner, below));
-      const backwards = { start: encodeKey(end), end: encodeKey(formatDocumentKey(kind, from)), reverse: true };
+      const reverseRange = { start: encodeKey(end), end: encodeKey(formatDocumentKey(kind, from)), reverse: true };
       const numbers: number[] = [];
-      for (const bytes of requireEnvironment().getKeys(backwards)) {
+      for (const bytes of requireEnvironment().getKeys(reverseRange)) {
         if (numbers.length >= limit) break;
         const key = decodeKey(bytes);
         if (key !== end) numbers.push(parseNumber(key));
@@ -134,7 +134,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       for (const bytes of requireEnvironment().getKeys({ start: encodeKey(start), end: encodeKey(end) })) {
         const key = decodeKey(bytes);
         const id = parseId(kind, key);
-        const result: DocumentLookup = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
+        const result: DocumentLookup = id === undefined ? { id: '', unreadable: 'unreadable' } : findDocument(key, id);
         if (result === undefined) continue; // deleted since its key was read
         const document = readStored(result, readBody);
         if (document !== undefined) documents.push(document);
@@ -146,7 +146,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       const events: CommitEvent[] = [];
       const onDurable = (): void => listeners.call(events);
       const time = now();
-      return queue.run((view) => runWithin(view, change, { find, time, events }), { reserve, onDurable });
+      return queue.run((view) => runChange(view, change, { find: findDocument, time, events }), { reserve, onDurable });
     },
     subscribe: listeners.add,
     referencedArtifacts: async () => owners.names(),
@@ -210,14 +210,14 @@ interface TransactionParts {
 }
 
 /** Runs the body of a transaction; operations that were not awaited change nothing after its end. */
-async function runWithin<T>(view: KeyView, change: TransactionBody<T>, parts: TransactionParts): Promise<T> {
+async function runChange<T>(view: KeyView, change: TransactionBody<T>, parts: TransactionParts): Promise<T> {
   let isOver = false;
-  const open = (): KeyView => {
+  const requireView = (): KeyView => {
     if (isOver) throw new Error('the transaction is over');
     return view;
   };
   try {
-    return await change(createTransaction(open, parts));
+    return await change(createTransaction(requireView, parts));
   } finally {
     isOver = true;
   }
@@ -246,9 +246,9 @@ function createTransaction(open: () => KeyView, { find, time, events }: Transact
       const view = open();
       const key = formatKey(kind, id);
       if (key === undefined) return false;
-      const existed = view.get(key) !== undefined;
-      if (existed) view.delete(key);
-      return existed;
+      const hasExisted = view.get(key) !== undefined;
+      if (hasExisted) view.delete(key);
+      return hasExisted;
     },
     publish(event) {
       open();

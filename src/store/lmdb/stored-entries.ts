@@ -37,15 +37,15 @@ export function openDocumentsReader(folder: string): LmdbDocumentsReader {
 
 function createEntry(key: string, value: Buffer): StoredEntry {
   const parsedKey = parseKey(key);
-  const opened = openDocument(parsedKey?.id ?? key, { key, value, schemaMax: SCHEMA_VERSION });
-  const isReadable = typeof opened !== 'string';
+  const openedDocument = openDocument(parsedKey?.id ?? key, { key, value, schemaMax: SCHEMA_VERSION });
+  const isReadable = typeof openedDocument !== 'string';
   return {
     key,
     kind: parsedKey?.kind,
     id: parsedKey?.id ?? key,
     bytes: value.length,
-    unreadable: isReadable ? undefined : opened,
-    body: isReadable ? opened.body : undefined,
+    unreadable: isReadable ? undefined : openedDocument,
+    body: isReadable ? openedDocument.body : undefined,
     artifactNames: listNames(value),
   };
 }
@@ -54,8 +54,8 @@ function createEntry(key: string, value: Buffer): StoredEntry {
 export function listArtifacts(body: unknown): ArtifactRef[] {
   if (Array.isArray(body)) return body.flatMap(listArtifacts);
   if (typeof body !== 'object' || body === null) return [];
-  const within = Object.values(body).flatMap(listArtifacts);
-  return isArtifactRef(body) ? [body, ...within] : within;
+  const nestedArtifacts = Object.values(body).flatMap(listArtifacts);
+  return isArtifactRef(body) ? [body, ...nestedArtifacts] : nestedArtifacts;
 }
 
 function isArtifactRef(value: object): value is ArtifactRef {

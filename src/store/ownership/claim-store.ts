@@ -51,10 +51,10 @@ export function assertStore(
   place: ArtifactLocation,
 ): Promise<string | undefined> {
   return convertFailures(place, async () => {
-    const recorded = await readRecordedStore(documents);
-    if (recorded?.is_marked === true)
-      assertSame(place, recorded.store_id, (await (await openMarker(place, RETRY_LIMITS)).read())?.storeId);
-    return recorded?.store_id;
+    const recordedStore = await readRecordedStore(documents);
+    if (recordedStore?.is_marked === true)
+      assertSame(place, recordedStore.store_id, (await (await openMarker(place, RETRY_LIMITS)).read())?.storeId);
+    return recordedStore?.store_id;
   });
 }
 
@@ -73,16 +73,16 @@ async function claimRecorded(
   place: ArtifactLocation,
   { marker, onClaim }: ClaimOptions,
 ): Promise<string> {
-  const recorded = (await readRecordedStore(documents)) ?? (await recordClaimedStore(documents, place, marker));
-  const { store_id: storeId } = recorded;
+  const recordedStore = (await readRecordedStore(documents)) ?? (await recordClaimedStore(documents, place, marker));
+  const { store_id: storeId } = recordedStore;
   const result = (await marker.read())?.storeId;
   // The process that recorded the store may have ended before it wrote the marker.
-  if (recorded.is_marked || result !== undefined) assertSame(place, storeId, result);
+  if (recordedStore.is_marked || result !== undefined) assertSame(place, storeId, result);
   else onClaim({ place: describeLocation(place), storeId, isMade: await marker.write({ storeId }) });
-  if (!recorded.is_marked)
+  if (!recordedStore.is_marked)
     await documents.transaction(async (tx) => {
       // another process may have claimed the store meanwhile, and own it now
-      await recordStore(tx, { ...((await readRecordedStore(tx)) ?? recorded), is_marked: true });
+      await recordStore(tx, { ...((await readRecordedStore(tx)) ?? recordedStore), is_marked: true });
     });
   return storeId;
 }
@@ -96,8 +96,8 @@ async function recordClaimedStore(
   const result = (await marker.read())?.storeId;
   if (result === undefined) await assertHolds(documents, place, marker);
   return documents.transaction(async (tx) => {
-    const recorded = await readRecordedStore(tx);
-    if (recorded !== undefined) return recorded;
+    const recordedStore = await readRecordedStore(tx);
+    if (recordedStore !== undefined) return recordedStore;
     if (result !== undefined)
       throw createMismatchRefusal(
         `${formatLocationSubject(place)} is the store ${result} of another database; give this database a separate place, or remove the ${MARKER} of that one.`,

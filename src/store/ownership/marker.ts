@@ -45,7 +45,7 @@ export async function openMarker(place: ArtifactLocation, patience: S3RetryLimit
       return false;
     },
     has: async (name) => (await client.get(name, async () => true)) === true,
-    probe: () => probeWith({ put, read, remove: client.remove }),
+    probe: () => probeAccess({ put, read, remove: client.remove }),
     warning: client.renewalFault,
   };
 }
@@ -70,7 +70,7 @@ function createFolderMarker(folder: string): StoreMarker {
     },
     has: async (name) => (await call(() => stat(getPath(name))).catch(ignoreAbsentFile)) !== undefined,
     probe: () =>
-      probeWith({
+      probeAccess({
         put: (name, text) => writeFlushed(getPath(name), Buffer.from(text), call),
         read,
         remove: (name) => removeFiles(folder, [name], call),
@@ -85,7 +85,7 @@ interface ProbedStore {
   remove(name: string): Promise<void>;
 }
 
-async function probeWith({ put, read, remove }: ProbedStore): Promise<void> {
+async function probeAccess({ put, read, remove }: ProbedStore): Promise<void> {
   const name = createArtifactName(); // garbage collection removes a remaining test object
   const text = randomBytes(512).toString('hex');
   await put(name, text);

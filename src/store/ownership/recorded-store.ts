@@ -30,9 +30,11 @@ const ID = 'shared';
 
 /** Returns the record; undefined if there is none. @throws StartRefusal 78 if it is unreadable */
 export async function readRecordedStore(documents: Pick<DocumentReader, 'get'>): Promise<RecordedStore | undefined> {
-  const stored = await documents.get(KIND, ID);
-  if (stored === undefined) return undefined;
-  const { store_id, is_marked, ownership } = ('unreadable' in stored ? {} : stored.body) as Partial<RecordedStore>; // written only by `recordStore`
+  const storedDocument = await documents.get(KIND, ID);
+  if (storedDocument === undefined) return undefined;
+  const { store_id, is_marked, ownership } = (
+    'unreadable' in storedDocument ? {} : storedDocument.body
+  ) as Partial<RecordedStore>; // written only by `recordStore`
   if (typeof store_id !== 'string' || typeof is_marked !== 'boolean')
     throw createMismatchRefusal('The record of the results storage in the database cannot be read.');
   return { store_id, is_marked, ownership };

@@ -151,12 +151,12 @@ async function findAgreedState(lease: Lease): Promise<RecordedStore | undefined>
   const { documents, marker, times } = lease;
   for (let isAgain = false; ; isAgain = true) {
     const mark = await marker.read();
-    const recorded = await readRecordedStore(documents); // read after the marker, so that the marker's token is never newer than the record
-    if (mark === undefined || recorded === undefined || mark.storeId !== recorded.store_id) return undefined;
-    const fault = findOwnerFault(lease, mark.owner, recorded.ownership);
+    const recordedStore = await readRecordedStore(documents); // read after the marker, so that the marker's token is never newer than the record
+    if (mark === undefined || recordedStore === undefined || mark.storeId !== recordedStore.store_id) return undefined;
+    const fault = findOwnerFault(lease, mark.owner, recordedStore.ownership);
     if (fault === undefined) {
-      await restoreToken(lease, mark, recorded);
-      return recorded;
+      await restoreToken(lease, mark, recordedStore);
+      return recordedStore;
     }
     if (isAgain) throw createMismatchRefusal(fault);
     await sleep(times.repeatMs);

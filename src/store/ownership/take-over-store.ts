@@ -30,10 +30,10 @@ export async function takeOverStore(
 ): Promise<string> {
   const marker = await openMarker(place, RETRY_LIMITS);
   const before = await marker.read();
-  const recorded = await readRecordedStore(documents);
-  if (before === undefined || recorded === undefined || before.storeId !== recorded.store_id)
+  const recordedStore = await readRecordedStore(documents);
+  if (before === undefined || recordedStore === undefined || before.storeId !== recordedStore.store_id)
     throw createMismatchRefusal(
-      `${formatLocationSubject(place)} ${before === undefined ? 'has no marker' : `is the store ${before.storeId}`}; the database names ${recorded === undefined ? 'no store' : `the store ${recorded.store_id}`}.`,
+      `${formatLocationSubject(place)} ${before === undefined ? 'has no marker' : `is the store ${before.storeId}`}; the database names ${recordedStore === undefined ? 'no store' : `the store ${recordedStore.store_id}`}.`,
     );
   await sleep(observeMs);
   const after = await marker.read();
@@ -44,12 +44,12 @@ export async function takeOverStore(
     );
   const next = randomUUID();
   const ownership = { token: before.owner?.token ?? null, next, earlier: [], holder: HOLDER };
-  await documents.transaction((tx) => recordStore(tx, { ...recorded, ownership }));
+  await documents.transaction((tx) => recordStore(tx, { ...recordedStore, ownership }));
   await marker.write({ ...before, owner: { ...identity, token: next } });
   await documents.transaction((tx) =>
-    recordStore(tx, { ...recorded, ownership: { ...ownership, token: next, next: null } }),
+    recordStore(tx, { ...recordedStore, ownership: { ...ownership, token: next, next: null } }),
   );
-  return recorded.store_id;
+  return recordedStore.store_id;
 }
 
 /** Returns the store id of a database in a new location; the same id after an interrupted adoption. */

@@ -34,7 +34,7 @@ export async function watchStore(
   let warning: string | undefined;
   /** True if a call failed since the artifact store was last writable. */
   let isSuspect = false;
-  let looking: Promise<string | undefined> | undefined;
+  let pendingLook: Promise<string | undefined> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
@@ -42,16 +42,16 @@ export async function watchStore(
     const isNews = (found === undefined) !== (fault === undefined);
     fault = found;
     if (isNews && !isClosed) onChange(found);
-    const warned = marker.warning();
-    const isWarning = (warned === undefined) !== (warning === undefined);
-    warning = warned;
-    if (isWarning && !isClosed) onWarning(warned);
+    const newWarning = marker.warning();
+    const isWarning = (newWarning === undefined) !== (warning === undefined);
+    warning = newWarning;
+    if (isWarning && !isClosed) onWarning(newWarning);
   }
 
   function checkStore(): Promise<void> {
-    looking ??= readFault(storeId, { marker, isProbed: isSuspect }).finally(() => (looking = undefined));
+    pendingLook ??= readFault(storeId, { marker, isProbed: isSuspect }).finally(() => (pendingLook = undefined));
     const late = sleep(ANSWER_MS, `${FAULT_SUBJECT} does not answer.`, { ref: false });
-    return Promise.race([looking, late]).then((found) => {
+    return Promise.race([pendingLook, late]).then((found) => {
       reportFault(found);
       if (found === undefined) isSuspect = false;
     });

@@ -43,9 +43,9 @@ export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth)
     claim: (bytes) => writeText(() => artifacts.claim(bytes)),
     async isIntact(ref) {
       if (await artifacts.isIntact(ref)) return true;
-      const missing = refuseDamagedArtifact(ref.name);
-      const cause = await health.explain(missing);
-      if (cause === missing) return false;
+      const refusal = refuseDamagedArtifact(ref.name);
+      const cause = await health.explain(refusal);
+      if (cause === refusal) return false;
       throw cause;
     },
     async damaged(files) {
@@ -55,8 +55,8 @@ export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth)
         const [first] = result;
         if (first === undefined) return result;
         // Files that are missing because the store has just become unavailable are not damaged.
-        const missing = refuseDamagedArtifact(first);
-        return (await health.explain(missing)) === missing ? result : new Set();
+        const refusal = refuseDamagedArtifact(first);
+        return (await health.explain(refusal)) === refusal ? result : new Set();
       } catch (thrown) {
         if (isUnavailable(thrown)) return new Set();
         throw thrown;

@@ -34,7 +34,7 @@ const SILENT_TICKS = 6;
 const PROBE_TICKS = 2;
 
 export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBreakerDependencies): CircuitBreaker {
-  const waiting = new Set<AbortController>();
+  const waitingControllers = new Set<AbortController>();
   let silentTicks = 0;
   let isOpen = false;
   let isProbing = false;
@@ -49,7 +49,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
 
   function advanceTick(): void {
     silentTicks++;
-    if (!isOpen && waiting.size === 0) return stop();
+    if (!isOpen && waitingControllers.size === 0) return stop();
     if (!isOpen && silentTicks >= SILENT_TICKS) open();
     const isDue = isOpen ? silentTicks >= PROBE_TICKS : silentTicks >= SUSPECT_TICKS;
     if (isDue && !isProbing) void ask();
@@ -59,7 +59,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
     isOpen = true;
     silentTicks = 0;
     onChange?.(true);
-    for (const each of waiting) each.abort();
+    for (const each of waitingControllers) each.abort();
   }
 
   async function ask(): Promise<void> {
@@ -85,21 +85,21 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
   return {
     async run(work) {
       if (isOpen) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
-      const ending = new AbortController();
-      waiting.add(ending);
+      const endController = new AbortController();
+      waitingControllers.add(endController);
       keepTicking();
       const silence = new Promise<never>((_, reject) => {
-        ending.signal.addEventListener('abort', () => reject(onSilence()), { once: true });
+        endController.signal.addEventListener('abort', () => reject(onSilence()), { once: true });
       });
       try {
-        const answer = await Promise.race([work(ending.signal), silence]);
+        const answer = await Promise.race([work(endController.signal), silence]);
         recordAnswer();
         return answer;
       } catch (thrown) {
         if (!isUnavailable(thrown)) recordAnswer(); // a refusal by the server is also an answer
         throw thrown;
       } finally {
-        waiting.delete(ending);
+        waitingControllers.delete(endController);
       }
     },
     get isOpen() {

@@ -85,17 +85,17 @@ export function createCommits(database: Database, { schema, node }: { schema: st
    * outcome: it waits for a running commit, and prevents a later one.
    */
   async function hasCommitted(token: string, kind: string, lost: Refusal): Promise<boolean> {
-    const until = performance.now() + OUTCOME_RETRY_MS;
+    const deadline = performance.now() + OUTCOME_RETRY_MS;
     for (;;) {
       try {
-        const decided = await database.query(
+        const decidedRows = await database.query(
           `INSERT INTO ${schema}.changes (kind, token) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING kind`,
           [kind, token],
         );
-        return decided.length === 0;
+        return decidedRows.length === 0;
       } catch (thrown) {
         // a server that does not answer is not awaited
-        if (!(thrown instanceof Refusal) || database.isSilent() || performance.now() > until) throw lost;
+        if (!(thrown instanceof Refusal) || database.isSilent() || performance.now() > deadline) throw lost;
       }
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
     }
@@ -104,8 +104,8 @@ export function createCommits(database: Database, { schema, node }: { schema: st
   return {
     commit: runCommit,
     async holds(draft) {
-      const nothing = [...Array.from({ length: 8 }, () => []), null, false];
-      return (await call(randomUUID(), new Date(0), [...draft.readColumns(), ...nothing])) !== undefined;
+      const emptyCommit = [...Array.from({ length: 8 }, () => []), null, false];
+      return (await call(randomUUID(), new Date(0), [...draft.readColumns(), ...emptyCommit])) !== undefined;
     },
   };
 }

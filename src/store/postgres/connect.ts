@@ -28,23 +28,23 @@ const REFUSED_MESSAGE = /^SASL:|does not support SSL/;
 function createRefusal(cause: unknown, { host, port }: pg.Client): StartRefusal {
   const { code, message } = cause as NodeJS.ErrnoException;
   const state = findState(cause);
-  const place = host.startsWith('/') ? host : `${host}:${port}`;
+  const address = host.startsWith('/') ? host : `${host}:${port}`;
   if (state === undefined && REFUSED_CERTIFICATE.test(code ?? ''))
     return new StartRefusal(
       EXIT_CONFIGURATION,
-      `The certificate of the database at ${place} is refused: ${message} (${code}).`,
+      `The certificate of the database at ${address} is refused: ${message} (${code}).`,
       { cause },
     );
   const isRefused = state === undefined ? REFUSED_MESSAGE.test(message) : REFUSED_STATE.test(state);
   if (isRefused)
-    return new StartRefusal(EXIT_CONFIGURATION, `The database at ${place} refuses the connection: ${message}.`, {
+    return new StartRefusal(EXIT_CONFIGURATION, `The database at ${address} refuses the connection: ${message}.`, {
       cause,
     });
   // The message of a server contains no password; for a network failure the code is sufficient.
-  const why = state === undefined ? (code ?? message) : message;
+  const explanation = state === undefined ? (code ?? message) : message;
   return new StartRefusal(
     EXIT_TEMPORARY,
-    `The database at ${place} (--database, DATABASE_URL) cannot be reached: ${why}.`,
+    `The database at ${address} (--database, DATABASE_URL) cannot be reached: ${explanation}.`,
     { cause },
   );
 }

@@ -69,12 +69,12 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
     if (isOver) await client.end().catch(() => {});
   }
 
-  const asking = setInterval(() => {
+  const probeTimer = setInterval(() => {
     if (askedMs !== undefined || isOver) return;
     askedMs = performance.now();
     void ask().finally(() => (askedMs = undefined));
   }, ASK_MS);
-  asking.unref();
+  probeTimer.unref();
   return {
     async publish(text) {
       await statements.take(() => client.query('SELECT pg_notify($1, $2)', [getChannel(options), text]));
@@ -87,7 +87,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
     },
     async release() {
       isOver = true;
-      clearInterval(asking);
+      clearInterval(probeTimer);
       await client.end().catch(() => {}); // the connection is already gone
     },
   };
@@ -98,10 +98,11 @@ async function connectWithRight(options: DatabaseUseOptions, hear: (text: string
   const { url, schema, isShared } = options;
   const client = await connect(url, { query_timeout: ANSWER_MS });
   try {
-    const take = isShared ? 'pg_try_advisory_lock_shared' : 'pg_try_advisory_lock';
-    const { rows } = await client.query<{ readonly is_taken: boolean }>(`SELECT ${take}(hashtext($1)) AS is_taken`, [
-      `${schema} service`,
-    ]);
+    const lockFunction = isShared ? 'pg_try_advisory_lock_shared' : 'pg_try_advisory_lock';
+    const { rows } = await client.query<{ readonly is_taken: boolean }>(
+      `SELECT ${lockFunction}(hashtext($1)) AS is_taken`,
+      [`${schema} service`],
+    );
     if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, describeObstacle(options));
     client.on('notification', ({ payload }) => payload !== undefined && hear(payload));
     if (isShared) await client.query(`LISTEN ${client.escapeIdentifier(getChannel(options))}`);

@@ -227,10 +227,10 @@ function assertReadable(path: string, name: string): void {
   try {
     readFileSync(path); // the driver also reads it synchronously
   } catch (cause) {
-    const why = (cause as NodeJS.ErrnoException).code;
+    const errorCode = (cause as NodeJS.ErrnoException).code;
     throw new StartRefusal(
       EXIT_CONFIGURATION,
-      `The file ${path}, ${name} in the address of the database, cannot be read: ${why}.`,
+      `The file ${path}, ${name} in the address of the database, cannot be read: ${errorCode}.`,
       { cause },
     );
   }

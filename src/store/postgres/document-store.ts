@@ -51,9 +51,9 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   /** Runs work for which `close` waits. @throws Refusal STORE_UNAVAILABLE */
   async function runWhileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
-    const started = work();
-    underWay.add(started);
-    return started.finally(() => underWay.delete(started));
+    const runningWork = work();
+    underWay.add(runningWork);
+    return runningWork.finally(() => underWay.delete(runningWork));
   }
 
   return {
@@ -71,8 +71,8 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
     numbers: (kind, owner, { below, limit }) =>
       runWhileOpen(async () => {
         const { from, until: end } = createNumberedRange(owner);
-        const until = below === undefined ? end : formatNumberedId(owner, below);
-        return (await rows.idsBetween(kind, { from, until, limit })).map(parseNumber);
+        const upperId = below === undefined ? end : formatNumberedId(owner, below);
+        return (await rows.idsBetween(kind, { from, until: upperId, limit })).map(parseNumber);
       }),
     revision: (kind) => runWhileOpen(() => rows.revision(kind)),
     list: (kind, readBody) => runWhileOpen(async () => createListing(await rows.rows(kind), readBody)),
@@ -122,9 +122,9 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
   const { schema, node, rows, publish } = parts;
   const commits = createCommits(database, { schema, node });
   /** Queue of commits with events, so that the events keep their order. */
-  const publishing = createWorkQueue();
+  const publishQueue = createWorkQueue();
   /** Queue of repeated bodies, so that those of one process do not conflict with each other. */
-  const repeating = createWorkQueue();
+  const repeatQueue = createWorkQueue();
 
   async function run<T>(change: JobTransactionBody<T>, time: number): Promise<Outcome<T>> {
     const draft = createDraft();
@@ -140,15 +140,15 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
       if (isOwn || !mayBeUnsound() || (await commits.holds(draft))) throw thrown;
       return undefined;
     }
-    if (events.length > 0) return publishing.take(() => commit({ draft, events, jobs, time }, result));
+    if (events.length > 0) return publishQueue.take(() => commit({ draft, events, jobs, time }, result));
     return draft.isWritten || mayBeUnsound() ? commit({ draft, events, jobs, time }, result) : { result };
   }
 
   async function commit<T>(order: CommitOrder, result: T): Promise<Outcome<T>> {
-    const committed = await commits.commit(order);
-    if (committed === undefined) return undefined;
+    const commitResult = await commits.commit(order);
+    if (commitResult === undefined) return undefined;
     publish(order.events);
-    if (committed.unreferenced.length > 0) onUnreferenced?.(committed.unreferenced);
+    if (commitResult.unreferenced.length > 0) onUnreferenced?.(commitResult.unreferenced);
     return { result };
   }
 
@@ -163,7 +163,7 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
 
   return async <T>(change: JobTransactionBody<T>): Promise<T> => {
     const time = now();
-    const { result } = (await run(change, time)) ?? (await repeating.take(() => repeat(change, time)));
+    const { result } = (await run(change, time)) ?? (await repeatQueue.take(() => repeat(change, time)));
     return result;
   };
 }

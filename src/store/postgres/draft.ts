@@ -119,9 +119,11 @@ export function createDraft(): TransactionDraft {
       ];
     },
     writeColumns() {
-      const all = sortWrites(writes);
-      const puts = all.flatMap(({ kind, id, write }) => (write === null ? [] : [{ kind, id, body: write.body }]));
-      const gone = all.filter(({ write }) => write === null);
+      const sortedWrites = sortWrites(writes);
+      const puts = sortedWrites.flatMap(({ kind, id, write }) =>
+        write === null ? [] : [{ kind, id, body: write.body }],
+      );
+      const gone = sortedWrites.filter(({ write }) => write === null);
       return [
         puts.map(({ kind }) => kind),
         puts.map(({ id }) => id),

@@ -61,7 +61,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
   let knownIds: ReadonlySet<string> = new Set();
   let count = 0;
   let readAtMs = performance.now();
-  let reading = Promise.resolve();
+  let lastRead = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
 
@@ -100,7 +100,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
       const leftMs = readAtMs + readMs - performance.now();
       if (leftMs > 0) readLater(leftMs);
       else
-        reading = read()
+        lastRead = read()
           .catch(assertPassing)
           .finally(() => readLater(readMs));
     }, ms);
@@ -113,7 +113,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
     async stop() {
       isStopped = true;
       clearTimeout(timer);
-      await reading;
+      await lastRead;
     },
   };
 }

@@ -40,18 +40,18 @@ export function createJobAdditions(database: Pick<Database, 'query'>, schema: st
   const ids = `$${ADDED_COLUMNS.findIndex(([name]) => name === 'of_job') + 1}::text[]`;
   const one = `SELECT ${schema}.add_job_1(${parameters}) AS written`;
   // All locks are acquired first, in numeric order like in every commit, so that no two commits deadlock.
-  const several = `WITH locked AS MATERIALIZED (
+  const insertSeveral = `WITH locked AS MATERIALIZED (
       SELECT count(pg_advisory_xact_lock(hashtext('${schema}'), number)) FROM (
         SELECT DISTINCT ${formatJobNumber('id', STRIPES)} AS number FROM unnest(${ids}) AS added(id) ORDER BY number
       ) AS numbers
     ) SELECT ${schema}.add_job_1(${columns}) AS written FROM locked, unnest(${arrays}) AS added(${columns})`;
-  let waiting: Addition[] = [];
+  let waitingAdditions: Addition[] = [];
 
   function writeWaiting(): void {
-    const together = waiting.filter(({ values }) => !isLarge(values));
-    const alone = waiting.filter(({ values }) => isLarge(values)).map((addition) => [addition]);
-    waiting = [];
-    for (const additions of [together, ...alone]) if (additions.length > 0) void write(additions);
+    const together = waitingAdditions.filter(({ values }) => !isLarge(values));
+    const singleBatches = waitingAdditions.filter(({ values }) => isLarge(values)).map((addition) => [addition]);
+    waitingAdditions = [];
+    for (const additions of [together, ...singleBatches]) if (additions.length > 0) void write(additions);
   }
 
   async function write(additions: readonly Addition[]): Promise<void> {
@@ -60,7 +60,7 @@ export function createJobAdditions(database: Pick<Database, 'query'>, schema: st
       const rows = await (otherAdditions.length === 0
         ? database.query<AddedRow>(one, first!.values)
         : database.query<AddedRow>(
-            several,
+            insertSeveral,
             ADDED_COLUMNS.map((_, i) => additions.map(({ values }) => values[i])),
           ));
       for (const [i, { resolve }] of additions.entries()) resolve(rows[i]!.written); // the statement returns one row per job
@@ -72,7 +72,7 @@ export function createJobAdditions(database: Pick<Database, 'query'>, schema: st
   return {
     add: (values) =>
       new Promise((resolve, reject) => {
-        if (waiting.push({ values, resolve, reject }) === 1) setImmediate(writeWaiting);
+        if (waitingAdditions.push({ values, resolve, reject }) === 1) setImmediate(writeWaiting);
       }),
   };
 }

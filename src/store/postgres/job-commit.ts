@@ -149,7 +149,7 @@ export function createJobStatement(
   const [kinds, ids, schemas, bodies, named, goneKinds, goneIds] = draft.writeColumns() as readonly string[][];
   const id = row.job_id;
   const isOfJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
-  const words = [...kinds!, '-', ...goneKinds!].join(' ');
+  const kindsText = [...kinds!, '-', ...goneKinds!].join(' ');
   const listSealedValues = (i: number): readonly unknown[] => {
     const etag = draft.getWrite(kinds![i] as 'job', id)!.etag; // the document is written, not deleted
     const bytes = Buffer.from(etag, 'hex');
@@ -158,7 +158,7 @@ export function createJobStatement(
   const version = versions![0];
   const listCommonValues = (): readonly unknown[] => [token, new Date(time), id, schemas![0], ...listSealedValues(0)];
   if (!isOfJob) return undefined;
-  if (words === 'job job-input -' && version === ABSENT_ETAG && row.status === 'pending' && row.attempt === 1)
+  if (kindsText === 'job job-input -' && version === ABSENT_ETAG && row.status === 'pending' && row.attempt === 1)
     return {
       call: 'add_job_1',
       values: [
@@ -173,14 +173,14 @@ export function createJobStatement(
     };
   // Deleting the input of a job in parts may orphan artifacts, which only `commit_3` reports.
   const dropsArtifacts = goneIds!.length > 0 && KINDS_IN_PARTS.has(id.slice(0, id.indexOf(':')));
-  if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT_ETAG && !dropsArtifacts)
+  if ((kindsText === 'job -' || kindsText === 'job - job-input') && version !== ABSENT_ETAG && !dropsArtifacts)
     return createMoveStatement(row, [...listCommonValues(), version, goneIds!.length > 0]);
   return undefined;
 }
 
 function createMoveStatement({ status, attempt, delay_ms: delayMs }: JobRow, values: readonly unknown[]): JobStatement {
-  const moved = [...values, status, attempt];
+  const moveValues = [...values, status, attempt];
   return delayMs === undefined
-    ? { call: 'move_job_1', values: moved }
-    : { call: 'move_job_2', values: [...moved, delayMs] };
+    ? { call: 'move_job_1', values: moveValues }
+    : { call: 'move_job_2', values: [...moveValues, delayMs] };
 }

@@ -62,8 +62,8 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     await assertGranted(client, schema);
     return readIdentity(client);
   });
-  const use = { url, schema, isShared: place.isShared === true, isMove: place.moves !== undefined };
-  const alone = await takeUse(use, options.onFailure);
+  const useOptions = { url, schema, isShared: place.isShared === true, isMove: place.moves !== undefined };
+  const alone = await takeUse(useOptions, options.onFailure);
   const { pooler } = place;
   const database = openDatabase({
     url: pooler ?? url,
@@ -77,7 +77,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     const { now } = clock;
     const documents = await openPostgresDocuments({ ...options, now, database, schema, readMs: place.readMs });
     // a failed read is repeated at the next interval
-    const measuring = setInterval(() => void clock.measure().catch(() => {}), MEASUREMENT_INTERVAL_MS).unref();
+    const measureTimer = setInterval(() => void clock.measure().catch(() => {}), MEASUREMENT_INTERVAL_MS).unref();
     if (place.moves !== 'into')
       await assertWhole(documents).catch(async (thrown: unknown) => {
         await documents.close();
@@ -90,9 +90,9 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
       identity,
       clock,
       fault: () => alone.fault() ?? (database.isSilent() ? 'The database does not answer.' : undefined),
-      ...(use.isShared ? { cancellations: alone } : {}),
+      ...(useOptions.isShared ? { cancellations: alone } : {}),
       async close() {
-        clearInterval(measuring);
+        clearInterval(measureTimer);
         await documents.close();
         await database.close();
         await alone.release();
@@ -115,10 +115,10 @@ async function readTime(database: Database): Promise<number> {
 
 /** Returns the name of a database and the identifier of its server, which differs after a copy by pg_dump. */
 async function readIdentity(client: Client): Promise<DatabaseIdentity> {
-  const named = await client.query<{ database: string; may_read: boolean }>(
+  const identityRows = await client.query<{ database: string; may_read: boolean }>(
     `SELECT current_database() AS database, has_function_privilege('pg_control_system()', 'EXECUTE') AS may_read`,
   );
-  const { database, may_read: mayRead } = named.rows[0]!; // exactly one row
+  const { database, may_read: mayRead } = identityRows.rows[0]!; // exactly one row
   if (!mayRead) return { system: null, database };
   const { rows } = await client.query<{ system: string }>(
     'SELECT system_identifier::text AS system FROM pg_control_system()',

@@ -21,13 +21,13 @@ const REFERENCES = [`"bytes":(\\d{1,15}),${NAME}`, `"bytes":(\\d{1,15}),"inset":
  * @cost reads every document that refers to a result: seconds for a large database
  */
 export async function measureSharedSizes(query: Query, schema: string): Promise<SharedSizes> {
-  const named = `${schema}.documents WHERE artifacts <> '{}'`;
+  const artifactDocuments = `${schema}.documents WHERE artifacts <> '{}'`;
   const results = REFERENCES.map(
     (reference) =>
       `SELECT m[2] AS name, m[1]::bigint AS bytes FROM named, regexp_matches(body, '${reference}', 'g') AS m`,
   );
   const [row] = await query(
-    `WITH named AS (SELECT artifacts, body FROM ${named}), found AS (${results.join(' UNION ')})
+    `WITH named AS (SELECT artifacts, body FROM ${artifactDocuments}), found AS (${results.join(' UNION ')})
     SELECT pg_database_size(current_database()) AS database_bytes,
       (SELECT count(DISTINCT name) FROM named, unnest(artifacts) AS name) AS results,
       (SELECT coalesce(sum(bytes), 0) FROM found) AS result_bytes`,
@@ -51,11 +51,11 @@ export function watchSharedSizes(
   look: () => Promise<SharedSizes>,
   monotonicMs: () => number = () => performance.now(),
 ): () => SharedSizes | undefined {
-  let lookedAt = -Infinity;
+  let measuredAt = -Infinity;
   let last: SharedSizes | undefined;
   return () => {
-    if (monotonicMs() - lookedAt > AGE_MS) {
-      lookedAt = monotonicMs();
+    if (monotonicMs() - measuredAt > AGE_MS) {
+      measuredAt = monotonicMs();
       look().then(
         (sharedSizes) => (last = sharedSizes),
         () => (last = undefined), // an unavailable figure is omitted

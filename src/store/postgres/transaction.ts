@@ -82,9 +82,9 @@ function createTransaction(
     },
     async ids(kind) {
       assertOpen();
-      const stored = await rows.ids(kind);
-      draft.hasListed(kind, stored);
-      return draft.idsOver(kind, stored);
+      const storedIds = await rows.ids(kind);
+      draft.hasListed(kind, storedIds);
+      return draft.idsOver(kind, storedIds);
     },
     async lastNumber(kind, owner) {
       assertOpen();
@@ -98,10 +98,10 @@ function createTransaction(
       assertOpen();
       if (!isDocumentId(id)) return false;
       const ownDraftWrite = draft.getWrite(kind, id);
-      const existed = ownDraftWrite === undefined ? await isStored(kind, id) : ownDraftWrite !== null;
+      const hasExisted = ownDraftWrite === undefined ? await isStored(kind, id) : ownDraftWrite !== null;
       assertOpen();
-      if (existed) draft.delete(kind, id);
-      return existed;
+      if (hasExisted) draft.delete(kind, id);
+      return hasExisted;
     },
     publish(event) {
       assertOpen();
@@ -129,25 +129,25 @@ const JOINED_READS_MAX = 4;
 
 /** Creates a reader of rows. Reads requested in the same turn are combined, because each statement is a round trip. */
 function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
-  let waiting:
+  let waitingReads:
     | { readonly reads: RowQuery[]; readonly found: Promise<readonly (DocumentRow | undefined)[]> }
     | undefined;
 
   async function readNext(reads: readonly RowQuery[]): Promise<readonly (DocumentRow | undefined)[]> {
     await undefined; // concurrent reads are added here
-    waiting = undefined;
+    waitingReads = undefined;
     const [only] = reads;
     if (reads.length === 1 && 'id' in only!) return [await rows.row(only.kind, only.id)];
     return rows.several(reads);
   }
 
   return async (rowQuery) => {
-    if (waiting === undefined || waiting.reads.length === JOINED_READS_MAX) {
+    if (waitingReads === undefined || waitingReads.reads.length === JOINED_READS_MAX) {
       const reads: RowQuery[] = [];
-      waiting = { reads, found: readNext(reads) };
+      waitingReads = { reads, found: readNext(reads) };
     }
-    const { reads, found } = waiting;
-    const place = reads.push(rowQuery) - 1;
-    return (await found)[place];
+    const { reads, found } = waitingReads;
+    const readIndex = reads.push(rowQuery) - 1;
+    return (await found)[readIndex];
   };
 }

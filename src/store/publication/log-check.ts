@@ -34,11 +34,11 @@ export function createLogCheck(faultOfSignature: ((entry: PublicationEntry) => s
 
   return {
     next(entry) {
-      const parsed = PublicationEntry.safeParse(entry).data;
-      const reason = parsed === undefined ? 'it is not an entry of a log' : findFault(parsed);
-      if (parsed === undefined || reason !== undefined) return { seq: seq + 1, reason: reason! };
-      ({ seq, hash } = parsed);
-      indexId = parsed.index_id;
+      const parsedEntry = PublicationEntry.safeParse(entry).data;
+      const reason = parsedEntry === undefined ? 'it is not an entry of a log' : findFault(parsedEntry);
+      if (parsedEntry === undefined || reason !== undefined) return { seq: seq + 1, reason: reason! };
+      ({ seq, hash } = parsedEntry);
+      indexId = parsedEntry.index_id;
       return undefined;
     },
     last: () => ({ seq, hash }),

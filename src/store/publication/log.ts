@@ -19,9 +19,9 @@ export async function readLogHead(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
 ): Promise<PublicationHead | undefined> {
-  const stored = await reader.get('publication-head', indexId);
-  if (stored === undefined) return undefined;
-  const head = parseStored(stored, PublicationHead);
+  const storedHead = await reader.get('publication-head', indexId);
+  if (storedHead === undefined) return undefined;
+  const head = parseStored(storedHead, PublicationHead);
   if (head === undefined) throw refuseLog(indexId);
   return head;
 }
@@ -43,7 +43,7 @@ export async function* readLogBatches(
  * Returns the date of the last close in a log. Restatements may follow it.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
-export async function publishedThrough(
+export async function findPublishedBatches(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
   { batches }: PublicationHead,
@@ -77,8 +77,8 @@ async function readBatch(
   indexId: string,
   batch: number,
 ): Promise<PublicationBatch | undefined> {
-  const stored = await reader.get('publication', formatNumberedId(indexId, batch));
-  return parseStored(stored, PublicationBatch);
+  const storedBatch = await reader.get('publication', formatNumberedId(indexId, batch));
+  return parseStored(storedBatch, PublicationBatch);
 }
 
 /**
@@ -87,14 +87,14 @@ async function readBatch(
  * @cost two reads per log
  */
 export async function chooseTimeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>, now: string): Promise<string> {
-  let latest = now;
+  let latestTime = now;
   for (const indexId of await reader.ids('publication-head')) {
-    const stored = await reader.get('publication-head', indexId);
-    const head = parseStored(stored, PublicationHead);
+    const storedHead = await reader.get('publication-head', indexId);
+    const head = parseStored(storedHead, PublicationHead);
     const last = head === undefined ? undefined : await readBatch(reader, indexId, head.batches);
-    latest = findLatestTime(latest, last?.entries.at(-1)?.at);
+    latestTime = findLatestTime(latestTime, last?.entries.at(-1)?.at);
   }
-  return latest;
+  return latestTime;
 }
 
 /** Appends entries to a log, after its last entry. */

@@ -122,10 +122,12 @@ function guardReader(reader: DocumentReader, reachNow: () => Reach | undefined):
   return {
     async get(kind, id) {
       const [reach, guarded] = [reachNow(), ACCESS_RULES[kind]];
-      const stored = await reader.get(kind, id);
-      if (reach === undefined || guarded === undefined || guarded.isReadById === true || stored === undefined)
-        return stored;
-      return isVisible(reach, guarded, id, 'unreadable' in stored ? undefined : stored.body) ? stored : undefined;
+      const storedDocument = await reader.get(kind, id);
+      if (reach === undefined || guarded === undefined || guarded.isReadById === true || storedDocument === undefined)
+        return storedDocument;
+      return isVisible(reach, guarded, id, 'unreadable' in storedDocument ? undefined : storedDocument.body)
+        ? storedDocument
+        : undefined;
     },
     async ids(kind) {
       const [reach, guarded] = [reachNow(), ACCESS_RULES[kind]];
@@ -144,13 +146,13 @@ function isVisible(reach: Reach, { ownerKind, subject }: AccessRule, id: string,
 
 function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransaction {
   function assertOwnDocument(kind: DocumentKind, id: string): void {
-    const guarded = ACCESS_RULES[kind];
-    if (guarded === undefined || guarded.isNamedByChance === true) return;
-    const owner = guarded.subject(id, undefined);
+    const accessRule = ACCESS_RULES[kind];
+    if (accessRule === undefined || accessRule.isNamedByChance === true) return;
+    const owner = accessRule.subject(id, undefined);
     if (owner !== undefined && isWithin(reach, owner)) return;
     // Ids in paths were checked before, so this is the id of a new document; it is rejected whether or not a document
     // has it.
-    throw refuseOutside({ ...reach, isHidden: false }, guarded.ownerKind, owner ?? id);
+    throw refuseOutside({ ...reach, isHidden: false }, accessRule.ownerKind, owner ?? id);
   }
   return {
     ...tx,
@@ -168,8 +170,9 @@ function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransa
 
 /** Creates the refusal of an id to which a client has no access. */
 export function refuseOutside({ isHidden, prefixes }: Reach, kind: string, id: string): Refusal {
-  const missing = isHidden ? MISSING_CODES.get(kind) : undefined;
-  if (missing !== undefined) return new Refusal(missing, `No ${kind.replaceAll('-', ' ')} is stored under ${id}.`);
+  const missingCode = isHidden ? MISSING_CODES.get(kind) : undefined;
+  if (missingCode !== undefined)
+    return new Refusal(missingCode, `No ${kind.replaceAll('-', ' ')} is stored under ${id}.`);
   return new Refusal('FORBIDDEN_ID', `The key may name ids that begin with ${prefixes.join(', ')}; ${id} does not.`, {
     id,
     prefixes,

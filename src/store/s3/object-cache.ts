@@ -51,7 +51,7 @@ const IN_USE_MS = 600_000;
 const NOTED_MS = 60_000;
 /** Share of the maximum size that may be stored between two checks of the total size. */
 const LOOK_SHARE = 0.05;
-const SUM = '.sha256';
+const SUM_SUFFIX = '.sha256';
 
 export async function openObjectCache({ folder, bytesMax, now = Date.now }: ObjectCacheOptions): Promise<ObjectCache> {
   await makeFolder(folder);
@@ -59,23 +59,23 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   /** Metadata of files at their last verification, by name. */
   const marksByName = new Map<string, string>();
   const notedAt = new Map<string, number>();
-  let takenIn = 0;
+  let addedBytes = 0;
 
   async function remove(name: string): Promise<void> {
     marksByName.delete(name);
     notedAt.delete(name);
-    for (const file of [getPath(name), getPath(`${name}${SUM}`)]) await rm(file, { force: true });
+    for (const file of [getPath(name), getPath(`${name}${SUM_SUFFIX}`)]) await rm(file, { force: true });
   }
 
   /** Returns metadata that changes with the content; undefined if there is no file. */
-  async function markOf(name: string): Promise<string | undefined> {
+  async function readFileMark(name: string): Promise<string | undefined> {
     const result = await stat(getPath(name)).catch(() => undefined);
     return result && `${result.ino} ${result.size} ${result.mtimeMs}`;
   }
 
   async function isIntact(name: string): Promise<boolean> {
     try {
-      const sum = await readFile(getPath(`${name}${SUM}`), 'utf8');
+      const sum = await readFile(getPath(`${name}${SUM_SUFFIX}`), 'utf8');
       return (await computeFileSha256(getPath(name))) === sum;
     } catch {
       return false; // an unreadable file is fetched again, whatever the reason
@@ -91,18 +91,18 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   }
 
   async function keep(name: string, draft: string, sha256: string, bytes: number): Promise<void> {
-    await writeFile(`${draft}${SUM}`, sha256);
-    await rename(`${draft}${SUM}`, getPath(`${name}${SUM}`));
+    await writeFile(`${draft}${SUM_SUFFIX}`, sha256);
+    await rename(`${draft}${SUM_SUFFIX}`, getPath(`${name}${SUM_SUFFIX}`));
     await rename(draft, getPath(name));
-    const mark = await markOf(name);
-    if (mark !== undefined) marksByName.set(name, mark);
+    const fileMark = await readFileMark(name);
+    if (fileMark !== undefined) marksByName.set(name, fileMark);
     notedAt.set(name, now());
-    takenIn += bytes;
-    if (takenIn > LOOK_SHARE * bytesMax) await evict();
+    addedBytes += bytes;
+    if (addedBytes > LOOK_SHARE * bytesMax) await evict();
   }
 
   async function evict(): Promise<void> {
-    takenIn = 0;
+    addedBytes = 0;
     for (const name of await listExcessFiles(folder, bytesMax, now() - IN_USE_MS)) await remove(name);
   }
 
@@ -124,14 +124,14 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   return {
     path: getPath,
     async has(name) {
-      const mark = await markOf(name);
-      if (mark === undefined) return false;
-      if (marksByName.get(name) !== mark) {
+      const fileMark = await readFileMark(name);
+      if (fileMark === undefined) return false;
+      if (marksByName.get(name) !== fileMark) {
         if (!(await isIntact(name))) return false;
-        marksByName.set(name, mark);
+        marksByName.set(name, fileMark);
       }
       await note(name).catch(() => {}); // another process may have removed the file, or the folder may be read-only
-      return (await markOf(name)) !== undefined;
+      return (await readFileMark(name)) !== undefined;
     },
     async fill(name, object) {
       await runWithDraft(async (draft) => {
@@ -154,13 +154,13 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       }),
     async link(from, to) {
       try {
-        await link(getPath(`${from}${SUM}`), getPath(`${to}${SUM}`));
+        await link(getPath(`${from}${SUM_SUFFIX}`), getPath(`${to}${SUM_SUFFIX}`));
         await link(getPath(from), getPath(to));
       } catch {
         return remove(to); // the object is fetched when it is read
       }
-      const mark = marksByName.get(from);
-      if (mark !== undefined) marksByName.set(to, mark);
+      const fileMark = marksByName.get(from);
+      if (fileMark !== undefined) marksByName.set(to, fileMark);
       notedAt.set(to, now());
     },
     remove,
@@ -171,7 +171,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
 async function listExcessFiles(folder: string, bytesMax: number, keptFrom: number): Promise<readonly string[]> {
   const files: { readonly name: string; readonly bytes: number; readonly usedAt: number }[] = [];
   for (const name of await readdir(folder)) {
-    const result = name.endsWith(SUM) ? undefined : await stat(join(folder, name)).catch(() => undefined);
+    const result = name.endsWith(SUM_SUFFIX) ? undefined : await stat(join(folder, name)).catch(() => undefined);
     if (result !== undefined) files.push({ name, bytes: result.size, usedAt: result.atimeMs });
   }
   let excess = files.reduce((sum, { bytes }) => sum + bytes, 0) - bytesMax;

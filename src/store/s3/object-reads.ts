@@ -39,9 +39,9 @@ interface ObjectReadsOptions {
 }
 
 export function createObjectReads({ reader, cached, freeSpace, claimed }: ObjectReadsOptions): ObjectReads {
-  const coming = new Map<string, Promise<void>>();
+  const pendingDownloads = new Map<string, Promise<void>>();
   /** Time of the last check of existing objects, oldest first. */
-  const lookedAt = new Map<string, number>();
+  const checkTimes = new Map<string, number>();
 
   async function fetch(name: string): Promise<void> {
     const isThere = await reader.get(name, async (object) => {
@@ -54,19 +54,19 @@ export function createObjectReads({ reader, cached, freeSpace, claimed }: Object
 
   async function ensure(name: string): Promise<void> {
     if (claimed.has(name) || (await cached.has(name))) return;
-    const download = coming.get(name) ?? fetch(name).finally(() => coming.delete(name));
-    coming.set(name, download);
+    const download = pendingDownloads.get(name) ?? fetch(name).finally(() => pendingDownloads.delete(name));
+    pendingDownloads.set(name, download);
     await download;
   }
 
   async function doesObjectExist(ref: DatedArtifact['ref']): Promise<boolean> {
     const { name } = ref;
     if (await cached.has(name)) return true;
-    if (Date.now() - (lookedAt.get(name) ?? 0) < CACHE_AGE_MAX_MS) return true;
+    if (Date.now() - (checkTimes.get(name) ?? 0) < CACHE_AGE_MAX_MS) return true;
     if (!isObjectOf(ref, await reader.look(name))) return false;
-    lookedAt.delete(name);
-    lookedAt.set(name, Date.now());
-    for (const oldest of lookedAt.keys()) if (lookedAt.size > CACHED_OBJECTS_MAX) lookedAt.delete(oldest);
+    checkTimes.delete(name);
+    checkTimes.set(name, Date.now());
+    for (const oldest of checkTimes.keys()) if (checkTimes.size > CACHED_OBJECTS_MAX) checkTimes.delete(oldest);
     return true;
   }
 

@@ -29,15 +29,15 @@ const REQUEST_LIMITS = { patienceMs: 1000, answerMs: 3000 };
 export async function openObjectArtifacts(options: ObjectArtifactsOptions): Promise<ArtifactStore> {
   const { access, cache, freeSpace, hashApart } = options;
   const client = createS3Client(access);
-  const opened: OpenedObjects = {
+  const openedObjects: OpenedObjects = {
     ...options,
     client,
     cached: await openObjectCache(cache),
     files: await openArtifacts(cache.folder, freeSpace, { hashApart }),
     claimed: new Set(),
   };
-  const forRequests = createObjectArtifacts(opened, createS3Client(access, REQUEST_LIMITS));
-  return { ...createObjectArtifacts(opened, client), forRequests };
+  const requestArtifacts = createObjectArtifacts(openedObjects, createS3Client(access, REQUEST_LIMITS));
+  return { ...createObjectArtifacts(openedObjects, client), forRequests: requestArtifacts };
 }
 
 /** Number of concurrent removals: a job in parts or a study has thousands of objects. */
@@ -68,11 +68,11 @@ function createObjectArtifacts(
   }
 
   async function copyObjects(from: readonly ArtifactLink[]) {
-    const copied = await Promise.all(
+    const copyResults = await Promise.all(
       from.map(async ({ ref, name }) => isObjectOf(ref, await client.look(ref.name)) && client.copy(ref.name, name)),
     );
-    const missing = from.find((_, i) => !copied[i]);
-    if (missing !== undefined) throw refuseDamagedArtifact(missing.ref.name);
+    const missingLink = from.find((_, i) => !copyResults[i]);
+    if (missingLink !== undefined) throw refuseDamagedArtifact(missingLink.ref.name);
     return from.map(({ ref, name }) => ({ ...ref, name }));
   }
 
@@ -104,9 +104,9 @@ function createObjectArtifacts(
     newName: createArtifactName,
     async link(links) {
       try {
-        const copied = await copyObjects(links);
+        const copyResults = await copyObjects(links);
         await Promise.all(links.map(({ ref, name }) => cached.link(ref.name, name)));
-        return copied;
+        return copyResults;
       } catch (thrown) {
         await Promise.allSettled(links.map(({ name }) => client.remove(name)));
         throw thrown;
@@ -126,13 +126,13 @@ function createObjectArtifacts(
       }
     },
     async damaged(artifacts) {
-      const damaged = new Set<string>();
-      const rest = artifacts.values();
+      const damagedNames = new Set<string>();
+      const remainingArtifacts = artifacts.values();
       const checkObjects = async (): Promise<void> => {
-        for (const { ref } of rest) if (!(await isThere(ref))) damaged.add(ref.name);
+        for (const { ref } of remainingArtifacts) if (!(await isThere(ref))) damagedNames.add(ref.name);
       };
       await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, artifacts.length) }, checkObjects));
-      return damaged;
+      return damagedNames;
     },
     async file({ name }) {
       await ensure(name);
@@ -150,13 +150,13 @@ function createObjectArtifacts(
       await removeInGroups(names, discardObject);
     },
     async restore(names) {
-      const missing: string[] = [];
+      const missingNames: string[] = [];
       for (const name of names) {
         const isThere =
           (await client.get(name, async () => true)) === true || (await client.copy(formatTrashName(name), name));
-        if (!isThere) missing.push(name);
+        if (!isThere) missingNames.push(name);
       }
-      return missing;
+      return missingNames;
     },
     sweep: (referenced, terms) => sweepObjects({ client, discard: discardObject }, referenced, terms),
   };
@@ -173,9 +173,9 @@ async function sweepObjects(
   let page: string[] = [];
   let count = 0;
   async function sweepPage(): Promise<void> {
-    const owned = await referenced(page);
+    const ownedNames = await referenced(page);
     for (const name of page) {
-      if (owned.has(name) || !isWanted()) continue;
+      if (ownedNames.has(name) || !isWanted()) continue;
       await discard(name);
       count++;
     }
@@ -186,8 +186,8 @@ async function sweepObjects(
   for await (const { name, writtenAt } of client.list()) {
     if (!isWanted()) return count;
     if (isArtifactName(name) && writtenAt < now - olderThanMs) page.push(name);
-    const discarded = name.startsWith(formatTrashName('')) ? name.slice(formatTrashName('').length) : '';
-    if (isArtifactName(discarded) && writtenAt < now - trashMs) await client.remove(name);
+    const trashedName = name.startsWith(formatTrashName('')) ? name.slice(formatTrashName('').length) : '';
+    if (isArtifactName(trashedName) && writtenAt < now - trashMs) await client.remove(name);
     if (page.length === SWEEP_PAGE) await sweepPage();
   }
   await sweepPage();

@@ -25,6 +25,6 @@ export function formatReason(answer: string, cause: unknown): string {
   if (name === 'TimeoutError') return ': it does not answer'; // the code of this error is a legacy number
   // A server that accepts a connection and closes it without a response may expect TLS.
   if (code === 'UND_ERR_SOCKET') return ': it closes the connection without an answer, like an https:// port';
-  const why = code ?? message;
-  return why ? `: ${why}` : '';
+  const failureText = code ?? message;
+  return failureText ? `: ${failureText}` : '';
 }

@@ -77,10 +77,10 @@ interface RetryLimits {
 }
 
 function createPatience(ms: number): RetryLimits {
-  const until = performance.now() + ms;
+  const deadline = performance.now() + ms;
   let next = PAUSE_MS;
   return {
-    isOver: () => performance.now() > until,
+    isOver: () => performance.now() > deadline,
     async pause() {
       await sleep(next);
       next = Math.min(2 * next, PAUSE_MS_MAX);
@@ -164,9 +164,9 @@ export function createS3Client(
           `${endpoint} answers without TLS: should AWS_ENDPOINT_URL_S3 begin with http://?`,
           cause,
         );
-      const distrust = findDistrustReason(cause);
-      if (distrust !== undefined)
-        throw new ArtifactStoreFault(`The certificate of the object store is refused: ${distrust}.`, cause);
+      const distrustReason = findDistrustReason(cause);
+      if (distrustReason !== undefined)
+        throw new ArtifactStoreFault(`The certificate of the object store is refused: ${distrustReason}.`, cause);
       if (patience.isOver())
         throw createUnavailableRefusal(
           `The object store cannot be reached at ${endpoint}${formatReason(message, cause)}.`,
@@ -181,18 +181,18 @@ export function createS3Client(
    */
   async function attemptOpen(url: string, init: RequestInit): Promise<Attempt> {
     for (let retries = 0; ; retries++) {
-      const attempted = await attempt(url, init);
-      if (retries === CLOSED_RETRIES || !isClosed(attempted.cause)) return attempted;
+      const attemptResult = await attempt(url, init);
+      if (retries === CLOSED_RETRIES || !isClosed(attemptResult.cause)) return attemptResult;
     }
   }
 
   async function attempt(url: string, init: RequestInit): Promise<Attempt> {
     try {
-      const used = await keys.get();
-      if (signer?.used !== used) signer = createSigner(access, used);
+      const currentKeys = await keys.get();
+      if (signer?.used !== currentKeys) signer = createSigner(access, currentKeys);
       const { aws } = signer;
-      const whole = { signal: AbortSignal.timeout(answerMs), ...init };
-      return { used, answer: await timeRequest(init.method ?? 'GET', () => aws.fetch(url, whole)) };
+      const requestInit = { signal: AbortSignal.timeout(answerMs), ...init };
+      return { used: currentKeys, answer: await timeRequest(init.method ?? 'GET', () => aws.fetch(url, requestInit)) };
     } catch (cause) {
       return { cause };
     }
@@ -254,8 +254,8 @@ async function putParts(
   { length, slice }: ObjectSource,
   sha256: string,
 ): Promise<void> {
-  const begun = await ask(`${url}?uploads`, { method: 'POST', headers: { [SHA256]: sha256 } });
-  const id = (await begun.text()).match(/<UploadId>([^<]+)<\/UploadId>/)?.[1] ?? '';
+  const uploadResponse = await ask(`${url}?uploads`, { method: 'POST', headers: { [SHA256]: sha256 } });
+  const id = (await uploadResponse.text()).match(/<UploadId>([^<]+)<\/UploadId>/)?.[1] ?? '';
   const upload = `uploadId=${encodeURIComponent(id)}`;
   try {
     const tags: string[] = [];
@@ -264,16 +264,16 @@ async function putParts(
       for (let i = next++; i * PART_BYTES < length; i = next++) {
         const part = await slice(i * PART_BYTES, Math.min((i + 1) * PART_BYTES, length));
         const init = { method: 'PUT', body: part, headers: await computeChecksumHeader(part) };
-        const sent = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
-        tags[i] = sent.headers.get('etag') ?? '';
+        const partResponse = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
+        tags[i] = partResponse.headers.get('etag') ?? '';
       }
     };
     await Promise.all(Array.from({ length: PARTS_MAX }, send));
     const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
     const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
-    const ended = await ask(`${url}?${upload}`, { method: 'POST', body });
+    const endResponse = await ask(`${url}?${upload}`, { method: 'POST', body });
     // the status is sent before the parts have been joined, so the body is checked
-    if ((await ended.text()).includes('<Error>'))
+    if ((await endResponse.text()).includes('<Error>'))
       throw createUnavailableRefusal('The object store could not join parts.');
   } catch (thrown) {
     await attempt(`${url}?${upload}`, { method: 'DELETE' }); // the service removes an unfinished upload later if this fails
@@ -284,8 +284,8 @@ async function putParts(
 /** Lists the objects with the prefix in pages. */
 async function* listObjects(ask: Requests['ask'], root: string, prefix: string): ReturnType<S3Client['list']> {
   for (let token: string | undefined, isMore = true; isMore; isMore = token !== undefined) {
-    const after = token === undefined ? '' : `&continuation-token=${encodeURIComponent(token)}`;
-    const query = `list-type=2&prefix=${encodeURIComponent(prefix)}${after}`;
+    const tokenParameter = token === undefined ? '' : `&continuation-token=${encodeURIComponent(token)}`;
+    const query = `list-type=2&prefix=${encodeURIComponent(prefix)}${tokenParameter}`;
     const text = await (await ask(`${root}?${query}`, {})).text();
     for (const [, entry = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
       const key = entry.match(/<Key>([^<]+)<\/Key>/)?.[1] ?? '';

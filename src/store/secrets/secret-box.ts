@@ -27,9 +27,11 @@ const TAG_BYTES = 16;
 
 /** Parses a key of 32 bytes in base64 or hexadecimal digits; undefined for an invalid text. */
 function parseSecretKey(text: string): Buffer | undefined {
-  const trimmed = text.trim();
-  const key = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, 'hex') : Buffer.from(trimmed, 'base64');
-  return key.length === KEY_BYTES && trimmed.length <= 64 ? key : undefined;
+  const trimmedText = text.trim();
+  const key = /^[0-9a-f]{64}$/i.test(trimmedText)
+    ? Buffer.from(trimmedText, 'hex')
+    : Buffer.from(trimmedText, 'base64');
+  return key.length === KEY_BYTES && trimmedText.length <= 64 ? key : undefined;
 }
 
 /** Keys of stored secrets: the current key, and earlier keys that only decrypt. */
@@ -47,12 +49,12 @@ const NO_KEY = 'none';
  * if a word is not a key or the text contains no key.
  */
 export function parseSecretKeys(text: string): SecretKeys | undefined {
-  const words = text.split(/[\s,]+/).filter((word) => word !== '');
-  const [first, ...rest] = words;
+  const keyTexts = text.split(/[\s,]+/).filter((word) => word !== '');
+  const [first, ...rest] = keyTexts;
   if (first === undefined) return undefined;
   const isOpen = first === NO_KEY && rest.length > 0;
-  const keys = (isOpen ? rest : words).map(parseSecretKey).filter((key) => key !== undefined);
-  if (keys.length !== words.length - (isOpen ? 1 : 0)) return undefined;
+  const keys = (isOpen ? rest : keyTexts).map(parseSecretKey).filter((key) => key !== undefined);
+  if (keys.length !== keyTexts.length - (isOpen ? 1 : 0)) return undefined;
   return isOpen ? { key: undefined, earlier: keys } : { key: keys[0], earlier: keys.slice(1) };
 }
 
@@ -75,8 +77,8 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
       if (keys === undefined || isSealed(text)) return text;
       const nonce = createHmac('sha256', keys.nonce).update(text).digest().subarray(0, NONCE_BYTES);
       const cipher = createCipheriv(ALGORITHM, keys.text, nonce);
-      const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-      return PREFIX + Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
+      const sealedBytes = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+      return PREFIX + Buffer.concat([nonce, sealedBytes, cipher.getAuthTag()]).toString('base64url');
     },
     open(stored) {
       if (!isSealed(stored)) return stored;
@@ -124,8 +126,8 @@ const refuseSecret = (reason: string) =>
 /** Replaces the password of a connection URL, to encrypt or decrypt it. */
 export function changePassword(url: string, change: (password: string) => string): string {
   if (!URL.canParse(url)) return url;
-  const parsed = new URL(url);
-  if (parsed.password === '') return url;
+  const parsedUrl = new URL(url);
+  if (parsedUrl.password === '') return url;
   const colon = url.indexOf(':', url.indexOf('://') + '://'.length);
   const offset = url.lastIndexOf('@');
   return `${url.slice(0, colon + 1)}${change(url.slice(colon + 1, offset))}${url.slice(offset)}`;

@@ -8,14 +8,19 @@ import { recordDataVersion } from '#services/stored/data-history.js';
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { changeOfContent, copyMarket, copyOfContent, rebuildEarlierMarket } from '#workers/market/data-versions.js';
+import {
+  writeContentChange,
+  copyMarket,
+  writeContentCopy,
+  rebuildEarlierMarket,
+} from '#workers/market/data-versions.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const LOADED_AT = '2024-02-01T00:00:00.000Z';
 const TASKS = {
-  'content-change': changeOfContent,
-  'content-copy': copyOfContent,
+  'content-change': writeContentChange,
+  'content-copy': writeContentCopy,
   'copied-market': copyMarket,
   'earlier-market': rebuildEarlierMarket,
 } as const;
@@ -43,8 +48,14 @@ interface Desk {
   release(): void;
 }
 
+/** Time in ms that the process waits for its copies when it ends; longer than this test. */
+const COPY_WAIT_MS = 600_000;
+
 /** Creates a process on documents and files; its threads make no copies until they are released. */
-function createDesk({ documents, artifacts }: { documents: DocumentStore; artifacts: ArtifactStore }): Desk {
+function createDesk(
+  { documents, artifacts }: { documents: DocumentStore; artifacts: ArtifactStore },
+  copyWaitMs = COPY_WAIT_MS,
+): Desk {
   const markets = createServedMarkets();
   let release = (): void => {};
   const released = new Promise<void>((resolve) => (release = resolve));
@@ -68,6 +79,7 @@ function createDesk({ documents, artifacts }: { documents: DocumentStore; artifa
     jobs,
     markets,
     timestamp: () => LOADED_AT,
+    copyWaitMs,
     onCopyFailure,
   });
   return {
@@ -139,6 +151,22 @@ test('a content is served before it is copied, and the replaced one remains avai
   await one.versions.close();
   expect(await listCopies(one)).toEqual(['made', [2, true], [1, true]]);
   expect(one.failures).toEqual([]);
+});
+
+test('a process that ends waits for its copies for a limited time', async () => {
+  const at = await openStoragePlaces();
+  const one = createDesk(at, 20);
+  await one.serve(await marketOf(1, 2)); // never released: the copy takes longer than the limit
+  await one.versions.close();
+  expect(await listCopies(createDesk(at))).toEqual(['missing', [1, true]]);
+  expect(one.failures).toEqual([]);
+
+  const next = createDesk(at);
+  await next.serve(await marketOf(1, 2));
+  const closed = next.versions.close();
+  setTimeout(next.release, 50);
+  await closed;
+  expect(await listCopies(next)).toEqual(['made', [1, true]]);
 });
 
 test('a copy interrupted by a kill is made at the next start, if the source still has the content', async () => {

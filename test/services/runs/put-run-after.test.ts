@@ -4,7 +4,7 @@ import { putRun, putRunAfter, readRunList } from '#services/stored/run-list.js';
 import { findRun } from '#services/stored/run-documents.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentEngine } from '#store/port.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const formatName = (i: number) => `${String(i).padStart(32, '0')}.art`;
@@ -21,7 +21,7 @@ const run = (i: number): RunDocument => ({
   request: {},
   artifacts: { columns: { name: formatName(i), bytes: 1, sha256: 'ab'.repeat(32) } },
 });
-const createRunId = (i: number) => runIdOf(run(i));
+const createRunId = (i: number) => computeRunId(run(i));
 
 let documents: DocumentEngine;
 const unreferencedArtifacts: string[] = [];
@@ -40,7 +40,7 @@ const putAfter = (i: number, after: string | null, runsKept = 3) =>
   documents.transaction((tx) => putRunAfter(tx, run(i), { after, runsKept }));
 const listRunIds = async () => {
   const newest = await findRun(documents, 'X');
-  return [newest && runIdOf(newest), ...(await readRunList(documents, 'X')).earlier];
+  return [newest && computeRunId(newest), ...(await readRunList(documents, 'X')).earlier];
 };
 
 test('a run replaces the newest run that it was made after', async () => {

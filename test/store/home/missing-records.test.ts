@@ -7,7 +7,7 @@ import type { HomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify-home.js';
 import type { DocumentsReader, DocumentStore, StoredEntry } from '#store/port.js';
 import { createSigningKey } from '#store/publication/signing.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import { createMemoryEngine } from '../memory-engine.js';
 
 const authorship: Authorship = { author: 'anna', note: null, requestId: 'r' };
@@ -37,7 +37,7 @@ async function createRecords(): Promise<readonly StoredEntry[]> {
   await documents.transaction(async (tx) => {
     await tx.put('run', 'EQ', NEWEST);
     for (const id of ['one', 'two']) await tx.put('kept-run', `EQ/${id}`, { run_id: 'EQ' });
-    await tx.put('run-list', 'EQ', { earlier: ['two', 'one'], published: ['one', runIdOf(NEWEST)] });
+    await tx.put('run-list', 'EQ', { earlier: ['two', 'one'], published: ['one', computeRunId(NEWEST)] });
     await tx.put('store', 'm', { store_id: 'm', name: 'M' });
   });
   await seal();
@@ -88,7 +88,7 @@ test('a missing record is reported by its name', async () => {
     'kept-run EQ: it has 2 earlier runs, but their list is missing',
   ]);
   expect(await removeRecord('run', () => 'EQ')).toEqual([
-    `kept-run EQ: its published run ${runIdOf(NEWEST)} is missing`,
+    `kept-run EQ: its published run ${computeRunId(NEWEST)} is missing`,
   ]);
   expect(await removeRecord('audit-seal', (ids) => ids.at(-1))).toEqual([
     expect.stringMatching(/^audit entry \d+: its signature is missing$/),

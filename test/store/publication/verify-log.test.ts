@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry, type PublicKey } from '#domain/documents/publication-document.js';
 import { createLogsCheck } from '#store/publication/check-logs.js';
-import { createSigningKey, hashSigner } from '#store/publication/signing.js';
+import { createSigningKey, createHashSigner } from '#store/publication/signing.js';
 import { computeStatementHash } from '#store/publication/statement-hash.js';
 import { verifyLog } from '#store/publication/verify-log.js';
 import { fc } from '../../fast-check.js';
@@ -35,7 +35,7 @@ async function createLog(closes: number): Promise<PublicationEntry[]> {
       key_id: key.key_id,
     };
     const hash = computeStatementHash(statedEntry);
-    log.push({ ...statedEntry, hash, signature: await hashSigner(key)(hash) });
+    log.push({ ...statedEntry, hash, signature: await createHashSigner(key)(hash) });
   }
   return log;
 }
@@ -126,7 +126,7 @@ describe('verification reports the first changed entry', () => {
     const { hash: _hash, signature: _signature, ...last } = { ...log.at(-1)!, price: 1 };
     const hash = computeStatementHash(last);
     for (const signer of [otherKey, createSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
-      const forgedEntry = { ...last, hash, signature: await hashSigner(signer)(hash) };
+      const forgedEntry = { ...last, hash, signature: await createHashSigner(signer)(hash) };
       expect(findFaultSeq([...log.slice(0, -1), forgedEntry])).toBe(9);
     }
   });

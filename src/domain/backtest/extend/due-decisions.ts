@@ -52,19 +52,19 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
       const { decision } = rebalance;
       const { document } = listTexts(documents[id]!)[rebalance.amendment ?? 0]!;
       const { sessions } = marked.get(document.calendar)!;
-      const holds = listHoldingsLookBack(document, rebalance, { sessions, before });
+      const holdingLooks = listHoldingsLookBack(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
-        const reviewed = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
+        const reviewDocument = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
         const ownLook = {
           code: document.calendar,
-          lookBack: computeLookBack({ document: reviewed, sessions, decision }),
+          lookBack: computeLookBack({ document: reviewDocument, sessions, decision }),
         };
-        return [ownLook, ...holds];
+        return [ownLook, ...holdingLooks];
       }
       if (!isDerivedDocument(document)) return [];
       const { source_index_id: parentId } = document.derivation;
       const parents = resumed.get(parentId)!.before;
-      return [computeSolveLook({ documents, marked, document, decision, parents, memory }), ...holds];
+      return [computeSolveLook({ documents, marked, document, decision, parents, memory }), ...holdingLooks];
     }),
   );
 }
@@ -82,10 +82,10 @@ function listHoldingsLookBack(
   rebalance: DueRebalance,
   { sessions, before }: HoldingsLookBackInput,
 ): CalendarLookBack[] {
-  const current = before.at(-1);
+  const latestComposition = before.at(-1);
   const isPlain = rebalance.phase === undefined && findReview(document, rebalance.review).scope === 'membership';
-  if (isPlain || current === undefined) return [];
-  const { session } = current;
+  if (isPlain || latestComposition === undefined) return [];
+  const { session } = latestComposition;
   return [{ code: document.calendar, lookBack: { session, paidAfter: sessions[session]! - 1 } }];
 }
 
@@ -145,8 +145,8 @@ export function composeWithinLookBack<T>(
   if (lookBackMarket !== null) {
     try {
       return runOn(lookBackMarket.market, lookBackMarket.aligned);
-    } catch (thrown) {
-      if (!(thrown instanceof BeforeMarket)) throw thrown;
+    } catch (error) {
+      if (!(error instanceof BeforeMarket)) throw error;
     }
   }
   return runOn(input.wholeMarket());

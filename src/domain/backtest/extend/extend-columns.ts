@@ -28,9 +28,9 @@ export interface ExtendedColumns {
 const DATES_MAX = 32;
 /**
  * Returns true if a file of columns is complete, so that new dates are written to another file.
- * @param dates number of dates in this file
+ * @param dateCount number of dates in this file
  */
-export const isFileFull = (dates: number, datesMax = DATES_MAX): boolean => dates >= datesMax;
+export const isFileFull = (dateCount: number, datesMax = DATES_MAX): boolean => dateCount >= datesMax;
 /** Returns the number of dates in the newest file of the columns of a run. */
 export const countAddedDates = (stored: RunColumns): number => stored.header.dates - stored.inEarlierFiles('level');
 /** Maximum number of files for the columns of a run: reading a whole block opens every file. */
@@ -47,10 +47,10 @@ export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColu
   const staysWhole = added.joined.length > 0 || isFileFull(countAddedDates(stored), datesMax);
   const files = fileNames.slice(0, earlierNames.length + (staysWhole ? 1 : 0));
   if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
-  const extended: ExtendedFile = { stored, stays: staysWhole, earlier: files.length, width: added.names.length };
-  const blocks = BLOCK_NAMES.flatMap((name) => extendBlock(name, added, extended) ?? []);
+  const extendedFile: ExtendedFile = { stored, stays: staysWhole, earlier: files.length, width: added.names.length };
+  const blocks = BLOCK_NAMES.flatMap((name) => extendBlock(name, added, extendedFile) ?? []);
   const { identifiers } = added.continuation.index.sm;
-  const joined = [
+  const joinedSecurities = [
     ...earlierJoined,
     ...Array.from(added.joined, (column): AddedSecurity => ({
       name: identifiers[column]!,
@@ -59,7 +59,7 @@ export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColu
     })),
   ];
   const columns = createColumns(
-    { ...extendHeader(header, added), ...(joined.length > 0 ? { joined } : {}) },
+    { ...extendHeader(header, added), ...(joinedSecurities.length > 0 ? { joined: joinedSecurities } : {}) },
     new Map(blocks.map(({ name, type, parts }) => [name, { type, length: sumLengths(parts) }])),
     { earlier: { files, blocks: new Map(blocks.flatMap(({ name, earlier }) => (earlier ? [[name, earlier]] : []))) } },
   );
@@ -107,16 +107,16 @@ function appendToStoredBlock(
 ): ExtendedBlock {
   const { names, begun: earlierNames = [], blocks } = stored.header;
   const { offset, length, begins = earlierNames.flatMap(() => [0, 0]) } = blocks[name]!; // every stored block has a position in the header
-  const elsewhere = stored.inEarlierFiles(name);
+  const earlierLength = stored.inEarlierFiles(name);
   const before = isPanel(name) ? (length / names.length) * width : length;
   return {
     name,
     type,
-    parts: stays ? parts : [stored[type](name, elsewhere), ...parts],
+    parts: stays ? parts : [stored[type](name, earlierLength), ...parts],
     ...(earlier > 0
       ? {
           earlier: {
-            begins: stays ? [...begins, offset, length - elsewhere] : begins,
+            begins: stays ? [...begins, offset, length - earlierLength] : begins,
             length: before + sumLengths(parts),
           },
         }

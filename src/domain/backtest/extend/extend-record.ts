@@ -41,8 +41,8 @@ export interface ExtendRecordInput {
  */
 export function extendRecord({ stored, description, rebalances, market, added }: ExtendRecordInput): ExtendedRecord {
   const before = readDescription(description);
-  const into = createRecordExtension(stored, before, market);
-  const { pools, identifiers } = into;
+  const extension = createRecordExtension(stored, before, market);
+  const { pools, identifiers } = extension;
   const countDates = (member: 'target' | 'optimised' | 'benchmark'): number => {
     const days = readMember(readMember(before.rest, member), 'days');
     return isArrayLocation(days) ? countNumbers(days) : 0;
@@ -52,17 +52,17 @@ export function extendRecord({ stored, description, rebalances, market, added }:
     dates: stored.dates,
     before: { target: countDates('target'), optimised: countDates('optimised'), benchmark: countDates('benchmark') },
   };
-  const plain = JSON_FIELDS.extend(before.plain, source, into);
-  const rest = ARRAY_FIELDS.extend(before.rest, source, into);
-  const extended = REBALANCES.extend(JSON.parse(new TextDecoder().decode(rebalances)), source, into);
+  const plain = JSON_FIELDS.extend(before.plain, source, extension);
+  const rest = ARRAY_FIELDS.extend(before.rest, source, extension);
+  const extendedRebalances = REBALANCES.extend(JSON.parse(new TextDecoder().decode(rebalances)), source, extension);
   for (const array of pools.added.f64) assertFinite(array);
   const benchmark = readMember(rest, 'benchmark');
   const encoder = new TextEncoder();
   return {
     description: encoder.encode(JSON.stringify({ identifiers, plain, rest } satisfies Description)),
-    rebalances: encoder.encode(JSON.stringify(extended)),
+    rebalances: encoder.encode(JSON.stringify(extendedRebalances)),
     added: pools.added,
-    benchmark: benchmark === null ? null : readLevels(benchmark, into),
+    benchmark: benchmark === null ? null : readLevels(benchmark, extension),
   };
 }
 
@@ -86,15 +86,15 @@ function createRecordExtension(
   market: readonly string[],
 ): RecordExtension {
   const identifiers = [...storedIdentifiers];
-  const placeOf = new Map(identifiers.map((identifier, place) => [identifier, place]));
+  const positionByIdentifier = new Map(identifiers.map((identifier, place) => [identifier, place]));
   const findPositionOfColumn = (column: number): number => {
     const identifier = market[column]!;
-    let place = placeOf.get(identifier);
-    if (place === undefined) placeOf.set(identifier, (place = identifiers.push(identifier) - 1));
-    return place;
+    let position = positionByIdentifier.get(identifier);
+    if (position === undefined) positionByIdentifier.set(identifier, (position = identifiers.push(identifier) - 1));
+    return position;
   };
   const pools = openPools(stored);
-  const placeByArray = new Map<Numbers, ReturnType<typeof pools.add>>();
+  const referenceByArray = new Map<Numbers, ReturnType<typeof pools.add>>();
   const findPositions = (columns: ArrayLike<number>): Int32Array => Int32Array.from(columns, findPositionOfColumn);
   return {
     stored,
@@ -103,9 +103,9 @@ function createRecordExtension(
     positions: findPositions,
     isOfPortfolio: () => false,
     place(array, isPositions) {
-      let place = placeByArray.get(array);
-      if (!place) placeByArray.set(array, (place = pools.add(isPositions ? findPositions(array) : array)));
-      return place;
+      let reference = referenceByArray.get(array);
+      if (!reference) referenceByArray.set(array, (reference = pools.add(isPositions ? findPositions(array) : array)));
+      return reference;
     },
   };
 }

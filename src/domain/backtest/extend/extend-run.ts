@@ -182,10 +182,10 @@ function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }
 }
 
 function joinParts(before: Float64Array, added: Float64Array): Float64Array {
-  const joined = new Float64Array(before.length + added.length);
-  joined.set(before);
-  joined.set(added, before.length);
-  return joined;
+  const joinedValues = new Float64Array(before.length + added.length);
+  joinedValues.set(before);
+  joinedValues.set(added, before.length);
+  return joinedValues;
 }
 
 function joinDays(before: Int32Array, added: Int32Array): Int32Array {

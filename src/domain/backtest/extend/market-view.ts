@@ -47,8 +47,8 @@ export function createMarketView(input: ResumeRunInput): MarketView {
   );
   if (isByStore && readDefaultStaleSessions(market) !== checkpoint.staleSessions)
     throw new CannotResume('default_changed');
-  const marked = listMarkedMarkets(input);
-  const findSessionMarket = (id: string) => marked.get(documents[id]!.calendar)!;
+  const markedMarkets = listMarkedMarkets(input);
+  const findSessionMarket = (id: string) => markedMarkets.get(documents[id]!.calendar)!;
   const main = findSessionMarket(indexId);
   const range = checkRequestedRange({
     document: documents[indexId]!,
@@ -65,7 +65,7 @@ export function createMarketView(input: ResumeRunInput): MarketView {
     from: findSessionMarket(id).mark!.session,
     to: findLastAtMost(findSessionMarket(id).sessions, day),
   });
-  const resumed = new Map(
+  const resumedIndices = new Map(
     ids.map((id) => {
       const { first, list, memory } = checkpoint.recent.get(id)!;
       return [
@@ -79,31 +79,31 @@ export function createMarketView(input: ResumeRunInput): MarketView {
       ];
     }),
   );
-  const due: DueInput = { marked, resumed, day };
-  const composed = decideDue(input, due);
+  const due: DueInput = { marked: markedMarkets, resumed: resumedIndices, day };
+  const compositionsById = decideDue(input, due);
   return {
     range,
     spanOf: computeSpan,
     composing: (looks, work) => composeWithinLookBack(input, due, { looks, work }),
     contextOf(id) {
       const document = documents[id]!;
-      const outside = isInAnyText(document, ({ events }) => events?.acquirer === 'remove')
+      const outsideMergers = isInAnyText(document, ({ events }) => events?.acquirer === 'remove')
         ? composeWithinLookBack(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
         : undefined;
       return {
         document,
         treatment: applyStoreDefaults(readTreatment(documents, id, input.calendars), market),
         sm: findSessionMarket(id),
-        outside,
+        outside: outsideMergers,
       };
     },
     decided(id) {
-      const entry = composed.get(id);
+      const entry = compositionsById.get(id);
       return entry === undefined ? NO_DECISIONS : { composed: entry.list, findings: entry.findings };
     },
     reached: ids.map((id) => {
-      const { first, before, memory } = resumed.get(id)!;
-      const result = composed.get(id) ?? { list: [], memory };
+      const { first, before, memory } = resumedIndices.get(id)!;
+      const result = compositionsById.get(id) ?? { list: [], memory };
       return {
         document: documents[id]!,
         sm: findSessionMarket(id),

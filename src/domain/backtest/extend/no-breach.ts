@@ -30,11 +30,11 @@ function isBreached({ book, composed }: IndexContinuation, rule: LimitRuleName):
   const { sm, from, length, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
   const watch = createBreachWatch({ rule, market: sm.market, names, open: new Set() });
-  const rebalanced = new Set(composed.map(({ session }) => session));
+  const rebalanceSessions = new Set(composed.map(({ session }) => session));
   for (let position = 0; position < length; position++) {
     const row = weights.subarray(position * columns.length, (position + 1) * columns.length);
     const begins = watch.begins(sm.sessions[from + position]!, row);
-    if (position > 0 && begins && !rebalanced.has(from + position)) return true;
+    if (position > 0 && begins && !rebalanceSessions.has(from + position)) return true;
   }
   return false;
 }

@@ -15,11 +15,11 @@ export function assertNoMemberChange(
   simulated: readonly IndexContinuation[],
 ): void {
   for (const id of recent.keys()) {
-    const ofTexts = listTexts(documents[id]!).map(({ document }) => document.events);
-    const changing = ofTexts.filter(changesMembers);
-    if (changing.length === 0) continue;
+    const eventSpecs = listTexts(documents[id]!).map(({ document }) => document.events);
+    const eventsOfChanges = eventSpecs.filter(changesMembers);
+    if (eventsOfChanges.length === 0) continue;
     const index = simulated.find((indexContinuation) => indexContinuation.document.id === id);
-    if (index === undefined || changing.some((events) => mayChange(index, events)))
+    if (index === undefined || eventsOfChanges.some((events) => mayChange(index, events)))
       throw new CannotResume('member_change');
   }
 }
@@ -32,8 +32,8 @@ function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
     composed.some(({ targets, columns }) => targets !== undefined && targets.columns.length > columns.length);
   if (replacement !== 'none' && hasLeft) return true;
   if (exit !== undefined) {
-    const ranked = { ...document, rebalance: exit.schedule };
-    if (listDueAfter(ranked, sm, { first: book.from, after: from, last: to }).length > 0) return true;
+    const scheduledDocument = { ...document, rebalance: exit.schedule };
+    if (listDueAfter(scheduledDocument, sm, { first: book.from, after: from, last: to }).length > 0) return true;
   }
   return entry !== undefined && hasNewSecurity(index, from - entry.after_sessions);
 }

@@ -116,8 +116,8 @@ export function appendShares(
 
 /** Joins the growth of an underlying index over the stored and the new sessions. */
 export function joinGross({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
-  const joined = new Float64Array(gross.length + book.gross.length - 1);
-  joined.set(gross);
-  joined.set(book.gross.subarray(1), gross.length);
-  return joined;
+  const joinedGross = new Float64Array(gross.length + book.gross.length - 1);
+  joinedGross.set(gross);
+  joinedGross.set(book.gross.subarray(1), gross.length);
+  return joinedGross;
 }

@@ -17,12 +17,17 @@ export function createRemains(
 ): RunEndState {
   const { index, portfolio, variants, uncapped, solves } = continuation;
   const { findings, stale, decisionsBeneath } = checkpoint.remains;
-  const beneath = decisionsBeneath && appendDecisions(decisionsBeneath, index);
-  const added = groupFindings({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
+  const underlyingFindings = decisionsBeneath && appendDecisions(decisionsBeneath, index);
+  const findingGroups = groupFindings({
+    decisions: index.findings,
+    solves: solves.findings,
+    index: index.book,
+    portfolio,
+  });
   const groups = Object.fromEntries(
     Object.entries(findings).map(([group, storedFindings]) => [
       group,
-      [...storedFindings, ...added[group as keyof FindingGroups]],
+      [...storedFindings, ...findingGroups[group as keyof FindingGroups]],
     ]),
   );
   return {
@@ -33,9 +38,9 @@ export function createRemains(
     // Object.fromEntries loses the key type: every group is among the entries.
     findings: {
       ...(groups as unknown as FindingGroups),
-      decisions: sortByRebalance(beneath?.flat() ?? [...findings.decisions, ...index.findings]),
+      decisions: sortByRebalance(underlyingFindings?.flat() ?? [...findings.decisions, ...index.findings]),
     },
-    ...(beneath ? { decisionsBeneath: beneath } : {}),
+    ...(underlyingFindings ? { decisionsBeneath: underlyingFindings } : {}),
   };
 }
 
@@ -57,11 +62,15 @@ function listVariantEnds(checkpoint: RunCheckpoint, variants: Continuation['vari
   const { overlays } = checkpoint.remains;
   const books = Object.entries(variants) as [ReturnVariant, Book][];
   if (overlays !== undefined) {
-    const after = books.map(([variant, book]) => [variant, extendStoredIndex(overlays[variant]!, book)] as const);
-    return { variants: {}, overlays: Object.fromEntries(after) };
+    const overlayStates = books.map(
+      ([variant, book]) => [variant, extendStoredIndex(overlays[variant]!, book)] as const,
+    );
+    return { variants: {}, overlays: Object.fromEntries(overlayStates) };
   }
-  const ends = books.map(([variant, book]) => [variant, createBriefEnd(createSeparateBook(checkpoint), book)] as const);
-  return { variants: Object.fromEntries(ends) };
+  const variantEnds = books.map(
+    ([variant, book]) => [variant, createBriefEnd(createSeparateBook(checkpoint), book)] as const,
+  );
+  return { variants: Object.fromEntries(variantEnds) };
 }
 
 function createSeparateBook({ index }: RunCheckpoint): StoredBook {

@@ -72,17 +72,17 @@ export function findRebalancesAfter(
 ): Pick<ConstrainedRebalances, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
   const { solves: memory } = checkpoint.remains;
   const { document, from, to, composed } = index;
-  const dated = strategy?.rebalance
+  const laterRebalances = strategy?.rebalance
     ? selectLaterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to })
     : composed;
-  if (dated === undefined) throw new CannotResume('rebalance');
+  if (laterRebalances === undefined) throw new CannotResume('rebalance');
   const rows = strategy?.constraints;
-  if (rows === undefined || dated.length === 0) return { rebalances: dated, findings: [], memory };
-  const marked = new Map([[document.calendar, index.sm]]);
-  const looks = dated.map((rebalance) =>
+  if (rows === undefined || laterRebalances.length === 0) return { rebalances: laterRebalances, findings: [], memory };
+  const markedMarkets = new Map([[document.calendar, index.sm]]);
+  const looks = laterRebalances.map((rebalance) =>
     computeSolveLook({
       documents,
-      marked,
+      marked: markedMarkets,
       document: createConstrainedDocument(document, rows),
       decision: rebalance.decision,
       parents: [rebalance],
@@ -91,7 +91,15 @@ export function findRebalancesAfter(
   );
   const reportFraction = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
   return marketView.composing(looks, (composer) =>
-    constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick: reportFraction }),
+    constrainRebalances({
+      document,
+      rows,
+      rebalances: laterRebalances,
+      composer,
+      engine,
+      memory,
+      tick: reportFraction,
+    }),
   );
 }
 
@@ -125,7 +133,7 @@ export function resumePortfolio(
           ...(counts === undefined ? {} : { counts }),
           weights: weights.map((weight) => exposure * weight),
         }));
-  const following: BookInput = {
+  const bookInput: BookInput = {
     title: 'The portfolio',
     sm,
     treatment,
@@ -140,8 +148,8 @@ export function resumePortfolio(
     fills: 'priceable',
     ...(strategy?.drift_tolerance == null ? {} : { tolerance: strategy.drift_tolerance }),
   };
-  if ('end' in portfolio) return simulateBook({ ...following, resume: createBookResume(portfolio, from) });
-  const followed = followBook(following, book, portfolio);
-  if (!followed) throw new CannotResume('holdings_diverged');
-  return followed;
+  if ('end' in portfolio) return simulateBook({ ...bookInput, resume: createBookResume(portfolio, from) });
+  const followedBook = followBook(bookInput, book, portfolio);
+  if (!followedBook) throw new CannotResume('holdings_diverged');
+  return followedBook;
 }

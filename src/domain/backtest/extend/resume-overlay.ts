@@ -54,7 +54,7 @@ export function resumeIndexOrOverlay(
   }
   const { document } = context;
   if (!isOverlayDocument(document)) throw new Error(`${indexId} is not an overlay but was stored as one`);
-  const beneath = listSources(document).map((id, k) =>
+  const continuations = listSources(document).map((id, k) =>
     resumeIndexOrOverlay(marketView, {
       indexId: id,
       stored: stored.beneath[k]!.of,
@@ -64,17 +64,17 @@ export function resumeIndexOrOverlay(
       ...(own ? { own: own.beneath![k]! } : {}), // `own` continues the same overlay, with the same order of underlying indices.
     }),
   );
-  const findings = beneath.flatMap((source) => source.findings);
+  const findings = continuations.flatMap((source) => source.findings);
   const isOther = variant !== undefined;
   const book = resumeOverlayBook(stored, {
     ...span,
     document,
-    beneath,
+    beneath: continuations,
     isBrief,
     isOther,
     ownShares: own?.book.overlay?.shares,
   });
-  return { ...span, book, beneath, findings, composed: listNewCompositions(book, beneath) };
+  return { ...span, book, beneath: continuations, findings, composed: listNewCompositions(book, continuations) };
 }
 
 /**
@@ -116,10 +116,11 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   }));
   const { currency } = beneath[0]!.document;
   const type = findOverlayType(document.overlay);
-  const weighed = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
+  const weightedUnderlying = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
   // All return variants are hedged with the currency weights of the native variant, which are unknown here.
-  if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
-  const shares = span.ownShares ?? appendShares(stored, readShares(weighed));
+  if (span.isOther && span.ownShares === undefined && weightedUnderlying.codes.length > 0)
+    throw new CannotResume('overlay');
+  const shares = span.ownShares ?? appendShares(stored, readShares(weightedUnderlying));
   const overlayPath = computeOverlayPath({ sm, first, document, currency }, { beneath: extendedLayers, shares, to });
   const path = slicePath(overlayPath, from - first);
   const book = createPathBook({

@@ -43,9 +43,10 @@ export function resumeRun(input: ResumeRunInput): Continuation {
       : null;
   const variants: Partial<Record<ReturnVariant, Book>> = {};
   for (const variant of RETURN_VARIANTS) {
-    const brief = checkpoint.remains.variants[variant];
+    const variantEnd = checkpoint.remains.variants[variant];
     const overlay = checkpoint.remains.overlays?.[variant];
-    if (brief) variants[variant] = resumeBook(index, { stored: createSeparateBook(brief), variant, isBrief: true });
+    if (variantEnd)
+      variants[variant] = resumeBook(index, { stored: createSeparateBook(variantEnd), variant, isBrief: true });
     else if (overlay)
       variants[variant] = resumeIndexOrOverlay(marketView, {
         indexId,

@@ -33,11 +33,11 @@ export function createFrame({ sm, columns, weights, from, length }: Book): Weigh
 
 /** Returns true if two books have the same dates, securities and weights, bit for bit. */
 export function haveSameFrame(a: Book, b: Book): boolean {
-  const rows = Math.min(a.length, LIMITS.MAX_WEIGHT_DATES);
-  const areDates = rows === Math.min(b.length, LIMITS.MAX_WEIGHT_DATES) && a.from + a.length === b.from + b.length;
+  const rowCount = Math.min(a.length, LIMITS.MAX_WEIGHT_DATES);
+  const areDates = rowCount === Math.min(b.length, LIMITS.MAX_WEIGHT_DATES) && a.from + a.length === b.from + b.length;
   if (a.sm !== b.sm || !areDates || !isEqual(a.columns, b.columns)) return false;
   if (a.weights.buffer === b.weights.buffer) return true;
-  const cells = rows * a.columns.length;
+  const cells = rowCount * a.columns.length;
   return isEqual(a.weights.subarray(a.weights.length - cells), b.weights.subarray(b.weights.length - cells));
 }
 
@@ -81,9 +81,9 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AppendedFrame> = {
 function haveSameWeights({ book, portfolio, before }: AppendedFrame, { stored }: RecordExtension): boolean {
   if (book === portfolio) return true;
   const max = LIMITS.MAX_WEIGHT_DATES;
-  const rows = Math.min(before + book.length - 1, max);
+  const rowCount = Math.min(before + book.length - 1, max);
   const areDates =
-    rows === Math.min(stored.dates + portfolio.length - 1, max) &&
+    rowCount === Math.min(stored.dates + portfolio.length - 1, max) &&
     book.from + book.length === portfolio.from + portfolio.length;
   if (book.sm !== portfolio.sm || !areDates || !isEqual(book.columns, portfolio.columns)) return false;
   const width = book.columns.length;
@@ -98,9 +98,9 @@ type FrameLocations = { readonly [M in keyof WeightsFrame]: ArrayLocation };
 
 function readFrameLocations(packed: unknown): FrameLocations {
   const readLocation = (member: keyof WeightsFrame): ArrayLocation => {
-    const place = readMember(packed, member);
-    if (!isArrayLocation(place)) throw new CannotResume('no_checkpoint');
-    return place;
+    const location = readMember(packed, member);
+    if (!isArrayLocation(location)) throw new CannotResume('no_checkpoint');
+    return location;
   };
   return { days: readLocation('days'), columns: readLocation('columns'), weights: readLocation('weights') };
 }
@@ -120,19 +120,19 @@ function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, in
   const max = LIMITS.MAX_WEIGHT_DATES;
   const columns = into.positions(book.columns);
   const frameWeights = alignWeights(frame, columns, into);
-  const sessions = book.length - 1;
-  const stay = Math.max(0, max - sessions);
-  const last = Math.min(sessions, max);
+  const sessionCount = book.length - 1;
+  const retainedCount = Math.max(0, max - sessionCount);
+  const last = Math.min(sessionCount, max);
   const end = book.from + book.length;
-  const days = pools.slide(frame.days, stay, book.sm.sessions.slice(end - last, end));
+  const days = pools.slide(frame.days, retainedCount, book.sm.sessions.slice(end - last, end));
   const weights = pools.slide(
     frameWeights.weights,
-    stay * columns.length,
+    retainedCount * columns.length,
     book.weights.slice((book.length - last) * columns.length),
   );
-  const rows = Math.min(before, stay);
+  const rowCount = Math.min(before, retainedCount);
   const names = Array.from(columns, (place) => identifiers[place]!);
-  if (isSame && hasPortfolioWeights(stored, { names, rows, weights: pools.read(frameWeights.weights) }))
+  if (isSame && hasPortfolioWeights(stored, { names, rows: rowCount, weights: pools.read(frameWeights.weights) }))
     throw new CannotResume('holdings_diverged');
   return { days, columns: frameWeights.columns, weights };
 }
@@ -145,15 +145,15 @@ function alignWeights(
 ): Pick<FrameLocations, 'columns' | 'weights'> {
   const before = pools.read(arrayLocation);
   if (isEqual(columns, before)) return { columns: arrayLocation, weights };
-  const placeOf = new Map(Array.from(columns, (column, place) => [column, place]));
-  const places = Int32Array.from(before, (column) => placeOf.get(column) ?? -1);
-  if (places.includes(-1)) throw new Error('a book has lost a security that it could hold');
+  const positionByColumn = new Map(Array.from(columns, (column, place) => [column, place]));
+  const columnPositions = Int32Array.from(before, (column) => positionByColumn.get(column) ?? -1);
+  if (columnPositions.includes(-1)) throw new Error('a book has lost a security that it could hold');
   const rows = pools.read(weights);
-  const wide = new Float64Array((rows.length / before.length) * columns.length);
+  const widenedRows = new Float64Array((rows.length / before.length) * columns.length);
   for (let position = 0, row = 0; position < rows.length; position += before.length, row += columns.length) {
-    for (let k = 0; k < before.length; k++) wide[row + places[k]!] = rows[position + k]!;
+    for (let k = 0; k < before.length; k++) widenedRows[row + columnPositions[k]!] = rows[position + k]!;
   }
-  return { columns: pools.add(columns), weights: pools.add(wide) };
+  return { columns: pools.add(columns), weights: pools.add(widenedRows) };
 }
 
 interface FrameRows {
@@ -168,13 +168,13 @@ interface FrameRows {
 function hasPortfolioWeights(stored: RecordExtension['stored'], { names, rows, weights }: FrameRows): boolean {
   const { names: all, dates } = stored;
   if (rows > dates) return false;
-  const placeOf = new Map(all.map((name, place) => [name, place]));
-  const places = Int32Array.from(names, (name) => placeOf.get(name) ?? -1);
+  const positionByName = new Map(all.map((name, place) => [name, place]));
+  const namePositions = Int32Array.from(names, (name) => positionByName.get(name) ?? -1);
   const storedWeights = stored.f64('weights', (dates - rows) * all.length, dates * all.length);
   const first = weights.length - rows * names.length;
   for (let row = 0; row < rows; row++) {
     for (let k = 0; k < names.length; k++) {
-      const storedWeight = places[k]! < 0 ? 0 : storedWeights[row * all.length + places[k]!]!;
+      const storedWeight = namePositions[k]! < 0 ? 0 : storedWeights[row * all.length + namePositions[k]!]!;
       if (weights[first + row * names.length + k] !== storedWeight) return false;
     }
   }

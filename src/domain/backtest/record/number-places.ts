@@ -80,11 +80,11 @@ export interface Pools {
 }
 
 export function openPools(stored: StoredNumbers): Pools {
-  const added = { f64: [] as Float64Array[], i32: [] as Int32Array[], u8: [] as Uint8Array[] };
+  const addedNumbers = { f64: [] as Float64Array[], i32: [] as Int32Array[], u8: [] as Uint8Array[] };
   const pushNumbers = (numbers: Numbers): void => {
-    if (numbers instanceof Float64Array) added.f64.push(numbers);
-    else if (numbers instanceof Int32Array) added.i32.push(numbers);
-    else added.u8.push(numbers);
+    if (numbers instanceof Float64Array) addedNumbers.f64.push(numbers);
+    else if (numbers instanceof Int32Array) addedNumbers.i32.push(numbers);
+    else addedNumbers.u8.push(numbers);
   };
   const begins = { f64: stored.poolLength('f64'), i32: stored.poolLength('i32'), u8: stored.poolLength('u8') };
   const ends = { ...begins };
@@ -102,14 +102,14 @@ export function openPools(stored: StoredNumbers): Pools {
   const findAppendedNumbers = ({ kind, from, to }: Reference): Numbers => {
     if (from === to) return new NUMBER_TYPES[kind](0);
     let position = begins[kind];
-    for (const numbers of added[kind]) {
+    for (const numbers of addedNumbers[kind]) {
       if (from >= position && to <= position + numbers.length) return numbers.subarray(from - position, to - position);
       position += numbers.length;
     }
     throw new Error(`${from} to ${to} are not among the ${kind} added`);
   };
   return {
-    added,
+    added: addedNumbers,
     add,
     grow(place, more) {
       if ('block' in place && place.block !== POOLS[place.kind]) return { ...place, to: place.to + more.length };

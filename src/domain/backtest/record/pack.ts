@@ -39,16 +39,17 @@ export function packRecord(
   const pools = createPools(record, blocks);
   const plain = JSON_FIELDS.pack(record, pools.packing);
   const rest = ARRAY_FIELDS.pack(record, pools.packing);
-  const packed = REBALANCES.pack(rebalances, pools.packing);
+  const packedRebalances = REBALANCES.pack(rebalances, pools.packing);
   for (const array of [...pools.arrays.f64, ...blocks.keys()]) if (array instanceof Float64Array) assertFinite(array);
-  const used = collectUsedColumns(pools.positions, identifiers);
-  const description = { identifiers: Array.from(used.columns, (column) => identifiers[column]!), plain, rest };
+  const usedColumns = collectUsedColumns(pools.positions, identifiers);
+  const description = { identifiers: Array.from(usedColumns.columns, (column) => identifiers[column]!), plain, rest };
   const createPackedPool = (kind: NumberType): PackedPool => ({
     length: pools.arrays[kind].reduce((sum, { length }) => sum + length, 0),
     writeTo(block) {
       let to = 0;
       for (const array of pools.arrays[kind]) {
-        if (pools.positions.has(array)) for (let i = 0; i < array.length; i++) block[to + i] = used.placeOf[array[i]!]!;
+        if (pools.positions.has(array))
+          for (let i = 0; i < array.length; i++) block[to + i] = usedColumns.placeOf[array[i]!]!;
         else block.set(array, to);
         to += array.length;
       }
@@ -56,7 +57,7 @@ export function packRecord(
   });
   return {
     description: new TextEncoder().encode(JSON.stringify(description)),
-    rebalances: new TextEncoder().encode(JSON.stringify(packed)),
+    rebalances: new TextEncoder().encode(JSON.stringify(packedRebalances)),
     pools: { f64: createPackedPool('f64'), i32: createPackedPool('i32'), u8: createPackedPool('u8') },
   };
 }
@@ -109,10 +110,10 @@ interface UsedColumns {
 }
 
 function collectUsedColumns(positions: Iterable<Numbers>, identifiers: readonly string[]): UsedColumns {
-  const placeOf = new Int32Array(identifiers.length).fill(-1);
-  for (const array of positions) for (let i = 0; i < array.length; i++) placeOf[array[i]!] = 0;
+  const positionByColumn = new Int32Array(identifiers.length).fill(-1);
+  for (const array of positions) for (let i = 0; i < array.length; i++) positionByColumn[array[i]!] = 0;
   const columns: number[] = [];
-  for (let column = 0; column < placeOf.length; column++)
-    if (placeOf[column] === 0) placeOf[column] = columns.push(column) - 1;
-  return { columns: Int32Array.from(columns), placeOf };
+  for (let column = 0; column < positionByColumn.length; column++)
+    if (positionByColumn[column] === 0) positionByColumn[column] = columns.push(column) - 1;
+  return { columns: Int32Array.from(columns), placeOf: positionByColumn };
 }

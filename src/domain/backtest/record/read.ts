@@ -16,9 +16,9 @@ export function readDescription(bytes: Uint8Array): Description {
 /** Reads the record of a stored run. @throws Refusal DOCUMENT_UNREADABLE if a part is missing */
 export function readPacked(description: Uint8Array, stored: StoredNumbers): RunRecord {
   const { identifiers, plain, rest } = readDescription(description);
-  const named = [...identifiers];
-  const reading = readRecord(stored, named);
-  return { identifiers: named, ...JSON_FIELDS.read(plain, reading), ...ARRAY_FIELDS.read(rest, reading) };
+  const recordIdentifiers = [...identifiers];
+  const reading = readRecord(stored, recordIdentifiers);
+  return { identifiers: recordIdentifiers, ...JSON_FIELDS.read(plain, reading), ...ARRAY_FIELDS.read(rest, reading) };
 }
 
 /**
@@ -45,13 +45,13 @@ export function findRecordDifference(stored: RunRecord, replayed: RunRecord): st
 /**
  * Returns the last rows of the portfolio weights, and adds securities that occur only in those rows to the identifiers.
  */
-function readPortfolioFrame(stored: StoredNumbers, rows: number, identifiers: string[]): WeightsFrame {
+function readPortfolioFrame(stored: StoredNumbers, rowCount: number, identifiers: string[]): WeightsFrame {
   const { dates, names } = stored;
-  const places = new Map(identifiers.map((identifier, place) => [identifier, place]));
+  const positionByIdentifier = new Map(identifiers.map((identifier, place) => [identifier, place]));
   const width = names.length;
   return {
-    days: stored.i32('days', dates - rows, dates),
-    columns: Int32Array.from(names, (name) => places.get(name) ?? identifiers.push(name) - 1),
-    weights: stored.f64('weights', (dates - rows) * width, dates * width),
+    days: stored.i32('days', dates - rowCount, dates),
+    columns: Int32Array.from(names, (name) => positionByIdentifier.get(name) ?? identifiers.push(name) - 1),
+    weights: stored.f64('weights', (dates - rowCount) * width, dates * width),
   };
 }

@@ -72,10 +72,12 @@ interface PricedRun {
 }
 
 export function listPricing({ rebalances, portfolio: { sm } }: PricedRun): RecordedPricing {
-  const dated = rebalances.flatMap(({ date, also, session }) => [date, ...also].map((day) => ({ day, session })));
+  const datedSessions = rebalances.flatMap(({ date, also, session }) =>
+    [date, ...also].map((day) => ({ day, session })),
+  );
   return {
-    dates: Int32Array.from(dated, ({ day }) => day),
-    pricedFrom: Int32Array.from(dated, ({ session }) => sm.sessions[session]!),
+    dates: Int32Array.from(datedSessions, ({ day }) => day),
+    pricedFrom: Int32Array.from(datedSessions, ({ session }) => sm.sessions[session]!),
   };
 }
 

@@ -302,13 +302,13 @@ const REBALANCE_CELLS_MAX = 2_000_000;
 const rebalanceField = createFields<Pick<WholeRecord, 'run'>, AppendedRecord>().latest({
   item: SNAPSHOT,
   whole: ({ run: { rebalances: list, staleFills, portfolio, plan, index, document } }) => {
-    const sharesOf = plan.strategy ? omitIndexShares(portfolio.sm) : createIndexShares(index.book, document.currency);
-    return listPresentedCompositions(list, { fills: staleFills, sharesOf });
+    const readShares = plan.strategy ? omitIndexShares(portfolio.sm) : createIndexShares(index.book, document.currency);
+    return listPresentedCompositions(list, { fills: staleFills, sharesOf: readShares });
   },
   added: ({ plan, staleFills, continuation: { rebalances: list, index } }) => {
     const { sm, book, document } = index;
-    const sharesOf = plan.strategy ? omitIndexShares(sm) : createIndexShares(book, document.currency);
-    return listPresentedCompositions(list, { fills: staleFills, sharesOf });
+    const readShares = plan.strategy ? omitIndexShares(sm) : createIndexShares(book, document.currency);
+    return listPresentedCompositions(list, { fills: staleFills, sharesOf: readShares });
   },
   max: Infinity,
 });

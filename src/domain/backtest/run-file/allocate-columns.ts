@@ -47,16 +47,16 @@ export function allocateColumns(
   { memory, cells, to, pricesApart }: AllocationInput,
 ): Float64Array {
   const { sm, list, first } = compositions;
-  const dates = to - first + 1;
-  const names = cells / dates;
-  let events = list.length + 1;
-  for (let session = first; session <= to; session++) events += sm.actions.isStructural[session]!;
-  const perEvent = EVENT_BYTES * names + REBALANCE_BYTES * 16;
+  const dateCount = to - first + 1;
+  const names = cells / dateCount;
+  let eventCount = list.length + 1;
+  for (let session = first; session <= to; session++) eventCount += sm.actions.isStructural[session]!;
+  const bytesPerEvent = EVENT_BYTES * names + REBALANCE_BYTES * 16;
   const after =
     (pricesApart ? Math.min(SEPARATE_BYTES_MIN, 8 * cells) : 8 * cells) +
-    events * perEvent +
+    eventCount * bytesPerEvent +
     EFFECT_BYTES * sm.actions.all.length +
-    DATE_BYTES * dates +
+    DATE_BYTES * dateCount +
     (createShareChangeTerms(compositions) === undefined ? 0 : COUNT_CHANGE_BYTES * COUNT_CHANGE_RATE * cells) +
     POSITION_BYTES * LIMITS.MAX_POSITION_ROWS +
     4 * NAME_BYTES * names +

@@ -28,8 +28,8 @@ export interface Surroundings {
 }
 
 /** Allocates a panel with arbitrary contents, surrounded by zeros, around which a file can be laid out in place. */
-export function allocatePlacedPanel(memory: Memory, cells: number, { before, after }: Surroundings): Float64Array {
+export function allocatePlacedPanel(memory: Memory, cellCount: number, { before, after }: Surroundings): Float64Array {
   const offset = roundUpToBlock(PREAMBLE_BYTES + before);
-  const end = offset + 8 * cells;
-  return new Float64Array(memory(end + roundUpToBlock(after), { from: offset, to: end }), offset, cells);
+  const end = offset + 8 * cellCount;
+  return new Float64Array(memory(end + roundUpToBlock(after), { from: offset, to: end }), offset, cellCount);
 }

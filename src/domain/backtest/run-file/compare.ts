@@ -51,8 +51,14 @@ export function findFirstDifference(stored: RunColumns, replayed: RunColumns): R
 function findSecuritiesDifference({ names }: RunHeader, { names: others }: RunHeader): RunDifference | null {
   const position = names.findIndex((name, i) => name !== others[i]);
   if (position < 0 && names.length === others.length) return null;
-  const place = position < 0 ? names.length : position;
-  return { part: 'names', date: null, name: null, stored: names[place] ?? null, replayed: others[place] ?? null };
+  const firstDifference = position < 0 ? names.length : position;
+  return {
+    part: 'names',
+    date: null,
+    name: null,
+    stored: names[firstDifference] ?? null,
+    replayed: others[firstDifference] ?? null,
+  };
 }
 
 /** Returns the blocks with one kind of comparison, causes first. */
@@ -104,17 +110,17 @@ function findDatedDifference(name: BlockName, { stored, replayed }: RunPair): Da
   const b = readValues(replayed, name);
   for (let t = 0; t < days.length; t++) {
     for (let n = 0; n < columns.length; n++) {
-      const was = a[t * columns.length + n]!;
-      const is = b[t * columns.length + n]!;
-      if (Object.is(was, is)) continue;
+      const storedValue = a[t * columns.length + n]!;
+      const replayedValue = b[t * columns.length + n]!;
+      if (Object.is(storedValue, replayedValue)) continue;
       return {
         day: days[t]!,
         difference: {
           part: name,
           date: formatDay(days[t]!),
           name: columns[n]!,
-          stored: toJsonNumber(was),
-          replayed: toJsonNumber(is),
+          stored: toJsonNumber(storedValue),
+          replayed: toJsonNumber(replayedValue),
         },
       };
     }
@@ -152,14 +158,14 @@ function findDaysDifference(name: BlockName, { stored, replayed }: RunPair): Run
   const b = replayed.i32(name);
   const position = a.findIndex((day, i) => day !== b[i]);
   if (position < 0 && a.length === b.length) return null;
-  const place = position < 0 ? a.length : position;
+  const firstDifference = position < 0 ? a.length : position;
   const formatDayOrNull = (day: number | undefined): string | null => (day === undefined ? null : formatDay(day));
   return {
     part: name,
-    date: formatDayOrNull(a[place] ?? b[place]),
+    date: formatDayOrNull(a[firstDifference] ?? b[firstDifference]),
     name: null,
-    stored: formatDayOrNull(a[place]),
-    replayed: formatDayOrNull(b[place]),
+    stored: formatDayOrNull(a[firstDifference]),
+    replayed: formatDayOrNull(b[firstDifference]),
   };
 }
 

@@ -100,8 +100,8 @@ function createHeaderWriter(header: ColumnsHeader, earlier: EarlierFiles | undef
   const text = JSON.stringify({ version, ...header, ...(earlier ? { begun: earlier.files } : {}) });
   const begin = `${text.slice(0, -1)},"blocks":`;
   return ({ blocks }) => {
-    const described = Array.from(blocks, ([name, block]) => [name, { ...block, ...earlier?.blocks.get(name) }]);
-    return new TextEncoder().encode(`${begin}${JSON.stringify(Object.fromEntries(described))}}`);
+    const blockEntries = Array.from(blocks, ([name, block]) => [name, { ...block, ...earlier?.blocks.get(name) }]);
+    return new TextEncoder().encode(`${begin}${JSON.stringify(Object.fromEntries(blockEntries))}}`);
   };
 }
 

@@ -33,19 +33,21 @@ export function readDecisions(columns: RunColumns): RecordedDecisions | undefine
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));
   const reading = readRecord(openStoredNumbers(columns), [...identifiers]);
   const book = readMember(rest, 'optimised') ?? readMember(rest, 'target');
-  const packed = (readMember(book, 'snapshots') ?? []) as readonly unknown[]; // Written by packRecord or extendRecord.
-  const byDay = new Map(packed.map((one) => [readMember(one, 'date') as Day, one]));
+  const packedSnapshots = (readMember(book, 'snapshots') ?? []) as readonly unknown[]; // Written by packRecord or extendRecord.
+  const byDay = new Map(packedSnapshots.map((one) => [readMember(one, 'date') as Day, one]));
   return {
     identifiers,
     decidedOn(effective) {
-      const one = byDay.get(effective);
-      if (one === undefined) return undefined;
-      const announced = readMember(one, 'announced') as Day | null;
-      return announced === null ? effective : ((readMember(one, 'reference') as Day | null | undefined) ?? announced);
+      const snapshot = byDay.get(effective);
+      if (snapshot === undefined) return undefined;
+      const announcementDay = readMember(snapshot, 'announced') as Day | null;
+      return announcementDay === null
+        ? effective
+        : ((readMember(snapshot, 'reference') as Day | null | undefined) ?? announcementDay);
     },
     snapshot(effective) {
-      const one = byDay.get(effective);
-      return one === undefined ? undefined : SNAPSHOT.read(one, reading);
+      const snapshot = byDay.get(effective);
+      return snapshot === undefined ? undefined : SNAPSHOT.read(snapshot, reading);
     },
     trades: () => TRANSACTIONS.read(readMember(readMember(rest, 'portfolio'), 'transactions'), reading),
     unfilled: readMember(plain, 'unfilled') as readonly RecordedOrder[],

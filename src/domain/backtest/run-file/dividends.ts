@@ -33,10 +33,10 @@ interface TransferPlacement {
 function createTransferRows({ transfers, columns }: Book, { names, before }: TransferPlacement): Float64Array | null {
   if (transfers === undefined) return null;
   const { at, slot, dividends, moved } = transfers;
-  const places = columns.map((column) => findPosition(names, column));
+  const positions = columns.map((column) => findPosition(names, column));
   const rows = new Float64Array(TRANSFER_WIDTH * at.length);
   for (let i = 0; i < at.length; i++) {
-    rows[TRANSFER_WIDTH * i] = places[slot[i]!]!;
+    rows[TRANSFER_WIDTH * i] = positions[slot[i]!]!;
     rows[TRANSFER_WIDTH * i + 1] = before + at[i]!;
     rows[TRANSFER_WIDTH * i + 2] = dividends[i]!;
     rows[TRANSFER_WIDTH * i + 3] = moved[i]!;

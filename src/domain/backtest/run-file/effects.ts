@@ -96,13 +96,13 @@ export function createEffectRows(
   { names, securityCount, from, to }: WrittenRows,
 ): BlockFiller<Float64Array> {
   const { columns, starts } = table;
-  const places = new Int32Array(securityCount).fill(-1);
-  names.forEach((column, i) => (places[column] = i));
+  const positionByColumn = new Int32Array(securityCount).fill(-1);
+  names.forEach((column, i) => (positionByColumn[column] = i));
   // counting sort by security; dates are already in order
   const ends = new Int32Array(names.length + 1);
   for (let e = starts[from]!; e < starts[to]!; e++) {
-    const place = places[columns[e]!]!;
-    if (place >= 0 && has(table, e)) ends[place + 1]!++;
+    const position = positionByColumn[columns[e]!]!;
+    if (position >= 0 && has(table, e)) ends[position + 1]!++;
   }
   for (let i = 0; i < names.length; i++) ends[i + 1]! += ends[i]!;
   return {
@@ -111,10 +111,10 @@ export function createEffectRows(
       const next = ends.slice();
       for (let session = from; session < to; session++) {
         for (let e = starts[session]!; e < starts[session + 1]!; e++) {
-          const place = places[columns[e]!]!;
-          if (place < 0 || !has(table, e)) continue;
-          const position = width * next[place]!++;
-          rows[position] = place;
+          const securityPosition = positionByColumn[columns[e]!]!;
+          if (securityPosition < 0 || !has(table, e)) continue;
+          const position = width * next[securityPosition]!++;
+          rows[position] = securityPosition;
           rows[position + 1] = session - from;
           write(rows, position, table, e);
         }
@@ -209,7 +209,7 @@ export function groupRowsBySecurity(values: Float64Array, width: number): Float6
   const rows = Array.from({ length: values.length / width }, (_, row) =>
     values.subarray(row * width, (row + 1) * width),
   );
-  const sorted = new Float64Array(values.length);
-  rows.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!).forEach((row, place) => sorted.set(row, place * width));
-  return sorted;
+  const sortedValues = new Float64Array(values.length);
+  rows.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!).forEach((row, place) => sortedValues.set(row, place * width));
+  return sortedValues;
 }

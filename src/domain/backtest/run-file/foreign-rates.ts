@@ -13,14 +13,14 @@ export interface ForeignRates {
  * @param names market columns of the securities
  */
 export function createForeignRates(rates: ExchangeRates, names: Int32Array): ForeignRates {
-  const rowOf = new Map<Float64Array, number>();
-  const foreign: Record<string, number> = {};
-  for (let place = 0; place < names.length; place++) {
-    if (rates.isNative(names[place]!)) continue;
-    const series = rates.seriesOf(names[place]!); // all securities of a currency share one array
-    const row = rowOf.get(series) ?? rowOf.size;
-    rowOf.set(series, row);
-    foreign[String(place)] = row;
+  const rowBySeries = new Map<Float64Array, number>();
+  const foreignRows: Record<string, number> = {};
+  for (let position = 0; position < names.length; position++) {
+    if (rates.isNative(names[position]!)) continue;
+    const series = rates.seriesOf(names[position]!); // all securities of a currency share one array
+    const row = rowBySeries.get(series) ?? rowBySeries.size;
+    rowBySeries.set(series, row);
+    foreignRows[String(position)] = row;
   }
-  return { foreign, rows: [...rowOf.keys()] };
+  return { foreign: foreignRows, rows: [...rowBySeries.keys()] };
 }

@@ -93,7 +93,7 @@ export function computeEventCosts(
   return {
     length: events.length * names.length,
     writeTo(into) {
-      const placeOf = assignSlots(names, portfolio.columns);
+      const nameSlots = assignSlots(names, portfolio.columns);
       const { at, slot, notional, isFree } = trades;
       // Trades and events are both sorted by date.
       for (let i = 0, e = 0; i < trades.count; i++) {
@@ -102,7 +102,7 @@ export function computeEventCosts(
         while (events[e]!.at < date) e++;
         // A security pays costs twice if it replaces a security that left and an earlier order for it is filled on that
         // session.
-        into[e * names.length + placeOf[slot[i]!]!]! += (rate * Math.abs(notional[i]!)) / value[date - 1]!;
+        into[e * names.length + nameSlots[slot[i]!]!]! += (rate * Math.abs(notional[i]!)) / value[date - 1]!;
       }
     },
   };
@@ -144,9 +144,9 @@ export function createRebalanceRows(
     writeTo(into) {
       rebalances.forEach((rebalance, r) => {
         const { columns, values, factor } = CELLS[kind](rebalance, exposure);
-        for (let k = 0, place = 0; k < columns.length; k++) {
-          while (names[place]! < columns[k]!) place++; // both column lists ascend, and every decided security is in the run
-          into[r * names.length + place] = factor * values[k]!;
+        for (let k = 0, position = 0; k < columns.length; k++) {
+          while (names[position]! < columns[k]!) position++; // both column lists ascend, and every decided security is in the run
+          into[r * names.length + position] = factor * values[k]!;
         }
       });
     },

@@ -47,10 +47,10 @@ export function* createPriceParts(
   names: Int32Array,
 ): Generator<Uint8Array<ArrayBuffer>> {
   const count = Math.ceil(PART_BYTES_MIN / Math.max(1, Float64Array.BYTES_PER_ELEMENT * names.length));
-  const room = new Float64Array(Math.min(count, length) * names.length);
+  const buffer = new Float64Array(Math.min(count, length) * names.length);
   for (let t = 0; t < length; t += count) {
     const rows = createPriceRows(sm, names, { from: from + t, to: from + Math.min(t + count, length) });
-    rows.writeTo(room);
-    yield new Uint8Array(room.buffer, 0, Float64Array.BYTES_PER_ELEMENT * rows.length);
+    rows.writeTo(buffer);
+    yield new Uint8Array(buffer.buffer, 0, Float64Array.BYTES_PER_ELEMENT * rows.length);
   }
 }

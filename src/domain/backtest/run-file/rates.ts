@@ -37,7 +37,7 @@ export function groupRatesByCurrency(columns: BlockReader): Float64Array {
   const { foreign, dates } = columns.header;
   const values = columns.f64('rates');
   const rows = Object.values(foreign);
-  const named = new Float64Array(rows.length * dates);
-  rows.forEach((row, i) => named.set(values.subarray(row * dates, (row + 1) * dates), i * dates));
-  return named;
+  const sortedValues = new Float64Array(rows.length * dates);
+  rows.forEach((row, i) => sortedValues.set(values.subarray(row * dates, (row + 1) * dates), i * dates));
+  return sortedValues;
 }

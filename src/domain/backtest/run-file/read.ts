@@ -93,13 +93,13 @@ interface Reader {
 
 function createReader(header: RunHeader, readerOf: (file: number) => RangeReader): Reader {
   const width = header.names.length;
-  const laterOf = new Map<number, LaterSecurities>();
+  const laterByFile = new Map<number, LaterSecurities>();
 
   /** Returns the securities that joined after a file was written; null if the file has every security. */
   function findLater(file: number): LaterSecurities | null {
     if (!header.joined?.some((addedSecurity) => addedSecurity.file > file)) return null;
-    let entry = laterOf.get(file);
-    if (!entry) laterOf.set(file, (entry = findLaterSecurities(header, file)));
+    let entry = laterByFile.get(file);
+    if (!entry) laterByFile.set(file, (entry = findLaterSecurities(header, file)));
     return entry;
   }
 
@@ -121,11 +121,11 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
       from,
       to,
     } = part;
-    const narrow = stored / (length / width);
+    const storedWidth = stored / (length / width);
     const firstRow = Math.floor(from / width);
     const endRow = Math.ceil(to / width);
     const wide = widenRows({
-      rows: readStored({ ...part, from: firstRow * narrow, to: endRow * narrow }, readerOf),
+      rows: readStored({ ...part, from: firstRow * storedWidth, to: endRow * storedWidth }, readerOf),
       later: names,
       width,
     });
@@ -150,7 +150,9 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
     const last = to ?? block.length;
     if (from < 0 || last > block.length || from > last)
       throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
-    const touched = listSegments(header, name).filter(({ first, length }) => from < first + length && last > first);
+    const touchedSegments = listSegments(header, name).filter(
+      ({ first, length }) => from < first + length && last > first,
+    );
     const locatePart = (segment: Segment): SegmentRange => ({
       name,
       type,
@@ -158,15 +160,15 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
       from: Math.max(0, from - segment.first),
       to: Math.min(last - segment.first, segment.length),
     });
-    if (touched.length === 1 && !out) return readWithin(locatePart(touched[0]!));
+    if (touchedSegments.length === 1 && !out) return readWithin(locatePart(touchedSegments[0]!));
     const numbers = out ?? new NUMBER_TYPES[type](last - from);
-    for (const segment of touched) {
-      const room = numbers.subarray(
+    for (const segment of touchedSegments) {
+      const output = numbers.subarray(
         Math.max(0, segment.first - from),
         Math.min(last, segment.first + segment.length) - from,
       );
-      const part = readWithin(locatePart(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
-      if (part.buffer !== room.buffer) room.set(part);
+      const part = readWithin(locatePart(segment), new Uint8Array(output.buffer, output.byteOffset, output.byteLength));
+      if (part.buffer !== output.buffer) output.set(part);
     }
     return numbers;
   }
@@ -177,21 +179,22 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
     rows: Float64Array,
   ): void {
     const names = findLater(segment.file);
-    const missing = names?.missing.find(({ place }) => place === column);
-    if (missing) {
+    const missingSecurity = names?.missing.find(({ place }) => place === column);
+    if (missingSecurity) {
       const { joined } = findBlock(name);
-      const from = missing.values + segment.first / width;
+      const from = missingSecurity.values + segment.first / width;
       if (joined) rows.set(readElements({ name: joined, type: 'f64', from, to: from + rows.length }));
       return;
     }
-    const narrow = names?.places.length ?? width;
+    const storedWidth = names?.places.length ?? width;
     const columnPlace = names?.places.indexOf(column) ?? column;
-    const step = narrow * Math.max(1, Math.floor(PART_ELEMENTS / narrow));
-    const room = new Uint8Array(8 * Math.min(segment.stored, step));
+    const step = storedWidth * Math.max(1, Math.floor(PART_ELEMENTS / storedWidth));
+    const buffer = new Uint8Array(8 * Math.min(segment.stored, step));
     for (let from = 0, row = 0; from < segment.stored; from += step) {
       const to = Math.min(segment.stored, from + step);
-      const part = readStored({ name, type: 'f64', segment, from, to }, readerOf, room.subarray(0, 8 * (to - from)));
-      for (let position = columnPlace; position < part.length; position += narrow, row++) rows[row] = part[position]!;
+      const part = readStored({ name, type: 'f64', segment, from, to }, readerOf, buffer.subarray(0, 8 * (to - from)));
+      for (let position = columnPlace; position < part.length; position += storedWidth, row++)
+        rows[row] = part[position]!;
     }
   }
 

@@ -47,8 +47,11 @@ export function readRebalances(columns: RunColumns): StoredRebalances {
 
 /** Returns the weights of the latest rebalance. */
 export function readLatestWeights(columns: RunColumns): Float64Array {
-  const packed = readPackedRebalances(columns) as readonly unknown[]; // Written by packRecord or extendRecord.
-  return SNAPSHOT.fields.weights.read(readMember(packed.at(-1), 'weights'), createSourceWithoutWeights(columns));
+  const packedRebalances = readPackedRebalances(columns) as readonly unknown[]; // Written by packRecord or extendRecord.
+  return SNAPSHOT.fields.weights.read(
+    readMember(packedRebalances.at(-1), 'weights'),
+    createSourceWithoutWeights(columns),
+  );
 }
 
 function readPackedRebalances(columns: RunColumns): unknown {
@@ -57,9 +60,9 @@ function readPackedRebalances(columns: RunColumns): unknown {
 
 /** Creates a source for all fields of a record except weights frames. */
 function createSourceWithoutWeights(columns: RunColumns): ArraySource {
-  const stored = openStoredNumbers(columns);
+  const storedNumbers = openStoredNumbers(columns);
   return {
-    numbers: (place) => readNumbersAt(stored, place),
+    numbers: (place) => readNumbersAt(storedNumbers, place),
     portfolioFrame(): never {
       throw new Error('compositions, transactions and levels have no weights of a portfolio');
     },
@@ -109,12 +112,12 @@ export function openRecordParts(columns: RunColumns): RecordParts {
     metrics: () => JSON_FIELDS.fields.metrics.read(readMember(plain, 'metrics'), reading),
     findings: () => JSON_FIELDS.fields.findings.read(readMember(plain, 'findings'), reading),
     levels(book) {
-      const packed = readMember(rest, book === 'benchmark' ? 'benchmark' : 'target');
-      const isThere = packed !== null && (book === 'benchmark' || readMember(rest, 'optimised') !== null);
-      return isThere
+      const packedBook = readMember(rest, book === 'benchmark' ? 'benchmark' : 'target');
+      const isRecorded = packedBook !== null && (book === 'benchmark' || readMember(rest, 'optimised') !== null);
+      return isRecorded
         ? {
-            days: BOOK.fields.days.read(readMember(packed, 'days'), reading),
-            values: BOOK.fields.levels.read(readMember(packed, 'levels'), reading),
+            days: BOOK.fields.days.read(readMember(packedBook, 'days'), reading),
+            values: BOOK.fields.levels.read(readMember(packedBook, 'levels'), reading),
           }
         : null;
     },

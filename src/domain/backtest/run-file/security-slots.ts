@@ -17,6 +17,6 @@ export function scatterRow(row: Float64Array, slots: Int32Array, into: Float64Ar
 
 /** Returns the position of a column in an ascending array; -1 if absent. */
 export function findPosition(columns: Int32Array, column: number): number {
-  const place = findLastAtMost(columns, column);
-  return columns[place] === column ? place : -1;
+  const position = findLastAtMost(columns, column);
+  return columns[position] === column ? position : -1;
 }

@@ -32,10 +32,11 @@ export function listSegments(header: SegmentHeader, name: BlockName): Segment[] 
   const segments: Segment[] = [];
   let first = 0;
   for (let file = 0; file < earlierNames.length; file++) {
-    const stored = begins[2 * file + 1] ?? 0;
+    const storedLength = begins[2 * file + 1] ?? 0;
     const width = isPanel(name) ? countPanelColumns(header, file) : names.length;
-    const elements = width === names.length ? stored : (stored / width) * names.length;
-    if (stored > 0) segments.push({ file, stored, first, offset: begins[2 * file]!, length: elements });
+    const elements = width === names.length ? storedLength : (storedLength / width) * names.length;
+    if (storedLength > 0)
+      segments.push({ file, stored: storedLength, first, offset: begins[2 * file]!, length: elements });
     first += elements;
   }
   return [...segments, { file: earlierNames.length, offset, first, length: length - first, stored: length - first }];
@@ -55,19 +56,22 @@ export interface LaterSecurities {
 }
 
 export function findLaterSecurities({ names, joined = [] }: SegmentHeader, file: number): LaterSecurities {
-  const placeOf = new Map(names.map((name, place) => [name, place]));
-  const missing: { place: number; values: number }[] = [];
+  const positionByName = new Map(names.map((name, place) => [name, place]));
+  const missingSecurities: { place: number; values: number }[] = [];
   const isMissing = new Uint8Array(names.length);
   let values = 0;
   for (const name of joined) {
-    const place = placeOf.get(name.name)!; // joined securities are securities of the run
+    const position = positionByName.get(name.name)!; // joined securities are securities of the run
     if (name.file > file) {
-      missing.push({ place, values });
-      isMissing[place] = 1;
+      missingSecurities.push({ place: position, values });
+      isMissing[position] = 1;
     }
     values += name.dates;
   }
-  return { missing, places: Int32Array.from(isMissing.keys()).filter((place) => isMissing[place] === 0) };
+  return {
+    missing: missingSecurities,
+    places: Int32Array.from(isMissing.keys()).filter((place) => isMissing[place] === 0),
+  };
 }
 
 interface WidenInput {
@@ -83,20 +87,21 @@ interface WidenInput {
  * @cost O(rows x securities)
  */
 export function widenRows({ rows, later: { places }, width }: WidenInput): Numbers {
-  const narrow = places.length;
-  const count = rows.length / narrow;
+  const storedWidth = places.length;
+  const count = rows.length / storedWidth;
   const wide = new NUMBER_TYPES[findNumberType(rows)](count * width);
   for (let row = 0; row < count; row++) {
-    for (let k = 0; k < narrow; k++) wide[row * width + places[k]!] = rows[row * narrow + k]!;
+    for (let k = 0; k < storedWidth; k++) wide[row * width + places[k]!] = rows[row * storedWidth + k]!;
   }
   return wide;
 }
 
 /** Converts the first number of each row from a security position in the file to the position in the run. */
 export function renumberSecurities(rows: Numbers, every: number, { places }: LaterSecurities): Numbers {
-  const named = rows.slice();
-  for (let position = 0; position < named.length; position += every) named[position] = places[named[position]!]!;
-  return named;
+  const renumberedRows = rows.slice();
+  for (let position = 0; position < renumberedRows.length; position += every)
+    renumberedRows[position] = places[renumberedRows[position]!]!;
+  return renumberedRows;
 }
 
 /** Returns a function that opens the reader of a file on first use. */
@@ -105,10 +110,10 @@ export function listFiles(
   ownRangeReader: RangeReader,
   open: (name: string) => RangeReader,
 ): (file: number) => RangeReader {
-  const opened = new Map<number, RangeReader>([[earlierNames.length, ownRangeReader]]);
+  const openFiles = new Map<number, RangeReader>([[earlierNames.length, ownRangeReader]]);
   return (file) => {
-    let rangeReader = opened.get(file);
-    if (!rangeReader) opened.set(file, (rangeReader = open(earlierNames[file]!)));
+    let rangeReader = openFiles.get(file);
+    if (!rangeReader) openFiles.set(file, (rangeReader = open(earlierNames[file]!)));
     return rangeReader;
   };
 }

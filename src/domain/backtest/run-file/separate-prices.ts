@@ -18,8 +18,8 @@ export interface SeparatePrices extends ProducedBytes {
  */
 export function findPricesFile(columns: string): string {
   const [digits = ''] = /^[0-9a-f]*/.exec(columns)!;
-  const other = Array.from(digits, (digit) => (15 - Number.parseInt(digit, 16)).toString(16)).join('');
-  return `${other}${columns.slice(digits.length)}`;
+  const invertedDigits = Array.from(digits, (digit) => (15 - Number.parseInt(digit, 16)).toString(16)).join('');
+  return `${invertedDigits}${columns.slice(digits.length)}`;
 }
 
 /** Returns the full name of a file that the header of columns refers to. */

@@ -93,10 +93,10 @@ export function readRunGrowthTerms(header: RunSettings & RunCurrencies, variant:
   });
   const terms = createTerms(header.treatment);
   if (header.amended === undefined) return terms;
-  const amended = header.amended.map(({ after, treatment }) =>
+  const amendedTerms = header.amended.map(({ after, treatment }) =>
     toChangingTerms(createTerms(treatment), parseValidDay(after)),
   );
-  return { ...terms, amended };
+  return { ...terms, amended: amendedTerms };
 }
 
 /** Restores the treatment of a run from its stored form. */
@@ -157,7 +157,7 @@ export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendmen
   const rounding = createDatedRounding(document, sm.calendar);
   const terms = createIndexTerms(index);
   const days = new Set([...(treatment.amended ?? []), ...(rounding?.amended ?? [])].map(({ after }) => after));
-  const stored = [...days]
+  const amendments = [...days]
     .filter((after) => after < last)
     .toSorted((a, b) => a - b)
     .map((after): StoredAmendment => {
@@ -169,7 +169,7 @@ export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendmen
         rounding: findRounding(rounding, after + 1),
       };
     });
-  return stored.length === 0 ? undefined : stored;
+  return amendments.length === 0 ? undefined : amendments;
 }
 
 /** Returns the valuation currency of the securities of a run. */

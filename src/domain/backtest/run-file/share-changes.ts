@@ -74,10 +74,10 @@ function createChangeRows(
   const { session, column, before: from, after } = changes;
   const begin = findFirstAtLeast(session, first + 1);
   if (begin === session.length) return null;
-  const places = indexPositions(names);
+  const positions = indexPositions(names);
   const rows = new Float64Array(SHARE_CHANGE_WIDTH * (session.length - begin));
   for (let i = begin, position = 0; i < session.length; i++, position += SHARE_CHANGE_WIDTH) {
-    rows[position] = places[column[i]!] ?? -1;
+    rows[position] = positions[column[i]!] ?? -1;
     rows[position + 1] = before + session[i]! - first;
     rows[position + 2] = from[i]!;
     rows[position + 3] = after[i]!;
@@ -87,7 +87,7 @@ function createChangeRows(
 
 /** Returns the position in the ascending `names` of each market column; -1 if absent. */
 function indexPositions(names: Int32Array): Int32Array {
-  const places = new Int32Array((names.at(-1) ?? -1) + 1).fill(-1);
-  names.forEach((column, place) => (places[column] = place));
-  return places;
+  const positions = new Int32Array((names.at(-1) ?? -1) + 1).fill(-1);
+  names.forEach((column, place) => (positions[column] = place));
+  return positions;
 }

@@ -46,9 +46,9 @@ interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
 /** Returns the cash paid by short positions as rows; null if none paid. */
 function findPaidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
   const ownGrowthTerms = createIndexTerms(terms);
-  const ofShorts = toShortTerms(ownGrowthTerms);
-  if (ofShorts === ownGrowthTerms) return null;
-  const { columns, cash: paid, starts } = createEffectTable(sm, ofShorts);
+  const shortTerms = toShortTerms(ownGrowthTerms);
+  if (shortTerms === ownGrowthTerms) return null;
+  const { columns, cash: paid, starts } = createEffectTable(sm, shortTerms);
   const rows: number[] = [];
   for (let session = from + 1; session < from + length; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {

@@ -170,9 +170,9 @@ function listHeldColumns({ portfolio, index, rebalances }: Run, hasOtherIndex: b
 
 /** Marks the columns that a book holds on or after session `from`. */
 function markHoldings(isHeld: Uint8Array, { columns, weights }: Book, from: number): void {
-  const names = columns.length;
-  for (let position = from * names; position < weights.length; position += names) {
-    for (let slot = 0; slot < names; slot++) if (weights[position + slot] !== 0) isHeld[columns[slot]!] = 1;
+  const columnCount = columns.length;
+  for (let position = from * columnCount; position < weights.length; position += columnCount) {
+    for (let slot = 0; slot < columnCount; slot++) if (weights[position + slot] !== 0) isHeld[columns[slot]!] = 1;
   }
 }
 

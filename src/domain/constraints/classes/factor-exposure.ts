@@ -64,8 +64,8 @@ function computeExposures(values: Float64Array, isStandardised: boolean): Float6
     presentValues.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(presentValues.length, 1);
   const deviation = Math.sqrt(variance);
   return values.map((value) => {
-    const filled = Number.isNaN(value) ? mean : value;
-    if (!isStandardised) return filled;
-    return deviation > 0 ? (filled - mean) / deviation : 0;
+    const filledValue = Number.isNaN(value) ? mean : value;
+    if (!isStandardised) return filledValue;
+    return deviation > 0 ? (filledValue - mean) / deviation : 0;
   });
 }

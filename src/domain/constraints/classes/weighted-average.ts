@@ -62,11 +62,11 @@ export const weightedAverage = defineConstraintClass({
 });
 
 function computeAverage(weights: Float64Array, numerator: Float64Array, denominator: Float64Array): number {
-  let above = 0;
-  let below = 0;
+  let numeratorSum = 0;
+  let denominatorSum = 0;
   for (let i = 0; i < weights.length; i++) {
-    above += weights[i]! * numerator[i]!;
-    below += weights[i]! * denominator[i]!;
+    numeratorSum += weights[i]! * numerator[i]!;
+    denominatorSum += weights[i]! * denominator[i]!;
   }
-  return below === 0 ? 0 : above / below;
+  return denominatorSum === 0 ? 0 : numeratorSum / denominatorSum;
 }

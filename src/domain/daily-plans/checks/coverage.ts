@@ -20,12 +20,12 @@ export const coverage = defineCheckKind({
   needsRun: false,
   reads: ['closing'],
   judge({ closing, date, closeOn, isClosed }, { minimum }) {
-    const missing = (closing?.holdings ?? []).filter(
+    const missingHoldings = (closing?.holdings ?? []).filter(
       ({ identifier }) => !isClosed(identifier) && Number.isNaN(closeOn(identifier, date)),
     );
-    const weight = missing.reduce((sum, holding) => sum + holding.weight, 0);
-    if (missing.length === 0 || 1 - weight >= minimum) return [];
-    return missing.map((holding) => ({
+    const weight = missingHoldings.reduce((sum, holding) => sum + holding.weight, 0);
+    if (missingHoldings.length === 0 || 1 - weight >= minimum) return [];
+    return missingHoldings.map((holding) => ({
       identifier: holding.identifier,
       message: `${holding.identifier} has no price. Constituents without a price have ${formatPercent(weight)} of the index.`,
       measure: { value: 1 - weight, limit: minimum, unit: 'fraction' },

@@ -38,7 +38,7 @@ export const limits = defineCheckKind({
       message: `The index has ${formatCount(count, 'constituent')}; ${limit} ${limit === 1 ? 'is' : 'are'} the ${word}.`,
       measure: { value: count, limit, unit: 'constituents' },
     });
-    const ofSecurities = holdings
+    const securityFindings = holdings
       .filter(({ weight }) => most !== null && weight > most + ROUNDING_ERROR)
       .map(({ identifier, weight }) => ({
         identifier,
@@ -46,7 +46,7 @@ export const limits = defineCheckKind({
         measure: { value: weight, limit: most!, unit: 'fraction' } as const,
       }));
     return [
-      ...ofSecurities,
+      ...securityFindings,
       ...(minimum !== null && count < minimum ? [createCountFinding(minimum, 'least')] : []),
       ...(maximum !== null && count > maximum ? [createCountFinding(maximum, 'most')] : []),
       ...(rule === null ? [] : listBreaches(rule, input)),

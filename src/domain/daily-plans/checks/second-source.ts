@@ -34,11 +34,11 @@ export const secondSource = defineCheckKind({
     if (name === undefined) return [];
     const level = levels.get(date)?.[variant];
     if (level == null) return [{ identifier: name, message: `The run has no ${variant} level on ${formatDay(date)}.` }];
-    const other = seriesOn(name, date);
-    if (Number.isNaN(other)) return [{ identifier: name, message: `${name} has no value on ${formatDay(date)}.` }];
-    const bps = 1e4 * (level / other - 1);
+    const otherValue = seriesOn(name, date);
+    if (Number.isNaN(otherValue)) return [{ identifier: name, message: `${name} has no value on ${formatDay(date)}.` }];
+    const bps = 1e4 * (level / otherValue - 1);
     if (Math.abs(bps) <= tolerance) return [];
-    const message = `The level is ${level}, and the level of ${name} is ${other}. The difference is ${Number(bps.toPrecision(4))} bp; the tolerance is ${tolerance} bp.`;
+    const message = `The level is ${level}, and the level of ${name} is ${otherValue}. The difference is ${Number(bps.toPrecision(4))} bp; the tolerance is ${tolerance} bp.`;
     return [{ identifier: name, message, measure: { value: bps, limit: tolerance, unit: 'bp' } }];
   },
 });

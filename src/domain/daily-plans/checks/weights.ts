@@ -19,7 +19,7 @@ export const weights = defineCheckKind({
     if (holdings.length === 0 && cash.weight === 0)
       return [{ identifier: null, message: 'The index has no constituents.' }];
     const sum = holdings.reduce((total, { weight }) => total + weight, cash.weight);
-    const negative = holdings
+    const negativeHoldings = holdings
       .filter(({ weight }) => (maySellShort ? Number.isNaN(weight) : !(weight >= 0)))
       .map(({ identifier, weight }) => ({
         identifier,
@@ -28,9 +28,9 @@ export const weights = defineCheckKind({
       }));
     // Each rounded weight contributes its rounding error.
     const rounding = decimals.weights === null ? 0 : (holdings.length + 1) * Number(`0.5e-${decimals.weights}`);
-    if (Math.abs(sum - 1) <= tolerance + rounding) return negative;
+    if (Math.abs(sum - 1) <= tolerance + rounding) return negativeHoldings;
     return [
-      ...negative,
+      ...negativeHoldings,
       {
         identifier: null,
         message: `Weights add up to ${Number(sum.toPrecision(12))}.`,

@@ -23,10 +23,10 @@ export function createCopyDecoder(
   columns: number,
   onRow: (row: CopyRow) => void,
 ): { push(chunk: Buffer): void; end(): void } {
-  let rest: Buffer = Buffer.alloc(0);
+  let restBytes: Buffer = Buffer.alloc(0);
   let hasHeader = false;
   let isDone = false;
-  const row = { bytes: rest, starts: new Int32Array(columns), ends: new Int32Array(columns) };
+  const row = { bytes: restBytes, starts: new Int32Array(columns), ends: new Int32Array(columns) };
 
   /** Returns the position after the row that begins at `from`; -1 if it is incomplete, -2 after the last row. */
   function readRow(bytes: Buffer, from: number): number {
@@ -50,11 +50,11 @@ export function createCopyDecoder(
   return {
     push(chunk) {
       if (isDone) return;
-      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      const bytes = restBytes.length === 0 ? chunk : Buffer.concat([restBytes, chunk]);
       let offset = 0;
       if (!hasHeader) {
         if (bytes.length < HEADER_BYTES) {
-          rest = bytes;
+          restBytes = bytes;
           return;
         }
         if (!bytes.subarray(0, SIGNATURE.length).equals(SIGNATURE)) throw new CopyFault('the stream is no binary COPY');
@@ -72,7 +72,7 @@ export function createCopyDecoder(
         onRow(row);
         offset = next;
       }
-      rest = bytes.subarray(offset);
+      restBytes = bytes.subarray(offset);
     },
     end() {
       if (!isDone) throw new CopyFault('the stream ended before its last row');

@@ -55,9 +55,10 @@ const NON_DATABASES: ReadonlySet<string> = new Set([
 const COMPATIBLE_RANGE = [ipaddr.IPv6.parse('::'), 96] as const;
 
 function isNowhere(address: string): boolean {
-  const checked = ipaddr.process(address);
-  const range = checked.range();
-  const isCompatible = checked.kind() === 'ipv6' && range !== 'loopback' && checked.match(...COMPATIBLE_RANGE);
+  const parsedAddress = ipaddr.process(address);
+  const range = parsedAddress.range();
+  const isCompatible =
+    parsedAddress.kind() === 'ipv6' && range !== 'loopback' && parsedAddress.match(...COMPATIBLE_RANGE);
   return NON_DATABASES.has(range) || isCompatible;
 }
 
@@ -78,14 +79,14 @@ export function createDatabaseLocations({
   /** Decrypts a URL with an encrypted password. Default: returns the URL unchanged. */
   readonly openUrl?: (url: string) => string;
 }): DatabaseLocations {
-  const allowed = new Set(hosts.map((host) => formatKey(parseHostPort(host, DEFAULT_PORT))));
+  const allowedHosts = new Set(hosts.map((host) => formatKey(parseHostPort(host, DEFAULT_PORT))));
 
   async function parsePostgresqlUrl(
     url: URL,
   ): Promise<{ readonly place: DatabaseLocation } | { readonly problem: Problem }> {
     const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
     const port = url.port === '' ? DEFAULT_PORT : Number(url.port);
-    if (!allowed.has(formatKey({ host, port }))) return createNotAllowedProblem(HOST_NOT_ALLOWED);
+    if (!allowedHosts.has(formatKey({ host, port }))) return createNotAllowedProblem(HOST_NOT_ALLOWED);
     const unknown = [...url.searchParams.keys()].filter((name) => !PARAMETERS.has(name));
     if (unknown.length > 0)
       return createMalformedProblem(
@@ -99,9 +100,9 @@ export function createDatabaseLocations({
       return createMalformedProblem(BAD_ESCAPE);
     if (database === '' || user === '')
       return createMalformedProblem(`The URL needs a user and a database: ${POSTGRESQL_FORM}.`);
-    const controlled = Object.entries({ user, password, database }).find(([, text]) => CONTROL.test(text));
-    if (controlled !== undefined)
-      return createMalformedProblem(`The ${controlled[0]} of the URL contains a control character.`);
+    const controlPart = Object.entries({ user, password, database }).find(([, text]) => CONTROL.test(text));
+    if (controlPart !== undefined)
+      return createMalformedProblem(`The ${controlPart[0]} of the URL contains a control character.`);
     const address = await resolveHost(host).catch(() => undefined);
     if (address === undefined)
       return { problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: 'The host has no address.' } };
@@ -141,8 +142,8 @@ export function createDatabaseLocations({
             return createMalformedProblem(`A ${kind} URL has three slashes and a path: ${kind}:///path.`);
           const path = decode(url!.pathname);
           if (path === undefined) return createMalformedProblem(BAD_ESCAPE);
-          const resolved = await locations.resolve(path, 'file');
-          return 'problem' in resolved ? resolved : { place: { kind, path: resolved.path } };
+          const resolvedPath = await locations.resolve(path, 'file');
+          return 'problem' in resolvedPath ? resolvedPath : { place: { kind, path: resolvedPath.path } };
         }
         default:
           throw new Refusal(

@@ -27,24 +27,24 @@ export async function readDuckDbFile(
   onProgress: DatabaseProgress,
   { follower, terms = DEFAULT_TERMS }: ReadOptions,
 ): Promise<SourceResult | undefined> {
-  const duck = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
+  const duckDb = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
       message: `The database cannot be read: ${formatReason(error)}`,
     });
   });
-  if (duck === undefined) return undefined;
-  const digesting = digestFile(path, 'database');
-  digesting.catch(() => {}); // thrown when it is awaited
+  if (duckDb === undefined) return undefined;
+  const pendingDigest = digestFile(path, 'database');
+  pendingDigest.catch(() => {}); // thrown when it is awaited
   try {
-    const names = await duck.connection.runAndReadAll(
+    const names = await duckDb.connection.runAndReadAll(
       `SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`,
     );
     const tables = chooseTables(new Set(names.getRows().map(([name]) => String(name))), named, problems, terms.mapping);
-    const reading = { duck, tables, problems, rows: createContentRows(problems, terms), terms, follower };
-    const read = await readTables(reading, onProgress);
-    return read && { ...read, files: [await digesting] };
+    const fileReading = { duck: duckDb, tables, problems, rows: createContentRows(problems, terms), terms, follower };
+    const read = await readTables(fileReading, onProgress);
+    return read && { ...read, files: [await pendingDigest] };
   } catch (error) {
     problems.error({
       code: 'UNREADABLE_FILE',
@@ -53,8 +53,8 @@ export async function readDuckDbFile(
     });
     return undefined;
   } finally {
-    await digesting.catch(() => {});
-    duck.close();
+    await pendingDigest.catch(() => {});
+    duckDb.close();
   }
 }
 
@@ -90,8 +90,8 @@ async function readTables(
   }
   if (columns.kind === 'cells') {
     for (const table of [first, ...others]) await readCells(reading, 'market', table);
-    const complete = rows.toContent();
-    return complete && { ...complete, rows: countRowsByTable(rows.rowsOf) };
+    const completeContent = rows.toContent();
+    return completeContent && { ...completeContent, rows: countRowsByTable(rows.rowsOf) };
   }
   let names: readonly string[] = [];
   const market = await readTypedMarket(
@@ -120,10 +120,13 @@ async function readCells(
   table: string,
 ): Promise<void> {
   const scan = formatScan(table);
-  const typed = await readColumns(connection, scan);
-  const columns = typed.map(({ name }) => name);
+  const typedColumns = await readColumns(connection, scan);
+  const columns = typedColumns.map(({ name }) => name);
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  for await (const chunk of streamChunks(connection, `SELECT ${typed.map(formatBoundColumn).join(', ')} FROM ${scan}`))
+  for await (const chunk of streamChunks(
+    connection,
+    `SELECT ${typedColumns.map(formatBoundColumn).join(', ')} FROM ${scan}`,
+  ))
     for (const row of chunk.getRows()) addRow(row.map(toCell));
 }

@@ -57,9 +57,9 @@ export async function readPostgresql(
       for (const table of tables[tableKind] ?? [])
         await readTable(client, { dataset: tableKind, table, rows, problems, terms, onProgress });
     await client.query('COMMIT');
-    const complete = rows.toContent();
-    if (complete === undefined || problems.errors > 0) return undefined;
-    return { ...complete, rows: countRowsByTable(rows.rowsOf), files: [] };
+    const completeContent = rows.toContent();
+    if (completeContent === undefined || problems.errors > 0) return undefined;
+    return { ...completeContent, rows: countRowsByTable(rows.rowsOf), files: [] };
   } catch (error) {
     problems.error({
       code: 'UNREADABLE_FILE',
@@ -170,7 +170,7 @@ async function copyMarket(
     'SELECT reltuples::float8 AS reltuples FROM pg_class WHERE oid = to_regclass($1)',
     [source],
   );
-  const expected = Math.max(estimate[0]?.reltuples ?? 0, 1);
+  const expectedRows = Math.max(estimate[0]?.reltuples ?? 0, 1);
   const names = createByteTexts((bytes, start, end) =>
     market.codeOf(file, Buffer.from(bytes.subarray(start, end)).toString('utf8').trim() || null),
   );
@@ -190,7 +190,8 @@ async function copyMarket(
       if (Number.isFinite(value)) market.setNumber(file, column, value);
       else market.refuseNumber(file, column, String(value));
     }
-    if (market.rows % (1 << 18) === 0) onProgress(0.05 + 0.8 * Math.min(market.rows / expected, 1), 'reading market');
+    if (market.rows % (1 << 18) === 0)
+      onProgress(0.05 + 0.8 * Math.min(market.rows / expectedRows, 1), 'reading market');
   });
   const stream = client.query(copyTo(`COPY (SELECT ${list.join(', ')} FROM ${source}) TO STDOUT (FORMAT binary)`));
   for await (const chunk of stream) decoder.push(chunk as Buffer); // COPY streams bytes

@@ -34,8 +34,8 @@ export async function readSqlite(
   const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));
   try {
     for (const ending of ['-wal', '-journal']) {
-      const pending = await stat(path + ending).catch(() => undefined);
-      if (pending !== undefined && pending.size > 0) {
+      const journalStat = await stat(path + ending).catch(() => undefined);
+      if (journalStat !== undefined && journalStat.size > 0) {
         problems.error({
           code: 'UNREADABLE_FILE',
           path: '',
@@ -54,9 +54,9 @@ export async function readSqlite(
     }
     const rows = createContentRows(problems, terms);
     readTables(copy, { named, terms }, rows, problems, onProgress);
-    const complete = rows.toContent();
-    if (complete === undefined || problems.errors > 0) return undefined;
-    return { ...complete, rows: countRowsByTable(rows.rowsOf), files: [digest] };
+    const completeContent = rows.toContent();
+    if (completeContent === undefined || problems.errors > 0) return undefined;
+    return { ...completeContent, rows: countRowsByTable(rows.rowsOf), files: [digest] };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -22,9 +22,9 @@ export function chooseTables(
   const chosenTables: Partial<Record<TableKind, readonly string[]>> = {};
   for (const tableKind of TABLE_KINDS) {
     const name = named[tableKind] ?? tableKind;
-    const mapped =
+    const mappedTables =
       tableKind === 'market' && named.market === undefined ? listMappedTables(existingTables, mapping) : [];
-    if (mapped.length > 0) chosenTables[tableKind] = mapped;
+    if (mappedTables.length > 0) chosenTables[tableKind] = mappedTables;
     else if (existingTables.has(name)) chosenTables[tableKind] = [name];
     else if (named[tableKind] !== undefined || tableKind === 'market')
       problems.error({
@@ -45,8 +45,8 @@ const LISTED_MAX = 10;
 function describeNaming(tableKind: TableKind, existingTables: ReadonlySet<string>): string {
   if (existingTables.size === 0) return ' It has none.';
   const list = [...existingTables].slice(0, LISTED_MAX).join(', ');
-  const more = existingTables.size > LISTED_MAX ? ` and ${existingTables.size - LISTED_MAX} more` : '';
-  return ` It has ${list}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...existingTables][0]!}" }; inspect proposes it.`;
+  const remainderText = existingTables.size > LISTED_MAX ? ` and ${existingTables.size - LISTED_MAX} more` : '';
+  return ` It has ${list}${remainderText}; tables says which is ${tableKind}, as { "${tableKind}": "${[...existingTables][0]!}" }; inspect proposes it.`;
 }
 
 /** Returns the tables of a wide market, one per field, that the mapping names. */

@@ -38,15 +38,15 @@ export async function reportColumns(
       message: `The column ${String(name)} of ${findLabel(path)} is of type DECIMAL(${String(digits)},${String(scale)}); decimals of at most ${DECIMAL_DIGITS_MAX} digits are read.`,
     });
   const names = new Set(columns.map(({ name }) => name.toLowerCase()));
-  const renamed = columns.flatMap(({ name }) => {
+  const renamedColumns = columns.flatMap(({ name }) => {
     const stem = /^(.+)_\d+$/.exec(name.toLowerCase())?.[1];
     return stem !== undefined && names.has(stem) ? [stem] : [];
   });
-  if (renamed.length === 0) return;
-  const twins = await connection.runAndReadAll(
-    `SELECT first(name), last(name), min(file_name) FROM (SELECT name, file_name FROM ${schema} WHERE lower(name) IN (${renamed.map(quoteText).join(', ')})) GROUP BY file_name, lower(name) HAVING count(*) > 1 ORDER BY 3, 1 LIMIT ${LISTED_MAX}`,
+  if (renamedColumns.length === 0) return;
+  const twinColumns = await connection.runAndReadAll(
+    `SELECT first(name), last(name), min(file_name) FROM (SELECT name, file_name FROM ${schema} WHERE lower(name) IN (${renamedColumns.map(quoteText).join(', ')})) GROUP BY file_name, lower(name) HAVING count(*) > 1 ORDER BY 3, 1 LIMIT ${LISTED_MAX}`,
   );
-  for (const [name, other, path] of twins.getRows())
+  for (const [name, other, path] of twinColumns.getRows())
     problems.error({
       code: 'DUPLICATE_KEY',
       path: `${findLabel(path)}.${String(other)}`,

@@ -98,7 +98,7 @@ async function warnOfIgnoredFiles(
   problems: Problems,
 ): Promise<void> {
   const columnName = getColumnName('market', column);
-  const keyOf = new Map(
+  const keyByName = new Map(
     files.flatMap(({ path, label, keys = [] }) => {
       const key = listKeys(label).findLast(
         ({ name }) => getColumnName('market', name) === columnName && !keys.includes(name),
@@ -106,20 +106,20 @@ async function warnOfIgnoredFiles(
       return key === undefined ? [] : [[path, { label, key }] as const];
     }),
   );
-  if (keyOf.size === 0) return;
+  if (keyByName.size === 0) return;
   const quotedName = quoteName(column);
   const formatBoundKey = (end: string) => formatBoundText(end, `The column ${column.slice(0, 80)}`);
   const read = await connection.runAndReadAll(
     `SELECT filename, ${formatBoundKey(`min(${quotedName})`)}, ${formatBoundKey(`max(${quotedName})`)} FROM ${formatScan(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
   for (const [path, ...ends] of read.getRows()) {
-    const message = keyOf.get(String(path));
-    const written = columnName === 'date' ? readDay(message?.key.value) : message?.key.value.trim();
-    if (message === undefined || (columnName === 'date' && typeof written !== 'number')) continue; // the key may be only a year
+    const message = keyByName.get(String(path));
+    const folderValue = columnName === 'date' ? readDay(message?.key.value) : message?.key.value.trim();
+    if (message === undefined || (columnName === 'date' && typeof folderValue !== 'number')) continue; // the key may be only a year
     const values = ends.map((end) => (columnName === 'date' ? readDay(toCell(end!)) : String(end).trim()));
-    const other = values.find((value) => value !== written) ?? undefined;
-    if (other === undefined) continue; // an empty value is reported with its row
-    const shownValue = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);
+    const otherValue = values.find((value) => value !== folderValue) ?? undefined;
+    if (otherValue === undefined) continue; // an empty value is reported with its row
+    const shownValue = typeof otherValue === 'number' ? formatDay(otherValue) : otherValue.slice(0, 80);
     problems.warning({
       code: 'COLUMN_IGNORED',
       path: message.label,

@@ -87,18 +87,18 @@ async function reportBadKeys(
   problemAt: (path: string, written: string | null) => Problem,
 ): Promise<void> {
   await connection.run('CREATE OR REPLACE TEMP TABLE bad_keys (written VARCHAR)');
-  const bad = await connection.createAppender('bad_keys');
+  const badKeys = await connection.createAppender('bad_keys');
   let count = 0;
   for await (const chunk of streamChunks(connection, `SELECT DISTINCT ${value}, ${text} FROM ${numberedScan}`)) {
     for (const [keyValue, written] of chunk.getRows()) {
       if (!isBad(keyValue!)) continue;
       count += 1;
-      if (typeof written === 'string') bad.appendVarchar(written);
-      else bad.appendNull();
-      bad.endRow();
+      if (typeof written === 'string') badKeys.appendVarchar(written);
+      else badKeys.appendNull();
+      badKeys.endRow();
     }
   }
-  bad.closeSync();
+  badKeys.closeSync();
   if (count === 0) return;
   const isAmong = `${text} IS NULL OR ${text} IN (SELECT written FROM bad_keys WHERE written IS NOT NULL)`;
   const condition = `(${isAmong}) AND EXISTS (SELECT 1 FROM bad_keys WHERE written IS NOT DISTINCT FROM ${text})`;
@@ -141,25 +141,25 @@ async function reportRepeatedKeys(
   problems: Problems,
 ): Promise<void> {
   const name = `trim(${formatCell(quoteName(identifier))})`;
-  const numbered = `SELECT filename, file_row_number, ${name} AS name, ${formatOptionalDayExpression(date)} AS day FROM ${numberedScan}`;
-  const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numbered}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
-  const selected = 'name, day, filename, file_row_number';
-  const listed = await formatRows(connection, { selected, from, files });
-  if (listed.length === 0) return;
+  const numberedRows = `SELECT filename, file_row_number, ${name} AS name, ${formatOptionalDayExpression(date)} AS day FROM ${numberedScan}`;
+  const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numberedRows}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
+  const selectedColumns = 'name, day, filename, file_row_number';
+  const listedRows = await formatRows(connection, { selected: selectedColumns, from, files });
+  if (listedRows.length === 0) return;
   // The few listed keys are queried again for their values, because a query for both would include the values in the
   // sort.
-  const keys = listed.map(({ values: [key, day] }) => `(${quoteText(String(key))}, ${String(day)})`);
+  const keys = listedRows.map(({ values: [key, day] }) => `(${quoteText(String(key))}, ${String(day)})`);
   const values = fields.map(({ column }, i) => `, ${quoteName(column)}::DOUBLE AS value_${i}`).join('');
   const same = await connection.runAndReadAll(
     `SELECT * FROM (SELECT ${name} AS name, ${formatOptionalDayExpression(date)} AS day, filename, file_row_number${values} FROM ${numberedScan}) AS numbered WHERE (name, day) IN (${keys.join(', ')}) ORDER BY 3, 4`,
   );
   const results = same.getRows().map(([key, day, ...rest]) => ({ key: `${String(day)} ${String(key)}`, rest }));
   const formatText = (rest: readonly unknown[]): string => rest.slice(2).map(String).join();
-  for (const { path, times, values: row } of listed) {
+  for (const { path, times, values: row } of listedRows) {
     const [key, day, file, at] = row.map(String) as [string, string, string, string];
-    const alike = results.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
-    const ownRow = alike.find(([filename, number]) => filename === file && String(number) === at);
-    const first = alike[0];
+    const equalRows = results.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
+    const ownRow = equalRows.find(([filename, number]) => filename === file && String(number) === at);
+    const first = equalRows[0];
     const earlier = first &&
       ownRow && { path: formatRowPath(files, first), isSame: formatText(first) === formatText(ownRow) };
     problems.error(describeRepeatedKey(path, key, Number(day), earlier), times);

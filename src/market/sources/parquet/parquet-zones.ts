@@ -42,18 +42,18 @@ export async function addZones<F extends ParquetFile>(
     note[key === 'pandas' ? 'pandas' : 'arrow'] = value;
     notes.set(path, note);
   }
-  const zoned = await Promise.all(
+  const zonedFiles = await Promise.all(
     files.map(async (file) => {
       const { pandas, arrow } = notes.get(file.path) ?? {};
-      const written = arrow === undefined ? readPandasZones(pandas) : await readArrowZones(arrow);
-      const zones = new Map([...written].filter(([name, zone]) => moments.includes(name) && zone !== 'UTC'));
+      const zoneByColumn = arrow === undefined ? readPandasZones(pandas) : await readArrowZones(arrow);
+      const zones = new Map([...zoneByColumn].filter(([name, zone]) => moments.includes(name) && zone !== 'UTC'));
       for (const [name, zone] of zones) assertTimeZone(zone, name);
       return zones.size === 0 ? file : { ...file, zones };
     }),
   );
-  const isLocal = (name: string): boolean => zoned.some(({ zones }) => zones?.has(name));
+  const isLocal = (name: string): boolean => zonedFiles.some(({ zones }) => zones?.has(name));
   return {
-    files: zoned,
+    files: zonedFiles,
     columns: columns.map((typedColumn) =>
       isLocal(typedColumn.name) ? { ...typedColumn, type: LOCAL_TYPE } : typedColumn,
     ),

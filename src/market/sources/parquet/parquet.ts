@@ -44,8 +44,8 @@ export function formatScan(files: readonly ParquetFile[], options: { readonly wi
     (key) => `, ${formatKeySql(key)} AS ${quoteName(key)}`,
   );
   if (local.length + keys.length === 0) return scan;
-  const replaced = local.length === 0 ? '' : ` REPLACE (${local.join(', ')})`;
-  return `(SELECT *${replaced}${keys.join('')} FROM ${scan})`;
+  const replacement = local.length === 0 ? '' : ` REPLACE (${local.join(', ')})`;
+  return `(SELECT *${replacement}${keys.join('')} FROM ${scan})`;
 }
 
 /** Returns the SQL for the folder key of a file, as text. */
@@ -124,14 +124,14 @@ export function planMarketColumns(
   mapping: Mapping | null = null,
 ): MarketColumns {
   if (mapping !== null) return mapMarketColumns(mapping, dataColumns);
-  const before = problems.errors;
+  const errorsBefore = problems.errors;
   const names = nameFileColumns(
     'market',
     'market',
     dataColumns.map(({ name }) => name),
     problems,
   );
-  const areRefused = problems.errors > before;
+  const areRefused = problems.errors > errorsBefore;
   if (names === undefined) return { kind: 'refused', rest: { identifier: undefined, date: undefined, fields: [] } };
   if (refuseTypes(names, dataColumns, problems) || areRefused)
     return { kind: 'refused', rest: checkColumns(names, dataColumns) };
@@ -156,13 +156,15 @@ function convertColumns(
 
 /** Returns the columns of a mapped market; their problems are reported when their cells are read. */
 function mapMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
-  const written = columns.map(({ name }) => name);
-  const names = hasPlainRows(mapping) ? renameColumns(mapping, written) : [];
+  const columnNames = columns.map(({ name }) => name);
+  const names = hasPlainRows(mapping) ? renameColumns(mapping, columnNames) : [];
   const isSound =
     names.includes('CLOSE') &&
     new Set(names.filter((name) => name !== '')).size === names.filter((name) => name !== '').length;
   const isAdjusted = mapping.adjusted_close === null || names.includes(ADJUSTED_CLOSE);
-  return (isSound && isAdjusted ? convertColumns(names, columns) : undefined) ?? { kind: 'cells', columns: written };
+  return (
+    (isSound && isAdjusted ? convertColumns(names, columns) : undefined) ?? { kind: 'cells', columns: columnNames }
+  );
 }
 
 function checkColumns(names: readonly string[], dataColumns: readonly TypedColumn[]): CheckedColumns {
@@ -190,7 +192,7 @@ const DATES = /^(DATE|TIMESTAMP)/;
 
 /** Reports a finding and returns true if the type of a column cannot represent its values. */
 function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn[], problems: Problems): boolean {
-  const before = problems.errors;
+  const errorsBefore = problems.errors;
   dataColumns.forEach(({ name, type }, i) => {
     const columnName = names[i]!;
     if (columnName === 'identifier' || columnName === '') return;
@@ -208,7 +210,7 @@ function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn
         message: `The column ${name} is of type ${type.slice(0, 80)}; numbers are needed.`,
       });
   });
-  return problems.errors > before;
+  return problems.errors > errorsBefore;
 }
 
 /** Returns the SQL for the days since 1970 of a date column with only valid dates. */

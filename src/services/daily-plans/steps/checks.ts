@@ -1,5 +1,5 @@
 import { callOnce } from '#base/once.js';
-import { checkKindOf, listStandardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
+import { findCheckKind, listStandardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { CheckFinding, CheckMeasure } from '#domain/daily-plans/checks/check-kind.js';
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
@@ -54,7 +54,7 @@ async function performChecks(
   const { documents, markets } = dependencies;
   const { day, put, clear, getAncestors, signal } = context;
   await markets.settled();
-  const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
+  const reads = new Set(checks.flatMap(({ check }) => findCheckKind(check).reads));
   let findingsCount = 0;
   await clear(); // the step keeps only findings of this round
   await performEachIndex(context, async (indexId) => {
@@ -77,7 +77,7 @@ async function performChecks(
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));
     let count = 0;
     for (const check of checks) {
-      const findings = checkKindOf(check.check).judge(input, check as never); // `checkKindOf` pairs the check with its parameters
+      const findings = findCheckKind(check.check).judge(input, check as never); // `checkKindOf` pairs the check with its parameters
       count += findings.length;
       for (const finding of list(findings))
         await put(

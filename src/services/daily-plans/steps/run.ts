@@ -4,7 +4,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
-import { runIdOf } from '#store/run-id.js';
+import { computeRunId } from '#store/run-id.js';
 import type { Analytics } from '../../runs/analytics.js';
 import { findRun } from '../../stored/run-documents.js';
 import { assertSucceeded, awaitJobEnd } from '../job-end.js';
@@ -65,7 +65,7 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
 }
 
 function createResult(run: RunDocument, date: string, outcome: string): ItemResult {
-  const detail = { run_id: runIdOf(run), end: run.end };
+  const detail = { run_id: computeRunId(run), end: run.end };
   if (run.end < date)
     return {
       state: 'blocked',

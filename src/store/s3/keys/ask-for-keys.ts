@@ -58,17 +58,17 @@ async function requestIdentityKeys({
     RoleSessionName: sessionName,
     WebIdentityToken: token,
   });
-  const who = `The service that provides keys for the role ${roleArn}`;
-  const { status, text } = await requestText(who, endpoint, { method: 'POST', body });
+  const sourceName = `The service that provides keys for the role ${roleArn}`;
+  const { status, text } = await requestText(sourceName, endpoint, { method: 'POST', body });
   const findTagValue = (tag: string): string | undefined => findValue(text, tag);
   if (status === 200)
-    return createKeys(who, {
+    return createKeys(sourceName, {
       AccessKeyId: findTagValue('AccessKeyId'),
       SecretAccessKey: findTagValue('SecretAccessKey'),
       Token: findTagValue('SessionToken'),
       Expiration: findTagValue('Expiration'),
     });
-  throw createRefusal(who, status, /^\w{1,64}$/.exec(findTagValue('Code') ?? '')?.[0]);
+  throw createRefusal(sourceName, status, /^\w{1,64}$/.exec(findTagValue('Code') ?? '')?.[0]);
 }
 
 async function requestContainerKeys({ url, token, tokenFile }: SourceOf<'container'>): Promise<Keys> {
@@ -78,27 +78,27 @@ async function requestContainerKeys({ url, token, tokenFile }: SourceOf<'contain
     throw new ArtifactStoreFault(
       'AWS_CONTAINER_AUTHORIZATION_TOKEN, or its file, must contain one line of printable ASCII.',
     );
-  const who = 'The agent with the keys of this container';
+  const sourceName = 'The agent with the keys of this container';
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
-  const { status, text } = await requestText(who, url, { headers });
-  if (status === 200) return createKeys(who, parseMembers(text));
-  throw createRefusal(who, status, parseMembers(text).code);
+  const { status, text } = await requestText(sourceName, url, { headers });
+  if (status === 200) return createKeys(sourceName, parseMembers(text));
+  throw createRefusal(sourceName, status, parseMembers(text).code);
 }
 
 async function requestMachineKeys({ endpoint }: SourceOf<'machine'>): Promise<Keys> {
-  const who = 'The metadata service of this machine';
+  const sourceName = 'The metadata service of this machine';
   const ask = async (path: string, init: RequestInit): Promise<string> => {
-    const { status, text } = await requestText(who, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);
+    const { status, text } = await requestText(sourceName, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);
     if (status === 200) return text;
     const message = status === 404 && path === ROLE_PATH ? 'NoRole' : undefined;
-    throw createRefusal(who, status, message);
+    throw createRefusal(sourceName, status, message);
   };
   const ttl = { 'x-aws-ec2-metadata-token-ttl-seconds': String(MACHINE_TOKEN_SECONDS) };
   const token = await ask('/latest/api/token', { method: 'PUT', headers: ttl });
-  if (!HEADER_TEXT.test(token)) throw new Refusal('STORE_UNAVAILABLE', `${who} returns no token.`);
+  if (!HEADER_TEXT.test(token)) throw new Refusal('STORE_UNAVAILABLE', `${sourceName} returns no token.`);
   const headers = { 'x-aws-ec2-metadata-token': token };
   const [role = ''] = (await ask(ROLE_PATH, { headers })).split('\n');
-  return createKeys(who, parseMembers(await ask(`${ROLE_PATH}${encodeURIComponent(role.trim())}`, { headers })));
+  return createKeys(sourceName, parseMembers(await ask(`${ROLE_PATH}${encodeURIComponent(role.trim())}`, { headers })));
 }
 
 /** Matches texts that a header may contain. */
@@ -146,8 +146,8 @@ const TEMPORARY_ERROR = /^(Throttling\w*|RequestThrottled|IDPCommunicationError|
 
 function createRefusal(who: string, status: number, code: string | undefined): Refusal {
   const message = `${who} answers ${`${status} ${code ?? ''}`.trim()}.`;
-  const mayPass = status >= 500 || status === 429 || TEMPORARY_ERROR.test(code ?? '');
-  return mayPass ? new Refusal('STORE_UNAVAILABLE', message) : new ArtifactStoreFault(message);
+  const isTemporary = status >= 500 || status === 429 || TEMPORARY_ERROR.test(code ?? '');
+  return isTemporary ? new Refusal('STORE_UNAVAILABLE', message) : new ArtifactStoreFault(message);
 }
 
 /** Members of keys in responses of container agents and metadata services. */
@@ -172,9 +172,9 @@ function createKeys(who: string, { AccessKeyId, SecretAccessKey, Token, Expirati
 /** Parses a JSON response and returns its text members. */
 function parseMembers(text: string): Record<string, string | undefined> {
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsedValue: unknown = JSON.parse(text);
     return Object.fromEntries(
-      Object.entries(parsed ?? {}).filter((member): member is [string, string] => typeof member[1] === 'string'),
+      Object.entries(parsedValue ?? {}).filter((member): member is [string, string] => typeof member[1] === 'string'),
     );
   } catch {
     return {};

@@ -102,10 +102,10 @@ function chooseProfile(aws: AwsSettings, values: Profile | undefined, region: st
   const [tokenFile, roleArn] = ['web_identity_token_file', 'role_arn'].map((name) => values.get(name));
   if (tokenFile !== undefined)
     return chooseIdentity({ ...aws, tokenFile, roleArn, sessionName: values.get('role_session_name') }, region);
-  const other = UNSUPPORTED_SETTINGS.find((name) => values.has(name));
-  if (other !== undefined)
+  const unsupportedSetting = UNSUPPORTED_SETTINGS.find((name) => values.has(name));
+  if (unsupportedSetting !== undefined)
     throw refuse(
-      `The profile ${profile} uses ${other}, which is not supported: use keys in the profile, or its web_identity_token_file.`,
+      `The profile ${profile} uses ${unsupportedSetting}, which is not supported: use keys in the profile, or its web_identity_token_file.`,
     );
   return undefined;
 }

@@ -53,7 +53,7 @@ export function createRenewedKeys(
   /** Time of the next request for keys. */
   let dueAt = 0;
   let failure: Refusal | undefined;
-  let renewing: Promise<Keys> | undefined;
+  let pendingRenewal: Promise<Keys> | undefined;
 
   async function requestKeys(): Promise<Keys> {
     try {
@@ -74,8 +74,8 @@ export function createRenewedKeys(
 
   /** Renews the keys; concurrent calls share one renewal. */
   function renew(): Promise<Keys> {
-    renewing ??= requestKeys().finally(() => (renewing = undefined));
-    return renewing;
+    pendingRenewal ??= requestKeys().finally(() => (pendingRenewal = undefined));
+    return pendingRenewal;
   }
 
   const isValid = ({ expiresAt = Infinity }: Keys): boolean => now() < expiresAt - MARGIN_MS;
@@ -87,7 +87,7 @@ export function createRenewedKeys(
         if (isDue) renew().catch(() => {}); // `fault` reports the failure, and the next call retries
         return keys;
       }
-      if (failure !== undefined && !isDue && renewing === undefined) throw failure;
+      if (failure !== undefined && !isDue && pendingRenewal === undefined) throw failure;
       return renew();
     },
     expired(used) {
@@ -102,6 +102,6 @@ export function createRenewedKeys(
 /** Returns the time for which keys are used before new keys are requested. */
 function computeLifetime({ expiresAt }: Keys, now: number): number {
   if (expiresAt === undefined) return UNDATED_MS;
-  const left = expiresAt - now;
-  return Math.max(RETRY_MS, left - Math.min(AHEAD_MS, left / 4));
+  const remainingMs = expiresAt - now;
+  return Math.max(RETRY_MS, remainingMs - Math.min(AHEAD_MS, remainingMs / 4));
 }

@@ -13,11 +13,11 @@ export type Profile = ReadonlyMap<string, string>;
  * Reads a profile. @returns undefined if neither file contains it. @throws ArtifactStoreFault for an unreadable file
  */
 export function readProfile(name: string, { credentialsFile, configFile }: ProfileFiles): Profile | undefined {
-  const configured = parseSections(configFile).get(name === 'default' ? name : `profile ${name}`);
-  const secret = parseSections(credentialsFile).get(name);
-  return configured === undefined && secret === undefined
+  const configSection = parseSections(configFile).get(name === 'default' ? name : `profile ${name}`);
+  const credentialsSection = parseSections(credentialsFile).get(name);
+  return configSection === undefined && credentialsSection === undefined
     ? undefined
-    : new Map([...(configured ?? []), ...(secret ?? [])]);
+    : new Map([...(configSection ?? []), ...(credentialsSection ?? [])]);
 }
 
 function parseSections(file: string): Map<string, Map<string, string>> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Check, CHECK_NAMES, checkKindOf, listStandardChecks } from '#domain/daily-plans/check-catalogue.js';
+import { Check, CHECK_NAMES, findCheckKind, listStandardChecks } from '#domain/daily-plans/check-catalogue.js';
 import type { CheckInput } from '#domain/daily-plans/checks/check-kind.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { parseValidDay } from '#domain/time/days.js';
@@ -68,7 +68,7 @@ function createInput(
 /** Returns the findings of a check with parameters, as security and message. */
 function listFindings(params: { readonly check: string }, input: CheckInput): string[] {
   const check = Check.parse(params);
-  return checkKindOf(check.check)
+  return findCheckKind(check.check)
     .judge(input, check as never)
     .map(({ identifier, message }) => `${identifier ?? '-'}: ${message}`);
 }
@@ -250,7 +250,7 @@ test('published: levels of the run that differ from published ones are counted, 
 
 test('only a confirmed action takes effect without a finding; one of another day or cancelled is none', () => {
   const judgeFindings = (state: 'new' | 'confirmed' | 'rejected' | 'amended', change: Partial<CorporateAction> = {}) =>
-    checkKindOf('confirmed_actions')
+    findCheckKind('confirmed_actions')
       .judge(
         createInput({ actionsOf: (name) => (name === 'A' ? [createAction(change)] : []), deskStateOf: () => state }),
         Check.parse({ check: 'confirmed_actions' }),

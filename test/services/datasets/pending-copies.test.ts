@@ -156,13 +156,13 @@ test('a content is served before it is copied, and the replaced one remains avai
 test('a process that ends waits for its copies for a limited time', async () => {
   const at = await openStoragePlaces();
   const one = createDesk(at, 20);
-  await one.serve(await marketOf(1, 2)); // never released: the copy takes longer than the limit
+  await one.serve(await createMarket(1, 2)); // never released: the copy takes longer than the limit
   await one.versions.close();
   expect(await listCopies(createDesk(at))).toEqual(['missing', [1, true]]);
   expect(one.failures).toEqual([]);
 
   const next = createDesk(at);
-  await next.serve(await marketOf(1, 2));
+  await next.serve(await createMarket(1, 2));
   const closed = next.versions.close();
   setTimeout(next.release, 50);
   await closed;

@@ -98,7 +98,7 @@ describe('a preview of an optimisation', () => {
   test('and its run list the soft bounds that the weights violate', async () => {
     // Five securities of at most 10 % cannot add up to 100 %.
     const soft = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.1, soft: 1 } }];
-    const { body } = await previewOf(soft, {});
+    const { body } = await requestPreview(soft, {});
     const run = await runOf(soft, {});
     const above = Object.entries(body.weights).filter(([, weight]) => weight > 0.1 + 1e-6);
     expect(above.length).toBeGreaterThan(0);
@@ -113,7 +113,7 @@ describe('a preview of an optimisation', () => {
       limit: 0.1,
     });
     expect(run.exceeded).toEqual(body.solve!.exceeded);
-    expect((await previewOf(rowsOf, {})).body.solve!.exceeded).toEqual([]);
+    expect((await requestPreview(boundRows, {})).body.solve!.exceeded).toEqual([]);
   });
 
   test('refuses the requests that its run refuses', async () => {

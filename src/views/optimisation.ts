@@ -195,11 +195,11 @@ const ROUTES = {
 } as const;
 
 function describeSolution({ solution, isConverged }: OptimisationRun): string {
-  const how = ROUTES[solution.answer.route];
+  const routeText = ROUTES[solution.answer.route];
   const choice = solution.isHeuristic
     ? ' The securities were chosen by a heuristic search: better choices are possible.'
     : '';
-  return `${how}${choice}${isConverged ? '' : ' The optimality conditions do not hold within the tolerance.'}`;
+  return `${routeText}${choice}${isConverged ? '' : ' The optimality conditions do not hold within the tolerance.'}`;
 }
 
 /**
@@ -211,9 +211,9 @@ export function toDerivedPreview(
   { indexId, asOf }: { readonly indexId: string; readonly asOf: string | null },
 ): Served<PreviewResponse> {
   const { sm, document, session, parent, candidates, held, sides, relaxed } = preview;
-  const solved = new Map(Array.from(held.columns, (column, i): [number, number] => [column, held.weights[i]!]));
+  const solvedWeights = new Map(Array.from(held.columns, (column, i): [number, number] => [column, held.weights[i]!]));
   const assets = Array.from(candidates.columns, (column, i): PreviewResponse['assets'][number] => {
-    const weight = solved.get(column) ?? null;
+    const weight = solvedWeights.get(column) ?? null;
     return {
       identifier: sm.identifiers[column]!,
       included: weight !== null,

@@ -49,7 +49,7 @@ describe.skipIf(explainMissingSftpServer() !== undefined)('an SFTP server', () =
     ]);
     expect(readFileSync(join(folder, 'CORE_20241231_closing.csv'), 'utf8')).toBe('one\n');
     const { ino } = statSync(join(folder, 'CORE_20241231_closing.csv'));
-    await world.deliver(client, files, { isAgain: true });
+    await world.deliver(client, files, { isRepeat: true });
     expect(statSync(join(folder, 'CORE_20241231_closing.csv')).ino).toBe(ino);
     expect(world.read.length).toBe(2);
     await world.deliver(client, [world.file('CORE', 'corrected\n')]);
@@ -114,7 +114,7 @@ describe('a bucket', () => {
     expect(await readText('CORE_20241231_closing.csv.sha256')).toBe(
       `${computeHash('one\n')}  CORE_20241231_closing.csv\n`,
     );
-    await world.deliver(bucketClient, files, { isAgain: true });
+    await world.deliver(bucketClient, files, { isRepeat: true });
     expect(world.read.length).toBe(1);
     const target = {
       type: 'bucket',

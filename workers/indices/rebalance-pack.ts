@@ -19,14 +19,14 @@ import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { findCarriedPrices, findLeftSince, locateHoldings } from '#domain/rebalance-pack/holdings.js';
 import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
-import { reconcile, type PackedSecurities } from '#domain/rebalance-pack/reconciliation.js';
+import { reconcilePacks, type PackedSecurities } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findSessionWithData } from '#domain/books/due-rebalances.js';
 import { previewRules } from '#domain/rules/preview.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Task } from '#jobs/tasks.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { packOrders } from '#views/exports/pack-orders.js';
+import { createPackOrders } from '#views/exports/pack-orders.js';
 import { toReplacements } from '#views/replacements.js';
 import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
 import { answerBytes } from '../output/hand-over.js';
@@ -39,7 +39,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 export const createRebalancePack: Task<'rebalancePack'> = async (question, control) => {
   const { indexId, format } = question;
   const pack = await runOnEngine((engine) => createOrderPack(question, engine, control));
-  return answerBytes(format === 'json' ? JSON.stringify(pack) : await packOrders(indexId, pack.accounts, format));
+  return answerBytes(format === 'json' ? JSON.stringify(pack) : await createPackOrders(indexId, pack.accounts, format));
 };
 
 function createOrderPack(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
@@ -100,7 +100,7 @@ function listLaterChanges(sm: SessionMarket, { question, composition, session, n
   });
   const sharesRequest = { ...request, accounts: request.accounts.map((account) => convertToShares(account, names)) };
   const laterPack = { accounts: createPack(laterSecurities, sharesRequest).accounts, names: laterSecurities };
-  return { announced: composition.decision, accounts: reconcile(laterPack, { accounts, names }) };
+  return { announced: composition.decision, accounts: reconcilePacks(laterPack, { accounts, names }) };
 }
 
 type Account = RebalancePackQuestion['request']['accounts'][number];

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { AuditSeal, type AuditKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
-import { parseBeginning, parseMoment } from '#domain/time/moment.js';
+import { parsePeriodStart, parseMoment } from '#domain/time/moment.js';
 import { refuseReversedRange } from '#domain/schema/assert-order.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { mayRead, type Reach } from '#domain/documents/reach.js';
@@ -72,7 +72,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
   return {
     async read(query) {
       const { start, end, kind, id, author, limit, after } = query;
-      if (start !== undefined && end !== undefined && parseBeginning(start) > parseMoment(end))
+      if (start !== undefined && end !== undefined && parsePeriodStart(start) > parseMoment(end))
         throw refuseReversedRange(start, end);
       await sealLog();
       const { seq, hash } = await readAuditHead(documents);
@@ -80,7 +80,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const reach = findCurrentReach();
       const readEntries = (): AuditBatches => addLimit(readAuditBatches(documents, { after, head }), query, reach);
       for await (const batch of readEntries()) void batch; // An error must be thrown before the first byte is sent.
-      const { documents: seals, ...left } = await documents.list(
+      const { documents: seals, ...skippedSeals } = await documents.list(
         'audit-seal',
         (body) => AuditSeal.safeParse(body).data,
       );
@@ -90,7 +90,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
         batches: readEntries(),
         seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
         keys,
-        left: sumSkipped(left, leftKeys),
+        left: sumSkipped(skippedSeals, leftKeys),
         isWhole:
           reach === undefined &&
           after === 0 &&
@@ -129,7 +129,7 @@ function isVisible({ kind, id }: AuditEntry, reach: Reach | undefined): boolean 
 
 function isRequested({ at, kind, id, author }: AuditEntry, query: AuditQuery): boolean {
   const time = Date.parse(at);
-  if (query.start !== undefined && time < parseBeginning(query.start)) return false;
+  if (query.start !== undefined && time < parsePeriodStart(query.start)) return false;
   if (query.end !== undefined && time > parseMoment(query.end)) return false;
   const isOtherEntry = (queryValue: string | undefined, value: string): boolean =>
     queryValue !== undefined && queryValue !== value;

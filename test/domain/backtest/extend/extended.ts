@@ -5,7 +5,7 @@ import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
-import { CannotResume } from '#domain/documents/full-run-reasons.js';
+import { CannotResumeError } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { BlockPosition } from '#domain/backtest/run-file/header.js';
@@ -19,7 +19,7 @@ import { listActions, openMarketSince, shareMarket } from '#domain/market/handle
 import type { MarketData } from '#domain/market/market-data.js';
 import { findSettledDay } from '#market/content/prefix.js';
 import { joinBytes } from '#base/memory/produced-bytes.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { createPlainDecider } from '../test-deciders.js';
@@ -78,7 +78,7 @@ export function extend(
       contentHash: 's',
     });
   } catch (thrown) {
-    if (thrown instanceof CannotResume) return thrown.reason;
+    if (thrown instanceof CannotResumeError) return thrown.reason;
     throw thrown;
   }
 }
@@ -142,7 +142,7 @@ export function readContent(columns: RunColumns) {
   return {
     header,
     blocks: Object.fromEntries(values),
-    record: Buffer.from(recordJson(readRecord(columns), STAMP)).toString(),
+    record: Buffer.from(encodeRecord(readRecord(columns), STAMP)).toString(),
   };
 }
 

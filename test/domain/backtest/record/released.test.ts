@@ -80,6 +80,8 @@ test.each(VERSIONS)(
         name === 'record' ? new TextEncoder().encode(JSON.stringify(releasedShape)) : columns.u8(name, ...range),
     });
     const servedRecord: unknown = JSON.parse(new TextDecoder().decode(encodeRecord(record, STAMP)));
-    expect(BacktestResultSummary.omit({ stale: true, index_version: true }).safeParse(servedRecord).error).toBeUndefined();
+    expect(
+      BacktestResultSummary.omit({ stale: true, index_version: true }).safeParse(servedRecord).error,
+    ).toBeUndefined();
   },
 );

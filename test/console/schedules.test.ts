@@ -148,7 +148,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
   test('lists the open days of a schedule with the whole reasons and a link to the decision', async () => {
     await page.goto(`${service.url()}/console/schedules/close`);
     const open = page.getByRole('list', { name: 'Open days' }).getByRole('listitem').filter({ hasText: second });
-    for (const index of (await dayOf(service, second)).held) await open.getByText(index.reason).first().waitFor();
+    for (const index of (await readDay(service, second)).held) await open.getByText(index.reason).first().waitFor();
     await open.getByRole('link', { name: 'Decide' }).click();
     await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();
   });

@@ -256,8 +256,8 @@ function createStartingPrices(
         : Math.min(1e-3, penalties[j]! / 2)
       : Math.min(Math.max(earlierMultipliers[j]!, PRICE_MIN), Math.max(penalties[j]! - PRICE_MIN, penalties[j]! / 2)),
   );
-  let ofTax = 0;
-  rows.forEach(({ tax }, j) => void (ofTax += tax * y[j]!));
-  const scaledPrices = y.map((price, j) => (rows[j]!.tax === 1 ? (price * taxWeight) / ofTax : price));
+  let taxPriceSum = 0;
+  rows.forEach(({ tax }, j) => void (taxPriceSum += tax * y[j]!));
+  const scaledPrices = y.map((price, j) => (rows[j]!.tax === 1 ? (price * taxWeight) / taxPriceSum : price));
   return Float64Array.from([...Array.from(exposures, (x) => 2 * aversion * x), ...scaledPrices]);
 }

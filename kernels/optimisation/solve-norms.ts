@@ -210,8 +210,8 @@ export function computePriceScale(program: Program, norm: Norm): number {
   const { metric, curvature, ridge, linear, n } = program;
   const { metric: kind, radius } = norm;
   if (metric === null || curvature === 0) {
-    const pull = Math.sqrt(linear.reduce((sum, value) => sum + value * value, 0));
-    return pull > 0 || ridge === 0 ? Math.max(pull / radius, Number.MIN_VALUE) : ridge;
+    const linearLength = Math.sqrt(linear.reduce((sum, value) => sum + value * value, 0));
+    return linearLength > 0 || ridge === 0 ? Math.max(linearLength / radius, Number.MIN_VALUE) : ridge;
   }
   if (kind === 'metric') return curvature;
   if (kind !== 'identity')

@@ -54,7 +54,7 @@ interface SubmittedJob {
 }
 
 /** Maximum number of recorded jobs whose parts this node could not compute: more jobs than may run at once. */
-const REFUSED_MAX = 100;
+const REFUSED_JOBS_MAX = 100;
 
 export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
   const activeLeases = new Map<Lease, ActivePartLease>();
@@ -122,15 +122,15 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   }
 
   async function prolong(activePartLease: ActivePartLease): Promise<boolean> {
-    const now = clock.monotonicMs();
+    const nowMs = clock.monotonicMs();
     if (!(await rows.beat(activePartLease.claim, leaseMs))) return lose(activePartLease);
-    activePartLease.beatMs = now;
+    activePartLease.beatMs = nowMs;
     return true;
   }
 
   function refuse(jobId: string): void {
     refusedJobs.add(jobId);
-    if (refusedJobs.size > REFUSED_MAX) refusedJobs.delete(refusedJobs.values().next().value!);
+    if (refusedJobs.size > REFUSED_JOBS_MAX) refusedJobs.delete(refusedJobs.values().next().value!);
   }
 
   return {

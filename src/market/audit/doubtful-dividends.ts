@@ -30,7 +30,7 @@ const YIELD_LARGE = 0.1;
 const PROPOSED_YIELD_MIN = 1e-4;
 const PROPOSED_YIELD_MAX = 0.05;
 /** Number of dividends on each side that define the usual size. */
-const NEIGHBOURS = 4;
+const NEIGHBOUR_COUNT = 4;
 /** Ratio up to which two dividends have similar size; larger if the suspected error is a factor of a hundred. */
 const SIMILAR_FACTOR = 2;
 const SIMILAR_HUNDREDFOLD_FACTOR = 4;
@@ -196,9 +196,9 @@ function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfo
  * securities with such small dividends is one in ten.
  */
 function computeHundredfoldProbability(payments: readonly Payment[]): number {
-  const small = payments.filter((payment) => payment.yield < YIELD_MIN);
-  if (2 * small.length <= payments.length || small.length < 2) return 0;
-  const sum = small.reduce((total, payment) => total + computeLogOdds(payment, 100), 0);
+  const smallPayments = payments.filter((payment) => payment.yield < YIELD_MIN);
+  if (2 * smallPayments.length <= payments.length || smallPayments.length < 2) return 0;
+  const sum = smallPayments.reduce((total, payment) => total + computeLogOdds(payment, 100), 0);
   return 1 / (1 + 9 * Math.exp(-sum));
 }
 
@@ -211,7 +211,7 @@ function listNeighbours(payment: Payment, payments: readonly Payment[]): Payment
   const similarPayments = payments.filter((otherPayment) => otherPayment.action.type === payment.action.type);
   const position = similarPayments.indexOf(payment);
   return similarPayments
-    .slice(Math.max(0, position - NEIGHBOURS), position + NEIGHBOURS + 1)
+    .slice(Math.max(0, position - NEIGHBOUR_COUNT), position + NEIGHBOUR_COUNT + 1)
     .filter((otherPayment) => otherPayment !== payment);
 }
 

@@ -33,10 +33,10 @@ export function compareSeries(
       history.changed += 1;
     }
     for (const { day, was, is } of iterateDifferences(old, now)) {
-      const what = was !== was ? 'added' : is !== is ? 'removed' : 'changed';
-      counts[what] += 1;
-      if (day <= lastHeld) history[what] += 1;
-      if (what !== 'added' || (isLiteral && day <= lastHeld))
+      const kind = was !== was ? 'added' : is !== is ? 'removed' : 'changed';
+      counts[kind] += 1;
+      if (day <= lastHeld) history[kind] += 1;
+      if (kind !== 'added' || (isLiteral && day <= lastHeld))
         restate(identifier, formatDay(day), 'CLOSE', [was === was ? was : null, is === is ? is : null]);
     }
   }
@@ -65,8 +65,8 @@ function* iterateDifferences(
   const [oldDays, nowDays] = [old?.days ?? [], newSeries?.days ?? []];
   for (let i = 0, k = 0; i < oldDays.length || k < nowDays.length;) {
     const day = Math.min(oldDays[i] ?? Infinity, nowDays[k] ?? Infinity);
-    const was = oldDays[i] === day ? old!.closes[i++]! : Number.NaN; // this version has the day
-    const is = nowDays[k] === day ? newSeries!.closes[k++]! : Number.NaN; // this version has the day
-    if (was !== is) yield { day, was, is };
+    const oldClose = oldDays[i] === day ? old!.closes[i++]! : Number.NaN; // this version has the day
+    const newClose = nowDays[k] === day ? newSeries!.closes[k++]! : Number.NaN; // this version has the day
+    if (oldClose !== newClose) yield { day, was: oldClose, is: newClose };
   }
 }

@@ -131,11 +131,11 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
       if (rules.isTold(is)) restate(undefined, is);
     }
     old.forEach((was, i) => {
-      const is = now[i];
-      if (is !== undefined && rules.isContinued(was, is)) counts.added += 1;
+      const newRow = now[i];
+      if (newRow !== undefined && rules.isContinued(was, newRow)) counts.added += 1;
       else {
-        count(is === undefined ? 'removed' : 'changed', is === undefined ? [was] : [was, is]);
-        restate(was, is);
+        count(newRow === undefined ? 'removed' : 'changed', newRow === undefined ? [was] : [was, newRow]);
+        restate(was, newRow);
       }
     });
   }

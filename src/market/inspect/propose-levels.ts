@@ -6,7 +6,7 @@ import {
   selectColumns,
   proposeDays,
   isNumber,
-  MAJORITY,
+  MAJORITY_SHARE,
   PREAMBLE_MAX,
   recognise,
   listTexts,
@@ -50,7 +50,7 @@ export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
       );
     if (isHeading(names, fields)) continue;
     if (
-      Math.max(a, b) < MAJORITY ||
+      Math.max(a, b) < MAJORITY_SHARE ||
       !areNames ||
       fields.slice(1).filter((text) => text !== '').length < otherNames.length
     )

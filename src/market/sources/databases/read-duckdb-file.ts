@@ -43,8 +43,8 @@ export async function readDuckDbFile(
     );
     const tables = chooseTables(new Set(names.getRows().map(([name]) => String(name))), named, problems, terms.mapping);
     const fileReading = { duck: duckDb, tables, problems, rows: createContentRows(problems, terms), terms, follower };
-    const read = await readTables(fileReading, onProgress);
-    return read && { ...read, files: [await pendingDigest] };
+    const tablesResult = await readTables(fileReading, onProgress);
+    return tablesResult && { ...tablesResult, files: [await pendingDigest] };
   } catch (error) {
     problems.error({
       code: 'UNREADABLE_FILE',

@@ -26,10 +26,10 @@ const LOCK_MS = 5000;
 const FETCH_ROWS = 10_000;
 
 /** Type OIDs of columns in the catalogue. */
-const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23, 700, 701, 1700]);
-const TEXTS: ReadonlySet<number> = new Set([19, 25, 1042, 1043]);
-const DATES: ReadonlySet<number> = new Set([1082, 1114, 1184]);
-const BOOLEAN = 16;
+const NUMBER_TYPES: ReadonlySet<number> = new Set([20, 21, 23, 700, 701, 1700]);
+const TEXT_TYPES: ReadonlySet<number> = new Set([19, 25, 1042, 1043]);
+const DATE_TYPES: ReadonlySet<number> = new Set([1082, 1114, 1184]);
+const BOOLEAN_TYPE = 16;
 
 /** Days between 1970-01-01 and 2000-01-01, the epoch of PostgreSQL. */
 const EPOCH_DAYS = 10_957;
@@ -139,8 +139,8 @@ async function readTable(client: Client, tableReadResult: TableReadResult): Prom
     tableReadResult.terms.mapping === null &&
     columns.every(({ name, type }) => {
       const columnName = getColumnName('market', name);
-      if (columnName === 'identifier') return TEXTS.has(type);
-      return columnName === 'date' ? DATES.has(type) : NUMBERS.has(type);
+      if (columnName === 'identifier') return TEXT_TYPES.has(type);
+      return columnName === 'date' ? DATE_TYPES.has(type) : NUMBER_TYPES.has(type);
     });
   if (tableKind === 'market' && isTyped) await copyMarket(client, source, columns, tableReadResult);
   else await readCells(client, source, columns, tableReadResult);
@@ -246,13 +246,13 @@ async function readCells(
 /** Returns the SQL of a column. A text is truncated just above the maximum length, so that `boundCell` detects it. */
 export function formatBoundColumn({ name, type }: Column): string {
   const column = quoteName(name);
-  if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;
+  if (NUMBER_TYPES.has(type) || DATE_TYPES.has(type) || type === BOOLEAN_TYPE) return column;
   return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;
 }
 
 function toCell(value: string | null, type: number): Cell {
   if (value === null) return null;
-  return type === BOOLEAN ? value === 't' : value;
+  return type === BOOLEAN_TYPE ? value === 't' : value;
 }
 
 const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;

@@ -53,8 +53,11 @@ async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> 
     for (const [name] of names.getRows()) {
       const scan = `source.main.${quoteName(String(name))}`;
       const list = (await readColumns(connection, scan)).map(formatBoundColumn).join(', ');
-      const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${rows}`);
-      samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(toCell))] });
+      const queryResult = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${rows}`);
+      samples.push({
+        name: String(name),
+        rows: [queryResult.columnNames(), ...queryResult.getRows().map((row) => row.map(toCell))],
+      });
     }
     return samples;
   } finally {

@@ -80,20 +80,20 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   const getAuthor = (): Authorship => options?.by ?? NO_REQUEST;
   let timestamp: string | undefined;
   const getTime = (): string => (timestamp ??= formatTimestamp(now()));
-  const ahead = createPrefetchedReads(tx, options?.by !== undefined);
+  const prefetchedReads = createPrefetchedReads(tx, options?.by !== undefined);
 
   async function log(kind: AuditedKind, id: string, writtenVersion: WrittenVersion): Promise<void> {
     const { author: name, keyId, note, requestId: request_id } = getAuthor();
     const subject = kind === 'data-version' ? getOwner(id) : id;
     const by = keyId == null ? { author: name } : { author: name, key_id: keyId };
     const statement = { at: getTime(), ...by, request_id, note, kind, id: subject, ...writtenVersion };
-    ahead.logEndsWith(await appendAudit(tx, statement, await ahead.logEnd()));
+    prefetchedReads.logEndsWith(await appendAudit(tx, statement, await prefetchedReads.logEnd()));
   }
 
   /** Deletes a versioned document. @returns true if the document or its versions existed */
   async function deleteVersioned(subject: Subject): Promise<boolean> {
     const { kind, id } = subject;
-    const documentState = await readDocumentState(tx, subject, ahead.take(subject));
+    const documentState = await readDocumentState(tx, subject, prefetchedReads.take(subject));
     const hasExisted = await tx.delete(kind, id);
     const authorship = getAuthor();
     if (authorship.purges === true) {
@@ -121,11 +121,11 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     ...tx,
     authorship: getAuthor,
     get(kind, id) {
-      return isVersioned(kind) ? ahead.document({ kind, id }) : tx.get(kind, id);
+      return isVersioned(kind) ? prefetchedReads.document({ kind, id }) : tx.get(kind, id);
     },
     async put(kind, id, body) {
       if (isVersioned(kind)) {
-        const documentState = await readDocumentState(tx, { kind, id }, ahead.take({ kind, id }));
+        const documentState = await readDocumentState(tx, { kind, id }, prefetchedReads.take({ kind, id }));
         const { etag, added } = await putVersioned(
           tx,
           { kind, id },
@@ -137,7 +137,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
         for (const written of [added, ...changes]) if (written !== undefined) await log(kind, id, written);
         return etag;
       }
-      if (kind === 'audit-head') ahead.logEndsWith(body as StoredAuditHead); // the only shape of this kind
+      if (kind === 'audit-head') prefetchedReads.logEndsWith(body as StoredAuditHead); // the only shape of this kind
       if (!isAudited(kind)) return tx.put(kind, id, body);
       const action = (await tx.get(kind, id)) === undefined ? 'created' : 'updated';
       const etag = await tx.put(kind, id, body);

@@ -148,7 +148,7 @@ export function createJobStatement(
   const [readKinds, readIds, versions] = draft.readColumns() as readonly string[][];
   const [kinds, ids, schemas, bodies, named, goneKinds, goneIds] = draft.writeColumns() as readonly string[][];
   const id = row.job_id;
-  const isOfJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
+  const concernsJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
   const kindsText = [...kinds!, '-', ...goneKinds!].join(' ');
   const listSealedValues = (i: number): readonly unknown[] => {
     const etag = draft.getWrite(kinds![i] as 'job', id)!.etag; // the document is written, not deleted
@@ -157,7 +157,7 @@ export function createJobStatement(
   };
   const version = versions![0];
   const listCommonValues = (): readonly unknown[] => [token, new Date(time), id, schemas![0], ...listSealedValues(0)];
-  if (!isOfJob) return undefined;
+  if (!concernsJob) return undefined;
   if (kindsText === 'job job-input -' && version === ABSENT_ETAG && row.status === 'pending' && row.attempt === 1)
     return {
       call: 'add_job_1',

@@ -68,7 +68,7 @@ export async function runWithEarlyOutput<F extends string, T>(
   const name = outputs.names[file];
   const writer = openArtifactWriter(outputs.destination);
   let earlyArtifact: EarlyArtifact | undefined = await writer.early?.(name);
-  let begun: Uint8Array | undefined;
+  let startedBytes: Uint8Array | undefined;
 
   async function drop(): Promise<void> {
     const droppedArtifact = earlyArtifact;
@@ -77,10 +77,10 @@ export async function runWithEarlyOutput<F extends string, T>(
   }
 
   async function end(bytes: Uint8Array): Promise<ArtifactRef> {
-    const early = earlyArtifact;
-    if (early !== undefined && begun === bytes) {
+    const openArtifact = earlyArtifact;
+    if (openArtifact !== undefined && startedBytes === bytes) {
       earlyArtifact = undefined;
-      return { name, ...(await early.end()) };
+      return { name, ...(await openArtifact.end()) };
     }
     await drop();
     const [ref] = await writer.write([{ name, bytes }], { isSettledLater: true });
@@ -90,7 +90,7 @@ export async function runWithEarlyOutput<F extends string, T>(
   try {
     return await run({
       begin(bytes) {
-        if (earlyArtifact?.begin(bytes)) begun = bytes;
+        if (earlyArtifact?.begin(bytes)) startedBytes = bytes;
       },
       end,
     });

@@ -117,13 +117,13 @@ const LONG_COLUMNS = ['table', 'row', 'column', 'value'] as const;
 
 function createRowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, date } = terms;
-  const twice = columns.find((name, k) => columns.indexOf(name) !== k);
-  if (twice !== undefined) {
+  const repeatedColumn = columns.find((name, k) => columns.indexOf(name) !== k);
+  if (repeatedColumn !== undefined) {
     problems.error({
       code: 'DUPLICATE_KEY',
       path: LABEL,
-      message: `The column ${twice} occurs twice.`,
-      value: twice,
+      message: `The column ${repeatedColumn} occurs twice.`,
+      value: repeatedColumn,
     });
     return undefined;
   }

@@ -155,9 +155,9 @@ const latestMarkets = new WeakMap<MarketData, MarketData>();
 function addCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
   const marketData = latestMarkets.get(market);
   if (marketData?.settledTo === day) return marketData;
-  const found = { ...market, actions: listActionsSince(handle, day), settledTo: day };
-  latestMarkets.set(market, found);
-  return found;
+  const extendedMarket = { ...market, actions: listActionsSince(handle, day), settledTo: day };
+  latestMarkets.set(market, extendedMarket);
+  return extendedMarket;
 }
 
 /** Runs a read; an unreadable stored file results in a full run. */

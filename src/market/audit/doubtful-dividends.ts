@@ -161,7 +161,7 @@ function findOldBasisSize(
     payment,
     action.value / split.value,
     0.85,
-    `it is ${round(share / usualShare)} times as much of the price as others, and the shares were split ${split.value} for 1 at the same time`,
+    `it is ${roundShare(share / usualShare)} times as much of the price as others, and the shares were split ${split.value} for 1 at the same time`,
   );
 }
 
@@ -282,7 +282,7 @@ function* findUnadjusted(
     yield {
       ...createWarningFields(payment, 'dividend_not_adjusted'),
       confidence: 0.9,
-      message: `${column} steps by ${round(step)} over this day; a dividend of ${formatPercent(share)} is a step of ${round(expectedFactor)}.`,
+      message: `${column} steps by ${roundShare(step)} over this day; a dividend of ${formatPercent(share)} is a step of ${roundShare(expectedFactor)}.`,
       evidence: { amount: payment.action.value, step, due: expectedFactor },
       repair: {
         kind: 'scale',
@@ -338,4 +338,4 @@ function countDecimals(value: number): number {
 const isWithin = (ratio: number, factor: number) => Math.abs(Math.log(ratio)) <= Math.log(factor);
 const isNear = (value: number, to: number, tolerance: number) => Math.abs(value / to - 1) < tolerance;
 const formatPercent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
-const round = (value: number) => Math.round(value * 1e4) / 1e4;
+const roundShare = (value: number) => Math.round(value * 1e4) / 1e4;

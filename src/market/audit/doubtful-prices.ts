@@ -48,7 +48,7 @@ export function* findDoubtfulPrices(
     if (isUnusual) {
       const returnBar = findReturnBar(history, b);
       if (returnBar !== undefined) {
-        yield print(history, b, returnBar, fieldNames);
+        yield createPrintWarning(history, b, returnBar, fieldNames);
         b = returnBar;
         continue;
       }
@@ -59,7 +59,7 @@ export function* findDoubtfulPrices(
       }
     }
     const split = findMissedSplit(history, b, growths, panels);
-    if (split !== undefined) yield claim(history, b, split, { fieldNames, panels });
+    if (split !== undefined) yield createSplitWarning(history, b, split, { fieldNames, panels });
     else if (isUnusual && Math.abs(move) > JUMP_MIN) yield createJumpWarning(history, b, growths[b]!);
   }
 }
@@ -102,7 +102,12 @@ function findReturnBar({ returns, sigma, days }: SecurityHistory, b: number): nu
 }
 
 /** Describes a print that is wrong for some bars and then correct again. */
-function print(history: SecurityHistory, b: number, back: number, fieldNames: readonly string[]): DataWarning {
+function createPrintWarning(
+  history: SecurityHistory,
+  b: number,
+  back: number,
+  fieldNames: readonly string[],
+): DataWarning {
   const { identifier, close, returns, sigma } = history;
   const [date, to] = [formatBarDay(history, b), formatBarDay(history, back - 1)];
   const factor = findNearestFactor(UNIT_FACTORS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
@@ -174,7 +179,7 @@ const findMisdatedAction = ({ misdated }: SecurityHistory, b: number, ratio: num
 const isSplitOf = ({ type, value }: SecurityHistory['actions'][number]['action'], ratio: number) =>
   ACTION_KINDS[type] === 'ratio' && Math.abs(value / ratio - 1) < 0.02;
 
-function claim(
+function createSplitWarning(
   history: SecurityHistory,
   b: number,
   split: SplitReading,

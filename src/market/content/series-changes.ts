@@ -17,7 +17,7 @@ export function compareSeries(
   const restatements = createRestatements();
   const counts = { added: 0, changed: 0, removed: 0 };
   const history = { added: 0, changed: 0, removed: 0 };
-  const restate = (
+  const addRestatement = (
     identifier: string,
     date: string | null,
     column: string,
@@ -28,7 +28,7 @@ export function compareSeries(
     const [old, now] = [before?.get(identifier), after?.get(identifier)];
     const lastHeld = old?.days.at(-1) ?? -Infinity;
     for (const [column, was, is] of listAttributes(old, now)) {
-      restate(identifier, null, column, [was, is]);
+      addRestatement(identifier, null, column, [was, is]);
       counts.changed += 1;
       history.changed += 1;
     }
@@ -37,7 +37,7 @@ export function compareSeries(
       counts[kind] += 1;
       if (day <= lastHeld) history[kind] += 1;
       if (kind !== 'added' || (isLiteral && day <= lastHeld))
-        restate(identifier, formatDay(day), 'CLOSE', [was === was ? was : null, is === is ? is : null]);
+        addRestatement(identifier, formatDay(day), 'CLOSE', [was === was ? was : null, is === is ? is : null]);
     }
   }
   return { ...counts, history, ...restatements.listRestatements() };

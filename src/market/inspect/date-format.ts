@@ -20,15 +20,15 @@ const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateFormat | undefined {
   const filledCells = cells.filter((cell) => readText(cell) !== null);
   if (filledCells.length === 0) return undefined;
-  const fits = (format: string | null) => {
+  const matchesFormat = (format: string | null) => {
     const dayReader = createDayReader(format);
     return filledCells.every((cell) => {
       const day = dayReader(cell);
       return typeof day === 'number' && day >= EPOCH_DAY_RANGE.from && day <= EPOCH_DAY_RANGE.to;
     });
   };
-  if (fits(null)) return { format: null, others: [] };
-  const commonFormats = COMMON_FORMATS.filter(fits);
+  if (matchesFormat(null)) return { format: null, others: [] };
+  const commonFormats = COMMON_FORMATS.filter(matchesFormat);
   if (commonFormats.length > 0)
     return {
       format: commonFormats[0]!,

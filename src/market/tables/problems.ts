@@ -75,7 +75,11 @@ interface CollectedProblems {
 export function createProblems(): Problems {
   const files = new Map<string, string>();
   const conflicts = createRowConflicts();
-  const problemsBySeverity: Record<Severity, CollectedProblems> = { error: empty(), warning: empty(), info: empty() };
+  const problemsBySeverity: Record<Severity, CollectedProblems> = {
+    error: createCollection(),
+    warning: createCollection(),
+    info: createCollection(),
+  };
 
   function add(finding: Finding, column: string | undefined, times: number): void {
     const collectedProblems = problemsBySeverity[finding.severity];
@@ -136,7 +140,7 @@ export function createProblems(): Problems {
   };
 }
 
-const empty = (): CollectedProblems => ({ alike: new Map(), met: 0 });
+const createCollection = (): CollectedProblems => ({ alike: new Map(), met: 0 });
 
 /**
  * Returns the first FINDINGS_MAX findings of one severity in the order of responses, followed by a count of the

@@ -82,7 +82,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   const getTime = (): string => (timestamp ??= formatTimestamp(now()));
   const prefetchedReads = createPrefetchedReads(tx, options?.by !== undefined);
 
-  async function log(kind: AuditedKind, id: string, writtenVersion: WrittenVersion): Promise<void> {
+  async function appendLog(kind: AuditedKind, id: string, writtenVersion: WrittenVersion): Promise<void> {
     const { author: name, keyId, note, requestId: request_id } = getAuthor();
     const subject = kind === 'data-version' ? getOwner(id) : id;
     const by = keyId == null ? { author: name } : { author: name, key_id: keyId };
@@ -98,13 +98,13 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     const authorship = getAuthor();
     if (authorship.purges === true) {
       const isPurged = await purgeHistory(tx, subject);
-      if (hasExisted || isPurged) await log(kind, id, { action: 'purged', version: null, etag: null });
+      if (hasExisted || isPurged) await appendLog(kind, id, { action: 'purged', version: null, etag: null });
       return hasExisted || isPurged;
     }
     if (!hasExisted) return false;
     const version = await recordDeletion(tx, subject, { by: authorship, at: getTime(), standing: documentState });
     if (version !== null) await trimHistory(tx, subject, { latest: version, keptVersions });
-    await log(kind, id, { action: 'deleted', version, etag: null });
+    await appendLog(kind, id, { action: 'deleted', version, etag: null });
     return true;
   }
 
@@ -113,7 +113,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     const subject = getOwner(id);
     const hasExisted = await tx.delete('kept-run', id);
     const names = { version: null, run_id: id.slice(subject.length + 1) };
-    if (hasExisted) await log('run', subject, { action: 'deleted', ...names, etag: null });
+    if (hasExisted) await appendLog('run', subject, { action: 'deleted', ...names, etag: null });
     return hasExisted;
   }
 
@@ -134,14 +134,14 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
         if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, keptVersions });
         const changes =
           kind === 'store' ? storeChanges(documentState.document, body, { etag, isVersion: added !== undefined }) : [];
-        for (const written of [added, ...changes]) if (written !== undefined) await log(kind, id, written);
+        for (const written of [added, ...changes]) if (written !== undefined) await appendLog(kind, id, written);
         return etag;
       }
       if (kind === 'audit-head') prefetchedReads.logEndsWith(body as StoredAuditHead); // the only shape of this kind
       if (!isAudited(kind)) return tx.put(kind, id, body);
       const action = (await tx.get(kind, id)) === undefined ? 'created' : 'updated';
       const etag = await tx.put(kind, id, body);
-      await log(kind, id, { action, ...createReference(kind, body), etag });
+      await appendLog(kind, id, { action, ...createReference(kind, body), etag });
       return etag;
     },
     async delete(kind, id) {
@@ -155,7 +155,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
           : createReference(kind, storedDocument.body);
       const hasExisted = await tx.delete(kind, id);
       const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${names.run_id}`)) !== undefined;
-      if (hasExisted && !isKept) await log(kind, id, { action: 'deleted', ...names, etag: null });
+      if (hasExisted && !isKept) await appendLog(kind, id, { action: 'deleted', ...names, etag: null });
       return hasExisted;
     },
   };

@@ -35,11 +35,11 @@ export const refuseIncompleteMove = (): StartRefusal =>
   );
 
 /** Marks a database as incomplete, before the first document is written into it. */
-export const mark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
+export const markMove = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
   documents.transaction((tx) => tx.put(MARK_KIND, MARK_ID, { at: new Date().toISOString() }));
 
 /** Removes the mark, in the last commit of a restore or copy. */
-export const unmark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
+export const unmarkMove = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
   documents.transaction((tx) => tx.delete(MARK_KIND, MARK_ID));
 
 /** Deletes the documents of an interrupted restore or copy, except the mark and the record of the artifact store. */

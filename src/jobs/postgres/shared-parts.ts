@@ -115,7 +115,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     void prolong(activePartLease).catch(() => {}); // a heartbeat tries again
   }
 
-  function lose(activePartLease: ActivePartLease): false {
+  function giveUpLease(activePartLease: ActivePartLease): false {
     activeLeases.delete(activePartLease.lease);
     activePartLease.giveUp();
     return false;
@@ -123,7 +123,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
 
   async function prolong(activePartLease: ActivePartLease): Promise<boolean> {
     const nowMs = clock.monotonicMs();
-    if (!(await rows.beat(activePartLease.claim, leaseMs))) return lose(activePartLease);
+    if (!(await rows.beat(activePartLease.claim, leaseMs))) return giveUpLease(activePartLease);
     activePartLease.beatMs = nowMs;
     return true;
   }

@@ -67,14 +67,14 @@ export function searchSwaps(
   function descend(start: Uint8Array): EvaluatedChoice | undefined {
     let evaluatedChoice = evaluateBounded(start);
     while (evaluatedChoice !== undefined && isLeft()) {
-      const next = improve(evaluatedChoice);
+      const next = improveChoice(evaluatedChoice);
       if (next === undefined) break;
       evaluatedChoice = next;
     }
     return evaluatedChoice;
   }
 
-  function improve(evaluatedChoice: EvaluatedChoice): EvaluatedChoice | undefined {
+  function improveChoice(evaluatedChoice: EvaluatedChoice): EvaluatedChoice | undefined {
     for (const { place, incoming } of moves.listBest(evaluatedChoice)) {
       const newChoice = evaluatedChoice.chosen.slice();
       if (place >= 0) newChoice[evaluatedChoice.names[place]!] = 0;

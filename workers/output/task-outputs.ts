@@ -70,19 +70,19 @@ export async function runWithEarlyOutput<F extends string, T>(
   let earlyArtifact: EarlyArtifact | undefined = await writer.early?.(name);
   let startedBytes: Uint8Array | undefined;
 
-  async function drop(): Promise<void> {
+  async function dropArtifact(): Promise<void> {
     const droppedArtifact = earlyArtifact;
     earlyArtifact = undefined;
     await droppedArtifact?.drop();
   }
 
-  async function end(bytes: Uint8Array): Promise<ArtifactRef> {
+  async function endArtifact(bytes: Uint8Array): Promise<ArtifactRef> {
     const openArtifact = earlyArtifact;
     if (openArtifact !== undefined && startedBytes === bytes) {
       earlyArtifact = undefined;
       return { name, ...(await openArtifact.end()) };
     }
-    await drop();
+    await dropArtifact();
     const [ref] = await writer.write([{ name, bytes }], { isSettledLater: true });
     return ref!;
   }
@@ -92,10 +92,10 @@ export async function runWithEarlyOutput<F extends string, T>(
       begin(bytes) {
         if (earlyArtifact?.begin(bytes)) startedBytes = bytes;
       },
-      end,
+      end: endArtifact,
     });
   } finally {
-    await drop();
+    await dropArtifact();
   }
 }
 

@@ -178,9 +178,10 @@ function readOrGiveUp<T>(work: () => T): T {
  * @cost one read of the files that this process has neither written nor hashed, and of files modified since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
-  const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFileFull(countAddedDates(stored))));
+  const isRunFileFull = (): boolean =>
+    readOrGiveUp(() => useRunFile(columns, (stored) => isFileFull(countAddedDates(stored))));
   for (const file of checked) {
-    const isUnchanged = (): boolean => file.path !== columns || stays();
+    const isUnchanged = (): boolean => file.path !== columns || isRunFileFull();
     if (!hasContent(file, checkedFiles, () => control.report(0), isUnchanged)) throw new CannotResume('no_checkpoint');
   }
 }

@@ -33,7 +33,7 @@ const EXIT_MISSING = 1;
 
 /** Runs `divisor adopt`: makes a database the owner of a results location. */
 export async function adopt(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { flags, newPlace, json } = parse(argv);
+  const { flags, newPlace, json } = parseArguments(argv);
   const { settings } = readSettings(flags, environment);
   if (settings.database === undefined || settings.artifacts === undefined)
     throw new UsageError(
@@ -50,7 +50,7 @@ export async function adopt(argv: readonly string[], environment: NodeJS.Process
   return adoption.missing.length > 0 ? EXIT_MISSING : 0;
 }
 
-function parse(argv: readonly string[]) {
+function parseArguments(argv: readonly string[]) {
   const text = { type: 'string' } as const;
   const options = {
     'take-over': { type: 'boolean' },

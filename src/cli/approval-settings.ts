@@ -5,10 +5,10 @@ import {
   type ApprovalAction,
   type ApprovalRules,
 } from '#domain/approvals/approval-document.js';
-import { declare, createListSchema, createWholeNumber } from './setting-schemas.js';
+import { declareSetting, createListSchema, createWholeNumber } from './setting-schemas.js';
 
-const RULE = /^([a-z]+)=(\d)(?::([^,+]+(?:\+[^,+]+)*))?$/;
-const FORM = `must be ACTION=PERSONS or ACTION=PERSONS:name+name, with ${APPROVAL_ACTION_NAMES.join(', ')} and up to ${PERSONS_MAX} persons`;
+const RULE_PATTERN = /^([a-z]+)=(\d)(?::([^,+]+(?:\+[^,+]+)*))?$/;
+const RULE_SYNTAX = `must be ACTION=PERSONS or ACTION=PERSONS:name+name, with ${APPROVAL_ACTION_NAMES.join(', ')} and up to ${PERSONS_MAX} persons`;
 
 const isAction = (word: string): word is ApprovalAction => (APPROVAL_ACTION_NAMES as readonly string[]).includes(word);
 
@@ -18,32 +18,33 @@ const isAction = (word: string): word is ApprovalAction => (APPROVAL_ACTION_NAME
  */
 const approvalRules = createListSchema(',').transform((texts, context): ApprovalRules => {
   const rules: { [A in ApprovalAction]?: ApprovalRules[A] } = {};
-  const stated = new Set<string>();
+  const statedActions = new Set<string>();
   for (const text of texts) {
-    const [, action = '', count = '', names] = RULE.exec(text) ?? [];
-    const persons = Number(count);
-    if (!isAction(action) || persons < 1 || persons > PERSONS_MAX) {
-      context.addIssue({ code: 'custom', message: FORM, input: text });
+    const [, action = '', count = '', names] = RULE_PATTERN.exec(text) ?? [];
+    const personCount = Number(count);
+    if (!isAction(action) || personCount < 1 || personCount > PERSONS_MAX) {
+      context.addIssue({ code: 'custom', message: RULE_SYNTAX, input: text });
       return z.NEVER;
     }
-    stated.add(action);
-    if (persons > 1) rules[action] = { persons, approvers: names === undefined ? null : names.split('+') };
+    statedActions.add(action);
+    if (personCount > 1)
+      rules[action] = { persons: personCount, approvers: names === undefined ? null : names.split('+') };
     else delete rules[action];
   }
-  if (!stated.has('restate') && rules.publish !== undefined) rules.restate = rules.publish;
+  if (!statedActions.has('restate') && rules.publish !== undefined) rules.restate = rules.publish;
   return rules;
 });
 
 /** Settings of changes that need a second person. */
 export const APPROVAL_SETTINGS = {
-  approvals: declare({
+  approvals: declareSetting({
     flag: 'approvals',
     variable: 'DIVISOR_APPROVALS',
     otherwise: () => '',
     help: `Changes that need the agreement of several people, separated by commas. With publish=2, a second person must approve the request; publish=2:ada+ben limits who can approve. The rule of publish applies to restatements if restate has no rule; with restate=1, one person can restate. Actions: ${APPROVAL_ACTION_NAMES.join(', ')}.`,
     schema: approvalRules,
   }),
-  approvalHours: declare({
+  approvalHours: declareSetting({
     flag: 'approval-hours',
     variable: 'DIVISOR_APPROVAL_HOURS',
     otherwise: () => '72',

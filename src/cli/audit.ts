@@ -11,7 +11,7 @@ import { readBytes, parseEntries, verifyEntries, readKeys, parseValue } from './
 import { auditStore } from './view-commands/data.js';
 import { writeWhole } from './write-whole.js';
 
-const LINES = 'application/x-ndjson';
+const NDJSON_TYPE = 'application/x-ndjson';
 
 export const AUDIT_GRAMMAR: Grammar = {
   words: [],
@@ -71,7 +71,7 @@ export async function audit(argv: readonly string[], environment: NodeJS.Process
       keys: keys === undefined ? null : await readKeys(keys),
     });
   return runWithService(common, environment, async (client) => {
-    const { bytes } = await client.stream('getAudit', LINES, { query: readQuery(flags) });
+    const { bytes } = await client.stream('getAudit', NDJSON_TYPE, { query: readQuery(flags) });
     if (common.out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
     else await writeWhole(common.out, bytes);
     return EXIT.done;
@@ -90,7 +90,7 @@ function readQuery(flags: FlagValues) {
 }
 
 async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
-  const { entries, seals } = parseParts(await readBytes(file));
+  const { entries, seals } = parseAuditFile(await readBytes(file));
   const verdict = verifyEntries(entries, (auditEntries) => verifyAudit(auditEntries, { ...terms, seals }));
   if ('reason' in verdict) {
     const isExtract = Number((entries[0] as { readonly seq?: unknown } | undefined)?.seq) > 1;
@@ -99,19 +99,22 @@ async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promis
     return EXIT_DAMAGED;
   }
   const { seq, hash, sealed, unchained } = verdict;
-  const old = unchained === 0 ? '' : ` (${unchained} signatures from before signatures were chained)`;
-  const signed = terms.keys == null ? 'signatures not verified' : `signed up to entry ${sealed}${old}`;
+  const unchainedNote = unchained === 0 ? '' : ` (${unchained} signatures from before signatures were chained)`;
+  const signatureNote = terms.keys == null ? 'signatures not verified' : `signed up to entry ${sealed}${unchainedNote}`;
   process.stdout.write(
-    `The hash chain is intact, ${signed}: ${formatCount(seq, 'entry', 'entries')}, last hash ${hash}.\n`,
+    `The hash chain is intact, ${signatureNote}: ${formatCount(seq, 'entry', 'entries')}, last hash ${hash}.\n`,
   );
   return EXIT.done;
 }
 
 /** Reads entries and seals from a file of JSON lines or of one JSON object. */
-function parseParts(bytes: Uint8Array): { readonly entries: readonly unknown[]; readonly seals: readonly unknown[] } {
-  const whole = parseValue(bytes) as { readonly seals?: unknown } | undefined;
+function parseAuditFile(bytes: Uint8Array): {
+  readonly entries: readonly unknown[];
+  readonly seals: readonly unknown[];
+} {
+  const auditFile = parseValue(bytes) as { readonly seals?: unknown } | undefined;
   const items = parseEntries(bytes);
-  if (Array.isArray(whole?.seals)) return { entries: items, seals: whole.seals };
+  if (Array.isArray(auditFile?.seals)) return { entries: items, seals: auditFile.seals };
   const isSeal = (item: unknown): item is { readonly seal: unknown } =>
     typeof item === 'object' && item !== null && 'seal' in item;
   return { entries: items.filter((item) => !isSeal(item)), seals: items.filter(isSeal).map(({ seal }) => seal) };

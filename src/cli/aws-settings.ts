@@ -60,9 +60,9 @@ export const AWS_SETTINGS = {
   awsMachine: declareAwsSetting('AWS_EC2_METADATA_SERVICE_ENDPOINT', 'Endpoint of the instance metadata service.'),
 };
 
-type Values = { readonly [N in keyof typeof AWS_SETTINGS]: z.output<(typeof AWS_SETTINGS)[N]['schema']> };
+type SettingValues = { readonly [N in keyof typeof AWS_SETTINGS]: z.output<(typeof AWS_SETTINGS)[N]['schema']> };
 
-export function selectAwsSettings(settings: Values): AwsSettings {
+export function selectAwsSettings(settings: SettingValues): AwsSettings {
   return {
     accessKeyId: settings.awsKeyId,
     secretAccessKey: settings.awsSecret,

@@ -40,13 +40,13 @@ export async function backUp(argv: readonly string[], environment: NodeJS.Proces
   const target =
     words[0] === undefined ? join(settings.backups ?? folders.backups, formatBackupName()) : resolve(words[0]);
   const report = createHomeReport<BackupSummary>(values.json);
-  const common = { target, engineVersion: readEngineVersion() };
+  const sharedOptions = { target, engineVersion: readEngineVersion() };
   const onProgress = (fraction: number, file: string) =>
     report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`);
   const { manifest, damaged } =
     settings.database === undefined
-      ? await backUpHome({ ...common, home: folders, onProgress })
-      : await backUpCluster({ ...common, settings, onProgress: report.progress });
+      ? await backUpHome({ ...sharedOptions, home: folders, onProgress })
+      : await backUpCluster({ ...sharedOptions, settings, onProgress: report.progress });
   const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
   const summary: BackupSummary = {
     folder: target,

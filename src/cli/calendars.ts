@@ -42,16 +42,16 @@ const EXIT_DIFFERENCES = 1;
 
 /** Runs `divisor calendars`: lists the calendars, compares them with a reference, or rebuilds their index. */
 export function runCalendars(argv: readonly string[]): number {
-  const { values, positionals } = parse(argv);
+  const { values, positionals } = parseArguments(argv);
   const [verb, ...words] = positionals;
-  if (verb === 'list' && words.length === 0) return list(openCalendars(values.folder));
+  if (verb === 'list' && words.length === 0) return listCalendars(openCalendars(values.folder));
   if (verb === 'index' && words.length === 0) return writeIndex(values.folder);
   const [reference] = words;
-  if (verb === 'check' && reference !== undefined && words.length === 1) return check(reference, values);
+  if (verb === 'check' && reference !== undefined && words.length === 1) return checkCalendars(reference, values);
   throw new UsageError(`The calendar commands are\n\n${CALENDARS_HELP}`);
 }
 
-function parse(argv: readonly string[]) {
+function parseArguments(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
   } catch (failure) {
@@ -61,7 +61,7 @@ function parse(argv: readonly string[]) {
   }
 }
 
-function list(calendars: ExchangeCalendars): number {
+function listCalendars(calendars: ExchangeCalendars): number {
   const rows = calendars
     .list()
     .map(({ code, name, tz, coverage }) => [
@@ -84,20 +84,24 @@ interface CheckOptions {
   readonly to?: string | undefined;
 }
 
-function check(folder: string, options: CheckOptions): number {
+function checkCalendars(folder: string, options: CheckOptions): number {
   const exchangeCalendars = openCalendars(options.folder);
   const corrections = options.corrections === undefined ? {} : loadCorrections(options.corrections);
   const window = { from: parseBound(options.from, '--from', -Infinity), to: parseBound(options.to, '--to', Infinity) };
   const comparisons: SessionComparison[] = [];
-  const unknown: string[] = [];
+  const unknownCodes: string[] = [];
   for (const reference of loadReferences(folder)) {
     const calendar = exchangeCalendars.get(reference.code);
-    const corrected = correctReference(reference, corrections, options.confidence.split(','));
-    const cut = { ...corrected, from: Math.max(reference.from, window.from), to: Math.min(reference.to, window.to) };
-    if (calendar === undefined) unknown.push(reference.code);
-    else comparisons.push(compareSessions(calendar, cut));
+    const correctedReference = correctReference(reference, corrections, options.confidence.split(','));
+    const windowReference = {
+      ...correctedReference,
+      from: Math.max(reference.from, window.from),
+      to: Math.min(reference.to, window.to),
+    };
+    if (calendar === undefined) unknownCodes.push(reference.code);
+    else comparisons.push(compareSessions(calendar, windowReference));
   }
-  process.stdout.write(formatReport(comparisons, unknown));
+  process.stdout.write(formatReport(comparisons, unknownCodes));
   return comparisons.some(({ years }) => years.length > 0) ? EXIT_DIFFERENCES : 0;
 }
 
@@ -119,31 +123,31 @@ function loadCorrections(file: string): Corrections {
   }
 }
 
-function parseBound(text: string | undefined, flag: string, open: number): number {
-  if (text === undefined) return open;
+function parseBound(text: string | undefined, flag: string, openBound: number): number {
+  if (text === undefined) return openBound;
   const day = parseDay(text);
   if (day === undefined) throw new UsageError(`${flag} must be a day, YYYY-MM-DD, not ${text}.`);
   return day;
 }
 
-function formatReport(comparisons: readonly SessionComparison[], unknown: readonly string[]): string {
-  const differing = comparisons.flatMap(({ code, years }) => years.map((year) => formatRow(code, year)));
-  const compared = comparisons.filter(({ from, to }) => from <= to);
+function formatReport(comparisons: readonly SessionComparison[], unknownCodes: readonly string[]): string {
+  const differenceRows = comparisons.flatMap(({ code, years }) => years.map((year) => formatRow(code, year)));
+  const overlaps = comparisons.filter(({ from, to }) => from <= to);
   const days = comparisons
     .flatMap(({ years }) => years)
     .reduce((count, { missing, extra }) => count + missing.length + extra.length, 0);
   const laterCodes = comparisons.filter(({ from, to }) => from > to).map(({ code }) => code);
   return [
-    differing.length > 0 ? formatTable([['code', 'year', 'differences'], ...differing], 0) : '',
-    `${compared.length} calendars compared, ${days} ${days === 1 ? 'day differs' : 'days differ'}.\n`,
+    differenceRows.length > 0 ? formatTable([['code', 'year', 'differences'], ...differenceRows], 0) : '',
+    `${overlaps.length} calendars compared, ${days} ${days === 1 ? 'day differs' : 'days differ'}.\n`,
     laterCodes.length > 0 ? `No common days: ${laterCodes.join(', ')}.\n` : '',
-    unknown.length > 0 ? `No calendar for: ${unknown.join(', ')}.\n` : '',
+    unknownCodes.length > 0 ? `No calendar for: ${unknownCodes.join(', ')}.\n` : '',
   ].join('');
 }
 
 function formatRow(code: string, { year, missing, extra }: YearDifference) {
-  const marked = [...missing.map((day) => ({ day, sign: '-' })), ...extra.map((day) => ({ day, sign: '+' }))];
-  const texts = marked
+  const signedDays = [...missing.map((day) => ({ day, sign: '-' })), ...extra.map((day) => ({ day, sign: '+' }))];
+  const texts = signedDays
     .toSorted((a, b) => a.day - b.day)
     .map(({ day, sign }: { day: Day; sign: string }) => `${sign}${formatDay(day).slice(5)}`);
   return [code, alignRight(String(year)), texts.join(' ')];
@@ -155,9 +159,9 @@ const FILES_WITHOUT_RULES = new Set(['index.json', 'aliases.json', 'dates.json']
 function writeIndex(folder: string): number {
   const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !FILES_WITHOUT_RULES.has(name));
   const files = names.map((name) => RuleFile.parse(readCalendarFile(folder, basename(name, '.json'))));
-  const misnamed = files.find((file, i) => `${createFileName(file.code)}.json` !== names[i]);
-  if (misnamed !== undefined)
-    throw new Error(`the rules of ${misnamed.code} must be in ${createFileName(misnamed.code)}.json`);
+  const misnamedFile = files.find((file, i) => `${createFileName(file.code)}.json` !== names[i]);
+  if (misnamedFile !== undefined)
+    throw new Error(`the rules of ${misnamedFile.code} must be in ${createFileName(misnamedFile.code)}.json`);
   const index = indexCalendars(files, AliasFile.parse(readCalendarFile(folder, 'aliases')));
   const target = join(folder, 'index.json');
   writeFileSync(target, `[\n${index.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);

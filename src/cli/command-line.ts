@@ -62,7 +62,7 @@ export const COMMON_OPTIONS = {
 
 /** Reads the words and flags of a command. @throws UsageError */
 export function readCommandLine(name: string, { words, flags }: Grammar, argv: readonly string[]): CommandLine {
-  const { values, positionals } = parse(name, flags, argv);
+  const { values, positionals } = parseFlags(name, flags, argv);
   if (positionals.length !== words.length) {
     const wordNames = words.length === 0 ? 'no words' : words.map((word) => word.name).join(' ');
     throw new UsageError(
@@ -98,10 +98,10 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
 
 /** Returns true if a command line has words in addition to flags. @throws UsageError */
 export function hasWords(name: string, { flags }: Grammar, argv: readonly string[]): boolean {
-  return parse(name, flags, argv).positionals.length > 0;
+  return parseFlags(name, flags, argv).positionals.length > 0;
 }
 
-function parse(
+function parseFlags(
   name: string,
   flags: Grammar['flags'],
   argv: readonly string[],

@@ -63,10 +63,13 @@ export function deriveCompletion(
     type === 'boolean'
       ? null
       : [...choices.filter((choice) => UNQUOTED_WORD.test(choice)), ...formatIdPlaceholder(flag)];
-  const all = [...Object.entries(flags), ...extra.map((flag) => [flag, COMMON_OPTIONS[flag]] as const)];
+  const allFlags = [...Object.entries(flags), ...extra.map((flag) => [flag, COMMON_OPTIONS[flag]] as const)];
   return {
     words: words.flatMap(({ name, choices = [] }) => [...choices, ...formatIdPlaceholder(name)]),
-    flags: { ...Object.fromEntries(all.map(([flag, form]) => [`--${flag}`, listValues(flag, form)])), '--help': null },
+    flags: {
+      ...Object.fromEntries(allFlags.map(([flag, form]) => [`--${flag}`, listValues(flag, form)])),
+      '--help': null,
+    },
   };
 }
 
@@ -115,29 +118,35 @@ function groupFamilies(commands: Completions): ReadonlyMap<string, readonly stri
 }
 
 /** Returns the case branches for bash and zsh: completions after `$command $flag`, else after `$command`. */
-function formatCases(commands: Completions, offer: (words: readonly string[]) => string, offerFiles: string): string {
+function formatCases(
+  commands: Completions,
+  formatOffer: (words: readonly string[]) => string,
+  formatFileOffer: string,
+): string {
   const flags = Object.entries(commands).flatMap(([name, { flags }]) =>
     Object.entries(flags).flatMap(([flag, values]) =>
-      values === null ? [] : [`    "${name} ${flag}") ${values.length === 0 ? offerFiles : offer(values)} ;;\n`],
+      values === null
+        ? []
+        : [`    "${name} ${flag}") ${values.length === 0 ? formatFileOffer : formatOffer(values)} ;;\n`],
     ),
   );
   const names = [
     ...[...groupFamilies(commands)].map(([family, seconds]) => [family, seconds] as const),
     ...Object.entries(commands).map(([name, { words, flags }]) => [name, [...words, ...Object.keys(flags)]] as const),
   ];
-  const others = names.map(([name, words]) => `      "${name}") ${offer(words)} ;;\n`).join('');
-  return `  case "$command $flag" in\n${flags.join('')}    *) case "$command" in\n${others}    esac`;
+  const otherCases = names.map(([name, words]) => `      "${name}") ${formatOffer(words)} ;;\n`).join('');
+  return `  case "$command $flag" in\n${flags.join('')}    *) case "$command" in\n${otherCases}    esac`;
 }
 
 function formatBashScript(commands: Completions): string {
-  const offer = (words: readonly string[]) => `words="${formatWords(words, ['$(', ')'])}"`;
+  const formatOffer = (words: readonly string[]) => `words="${formatWords(words, ['$(', ')'])}"`;
   return `_divisor() {
   local word="\${COMP_WORDS[COMP_CWORD]}" flag="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" words="" list=""
   if [ "$word" = "=" ]; then word=""
   elif [ "$flag" = "=" ]; then flag="\${COMP_WORDS[COMP_CWORD-2]}"; fi
   case "$command" in ${[...groupFamilies(commands).keys()].join('|')}) [ "$COMP_CWORD" -eq 2 ] || command="$command \${COMP_WORDS[2]}" ;; esac
-  if [ "$COMP_CWORD" -eq 1 ]; then ${offer(listFirstWords(commands))}; else
-${formatCases(commands, offer, ':')} ;;
+  if [ "$COMP_CWORD" -eq 1 ]; then ${formatOffer(listFirstWords(commands))}; else
+${formatCases(commands, formatOffer, ':')} ;;
   esac; fi
   case "$word" in *,*) list="\${word%,*}," ;; esac
   COMPREPLY=($(compgen -P "$list" -W "$words" -- "\${word##*,}"))
@@ -149,15 +158,15 @@ complete -o filenames -F _divisor divisor
 
 /** Returns a script that can be sourced, or loaded at the first completion, which it then answers. */
 function formatZshScript(commands: Completions): string {
-  const offer = (words: readonly string[]) => `compadd -- ${formatWords(words, ['$(', ')'])}`;
+  const formatOffer = (words: readonly string[]) => `compadd -- ${formatWords(words, ['$(', ')'])}`;
   return `#compdef divisor
 _divisor() {
   local command="\${words[2]}" flag="\${words[CURRENT-1]}"
-  if (( CURRENT == 2 )); then ${offer(listFirstWords(commands))}; return; fi
+  if (( CURRENT == 2 )); then ${formatOffer(listFirstWords(commands))}; return; fi
   if [[ "$PREFIX" == --*=* ]]; then flag="\${PREFIX%%=*}"; compset -P '*='; fi
   compset -P '*,'
   case "$command" in ${[...groupFamilies(commands).keys()].join('|')}) (( CURRENT == 3 )) || command="$command \${words[3]}" ;; esac
-${formatCases(commands, offer, '_files')}; _files ;;
+${formatCases(commands, formatOffer, '_files')}; _files ;;
   esac
 }
 if [ "\${funcstack[1]}" = _divisor ]; then _divisor "$@"; else compdef _divisor divisor; fi
@@ -166,23 +175,24 @@ if [ "\${funcstack[1]}" = _divisor ]; then _divisor "$@"; else compdef _divisor 
 
 function formatFishScript(commands: Completions): string {
   const formatLine = (condition: string, rest: string) => `complete -c divisor -n "${condition}" ${rest}\n`;
-  const isBehind = (words: number, how = '-eq') => `test (count (commandline -opc)) ${how} ${words}`;
+  const formatWordCountTest = (words: number, operator = '-eq') =>
+    `test (count (commandline -opc)) ${operator} ${words}`;
   const listCompletions = (words: readonly string[]) => `(__divisor_listed ${formatWords(words, ['(', ')'])})`;
   const formatFlagLine = (flag: string, values: readonly string[] | null) => {
     if (values === null) return `-l ${flag.slice(2)}`;
     return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listCompletions(values)}"`}`;
   };
   const lines = [
-    formatLine(isBehind(1), `-f -a "${listFirstWords(commands).join(' ')}"`),
+    formatLine(formatWordCountTest(1), `-f -a "${listFirstWords(commands).join(' ')}"`),
     ...[...groupFamilies(commands)].map(([family, seconds]) =>
-      formatLine(`__divisor_is ${family}; and ${isBehind(2)}`, `-f -a "${seconds.join(' ')}"`),
+      formatLine(`__divisor_is ${family}; and ${formatWordCountTest(2)}`, `-f -a "${seconds.join(' ')}"`),
     ),
     ...Object.entries(commands).flatMap(([name, { words, flags }]) => [
       ...(words.length === 0
         ? []
         : [
             formatLine(
-              `__divisor_is ${name}; and ${isBehind(1 + name.split(' ').length, '-ge')}`,
+              `__divisor_is ${name}; and ${formatWordCountTest(1 + name.split(' ').length, '-ge')}`,
               `-f -a "${listCompletions(words)}"`,
             ),
           ]),

@@ -63,26 +63,26 @@ export interface Composition {
  */
 export async function compose(composition: Composition): Promise<Service> {
   const home = await openHome(composition.settings.home);
-  const open: Closable[] = [home];
+  const resources: Closable[] = [home];
   try {
-    await openTracingIfConfigured(composition, open);
-    return await composeOn(home, composition, open);
+    await openTracingIfConfigured(composition, resources);
+    return await composeOn(home, composition, resources);
   } catch (failure) {
-    await closeAll(open);
+    await closeAll(resources);
     throw failure;
   }
 }
 
 /** Sends traces if a collector is configured; the tracing code is loaded only then. */
-async function openTracingIfConfigured({ settings, log }: Composition, open: Closable[]): Promise<void> {
+async function openTracingIfConfigured({ settings, log }: Composition, resources: Closable[]): Promise<void> {
   if (findCollector(settings) === undefined) return;
   const { openTracing } = await import('./tracing/otlp-exporter.js');
   const tracing = openTracing({ settings, version: readEngineVersion(), log });
-  if (tracing !== undefined) open.push(tracing);
+  if (tracing !== undefined) resources.push(tracing);
 }
 
 /** Starts to run jobs, to deliver the notifications of ended jobs, and to run scheduled days. */
-async function startJobs(core: Core, kinds: JobHandlers, startDays: () => void) {
+async function startJobs(core: Core, kinds: JobHandlers, startSchedules: () => void) {
   const { documents, home, jobs, settings, deliveries, activations } = core;
   const isShared = settings.artifacts !== undefined;
   const ownJobHandlers = wrapForStores(detachAttempts(kinds), core);
@@ -92,12 +92,12 @@ async function startJobs(core: Core, kinds: JobHandlers, startDays: () => void) 
   if (!isShared) await relocateDatasets(documents, home.stores);
   await jobs.start();
   await deliveries.start();
-  startDays();
+  startSchedules();
 }
 
 /** Detaches attempts from the trace of the request that started them. */
 function detachAttempts(kinds: JobHandlers): JobHandlers {
-  const detach = <P>(kind: JobKind<P>): JobKind<P> => ({
+  const detachKind = <P>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
     run: (payload, attempt) => runUnrestricted(() => kind.run(payload, attempt)),
     ...(kind.runParts && {
@@ -107,7 +107,7 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
   });
   const handlers = Object.entries(kinds as unknown as Record<string, JobKind<never>>).map(([name, kind]) => [
     name,
-    detach(kind),
+    detachKind(kind),
   ]);
   return Object.fromEntries(handlers) as unknown as JobHandlers; // each kind keeps its name
 }
@@ -137,10 +137,10 @@ function selectApi(
   signIn: Handlers<typeof signInRoutes>,
 ) {
   if (role === 'worker') return { api: WORKER_API, handlers: createWorkerHandlers(handlers) };
-  const pages = console ? { ...consoleRoutes, ...verifyRoutes } : {};
-  const signing = console || oidcClientId !== undefined ? signInRoutes : {};
+  const consolePages = console ? { ...consoleRoutes, ...verifyRoutes } : {};
+  const signInApi = console || oidcClientId !== undefined ? signInRoutes : {};
   return {
-    api: { ...API, ...pages, ...signing },
+    api: { ...API, ...consolePages, ...signInApi },
     handlers: {
       ...handlers,
       ...(console && { ...createConsoleHandlers(openConsoleFiles()), ...createVerifyHandlers(openVerifyFiles()) }),
@@ -150,37 +150,37 @@ function selectApi(
 }
 
 /** Closes components in reverse order of opening. */
-async function closeAll(open: readonly Closable[]): Promise<void> {
-  for (const component of open.toReversed()) await component.close();
+async function closeAll(resources: readonly Closable[]): Promise<void> {
+  for (const component of resources.toReversed()) await component.close();
 }
 
 /** Opens the components, the innermost first, and composes the features and the application. */
 async function composeOn(
   home: Home,
   { role, settings, log, onDefect, keepsServed = false }: Composition,
-  open: Closable[],
+  resources: Closable[],
 ): Promise<Service> {
-  const stopping = new AbortController();
-  const core = openJobComponents(await openCore({ role, home, settings, log, onDefect, open }), open);
+  const stopController = new AbortController();
+  const core = openJobComponents(await openCore({ role, home, settings, log, onDefect, resources }), resources);
   const { documents, jobs } = core;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
-  if (role !== 'worker') open.push(await openKeySocket(home.path, keys));
+  if (role !== 'worker') resources.push(await openKeySocket(home.path, keys));
 
   const history = composeHistory(core);
   const datasets = composeDatasets(core, history.removals);
   const indices = composeIndices(core, history.removals);
-  const runs = composeRuns(core, { ...indices, open });
+  const runs = composeRuns(core, { ...indices, resources });
   const reports = composeReports(core, history.removals);
-  const accountability = await composeAccountability(core, keys, open);
+  const accountability = await composeAccountability(core, keys, resources);
   const operations = composeOperations(core, {
     onCancelled: accountability.notes.cancelled,
-    stopping: stopping.signal,
+    stopping: stopController.signal,
     startedAt: new Date(),
     results: { risk: createRiskResults(indices.riskModels), backtest: runs.backtestResults },
     answerFor: (request, client) => app.answerFor(request, client),
   });
 
-  const plans = composeSchedules(core, { role, removals: history.removals, open, keys, runs, reports, indices });
+  const plans = composeSchedules(core, { role, removals: history.removals, resources, keys, runs, reports, indices });
 
   // TypeScript rejects a kind of job or a route without a handler.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
@@ -198,21 +198,21 @@ async function composeOn(
   await startJobs(core, kinds, plans.start);
   // The previously served market is loaded in the background; requests that need it get Retry-After.
   await core.datasets.announce();
-  const resumed = resumeMarket(core, { role, keepsServed, stopping: stopping.signal });
-  resumed.catch(onDefect);
+  const resumption = resumeMarket(core, { role, keepsServed, stopping: stopController.signal });
+  resumption.catch(onDefect);
   const api = selectApi(role, settings, handlers, accountability.signIn);
   const app: App = createApp({ ...accountability, ...selectAnswerSources(core), ...api });
 
   return {
     app,
     hasKeys: () => accountability.hasProvider || keys.areConfigured(),
-    resumed,
+    resumed: resumption,
     listTemplateChecks: indices.listTemplateChecks,
     drain() {
-      stopping.abort();
+      stopController.abort();
       jobs.drain();
       app.drain();
     },
-    close: () => closeAll(open),
+    close: () => closeAll(resources),
   };
 }

@@ -113,7 +113,7 @@ export async function runWithService(
     if (failure instanceof UnreachableError)
       return printSentence(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : START_HINT}`.trim());
     if (failure instanceof DivisorError)
-      return printSentence(getStatus(failure), explain(failure, localSettings.settings));
+      return printSentence(getStatus(failure), explainError(failure, localSettings.settings));
     throw failure;
   }
 }
@@ -158,44 +158,48 @@ async function runInProcess(
     ...(dataRoots === undefined ? [] : ['--data-roots', dataRoots]),
   ];
   // The process ends after one job, so views that no client will request are not warmed up.
-  const effective = readSettings(['--port', '0', '--warm-up', 'off', ...flags], {
+  const effectiveSettings = readSettings(['--port', '0', '--warm-up', 'off', ...flags], {
     ...rest,
     DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
   });
-  const settings = resolveInWorkingFolder(effective);
-  const running = await start(settings, createLog('error'), 'command', { keepsServed });
+  const settings = resolveInWorkingFolder(effectiveSettings);
+  const runningService = await start(settings, createLog('error'), 'command', { keepsServed });
   try {
-    await running.service.resumed;
-    const address = { url: running.server.url, key: `dvs_${id}_${secret}` };
+    await runningService.service.resumed;
+    const address = { url: runningService.server.url, key: `dvs_${id}_${secret}` };
     const client = createClient(address);
     for (const { code, message } of await listStartFindings(client))
       if (code !== 'DATES_ADDED') process.stderr.write(`warning: ${code}: ${message}\n`);
     return await use(client, address, settings);
   } finally {
-    await stop({ ...running, drainMs: 0 });
+    await stop({ ...runningService, drainMs: 0 });
   }
 }
 
 /** Temporary refusals: a job with the same id, or work on the same store, is running. */
-const BUSY: ReadonlySet<string> = new Set<DivisorError['code']>(['JOB_RUNNING', 'STORE_LOADING', 'STORE_REFRESHING']);
+const BUSY_CODES: ReadonlySet<string> = new Set<DivisorError['code']>([
+  'JOB_RUNNING',
+  'STORE_LOADING',
+  'STORE_REFRESHING',
+]);
 
 function getStatus({ code, status }: DivisorError): number {
   if (code === 'REFRESH_REJECTED') return EXIT.found;
   if (status === null) return EXIT.jobFailed;
-  if (BUSY.has(code)) return EXIT.tryAgain;
+  if (BUSY_CODES.has(code)) return EXIT.tryAgain;
   if (status === 401 || status === 403) return EXIT.noPermission;
   if (status === 503 || status === 429) return EXIT.tryAgain;
   return status >= 500 ? EXIT.defect : EXIT.refused;
 }
 
 /** Formats an error: its message, one line per finding, and details that only a local user may see. */
-function explain({ message, findings }: DivisorError, settings: Settings | undefined): string {
+function explainError({ message, findings }: DivisorError, settings: Settings | undefined): string {
   const lines = findings.map(({ severity, code, path, message: text, file }) => {
     const location = file === undefined || path.includes(file) ? path : `${file} ${path}`;
     return `  ${severity} ${code} ${location}: ${text}`;
   });
-  const isAboutPlace = findings.some(({ code }) => code === 'LOCATION_NOT_ALLOWED');
-  return [message, ...lines, ...(isAboutPlace ? [`  ${listAllowedLocations(settings)}`] : [])].join('\n');
+  const isLocationRefused = findings.some(({ code }) => code === 'LOCATION_NOT_ALLOWED');
+  return [message, ...lines, ...(isLocationRefused ? [`  ${listAllowedLocations(settings)}`] : [])].join('\n');
 }
 
 /**

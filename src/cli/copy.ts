@@ -35,32 +35,32 @@ export async function copy(argv: readonly string[], environment: NodeJS.ProcessE
   const { from, to, artifacts, json } = readLocations(argv, environment);
   const report = createHomeReport<CopiedPart>(json);
   const clock: CopyClock = { ms: 0 };
-  const open = (location: string, isTarget: boolean): Promise<OpenLocation> => {
+  const openLocation = (location: string, isTarget: boolean): Promise<OpenLocation> => {
     if (!isDatabase(location)) return openHomeLocation(location, clock, isTarget);
     const flags = ['--database', location, ...(artifacts === undefined ? [] : ['--artifacts', artifacts])];
     return openDatabaseLocation(readSettings(flags, environment).settings, clock, isTarget);
   };
-  const source = await open(from, false);
+  const source = await openLocation(from, false);
   let isMoved = false;
   try {
-    const target = await open(to, true);
-    let copied: readonly CopiedPart[];
+    const target = await openLocation(to, true);
+    let copiedParts: readonly CopiedPart[];
     try {
-      const isAgain = await target.begin();
-      const files = source.files && target.files && (await createFileMove(source.files, target.files, isAgain));
+      const isContinued = await target.begin();
+      const files = source.files && target.files && (await createFileMove(source.files, target.files, isContinued));
       const documents = { source: source.documents, target: target.documents, clock, files };
-      copied = [...(await copyDocuments({ ...documents, onKind: report.progress })), ...listCopiedFiles(files)];
+      copiedParts = [...(await copyDocuments({ ...documents, onKind: report.progress })), ...listCopiedFiles(files)];
       await target.finish();
     } finally {
       await target.close(false);
     }
-    report.print(copied, ['kind', 'copied', 'unreadable'], ({ kind, copied: count, unreadable }) => [
+    report.print(copiedParts, ['kind', 'copied', 'unreadable'], ({ kind, copied: count, unreadable }) => [
       kind,
       alignRight(String(count)),
       unreadable.join(', ') || 'none',
     ]);
     isMoved = true;
-    return copied.some(({ unreadable }) => unreadable.length > 0) ? EXIT_UNREADABLE : 0;
+    return copiedParts.some(({ unreadable }) => unreadable.length > 0) ? EXIT_UNREADABLE : 0;
   } finally {
     await source.close(isMoved);
   }

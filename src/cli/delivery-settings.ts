@@ -1,13 +1,13 @@
 import { delimiter, resolve } from 'node:path';
 import { z } from 'zod';
-import { declare, hostPorts, createListSchema } from './setting-schemas.js';
+import { declareSetting, hostPorts, createListSchema } from './setting-schemas.js';
 
 const isMailServer = (text: string): boolean =>
   /^smtps?:\/\//.test(text) && URL.canParse(text) && new URL(text).hostname !== '';
 
 /** Settings for the destinations that files of schedules may be delivered to. */
 export const DELIVERY_SETTINGS = {
-  deliveryRoots: declare({
+  deliveryRoots: declareSetting({
     flag: 'delivery-roots',
     variable: 'DIVISOR_DELIVERY_ROOTS',
     otherwise: () => '',
@@ -15,14 +15,14 @@ export const DELIVERY_SETTINGS = {
     help: `Folders to which files can be delivered, separated by "${delimiter}".`,
     schema: createListSchema(delimiter).transform((paths) => paths.map((path) => resolve(path))),
   }),
-  deliveryHosts: declare({
+  deliveryHosts: declareSetting({
     flag: 'delivery-hosts',
     variable: 'DIVISOR_DELIVERY_HOSTS',
     otherwise: () => '',
     help: 'Hosts to which files can be delivered by SFTP, or to buckets with the keys of the client, separated by commas: host for the port of the scheme, or host:port.',
     schema: hostPorts,
   }),
-  deliveryBuckets: declare({
+  deliveryBuckets: declareSetting({
     flag: 'delivery-buckets',
     variable: 'DIVISOR_DELIVERY_BUCKETS',
     otherwise: () => '',
@@ -31,7 +31,7 @@ export const DELIVERY_SETTINGS = {
       z.array(z.string().regex(/^s3:\/\/[^\s@?#]+$/, 'must be like s3://bucket or s3://bucket/prefix')),
     ),
   }),
-  smtpUrl: declare({
+  smtpUrl: declareSetting({
     variable: 'DIVISOR_SMTP_URL',
     otherwise: () => '',
     help: 'Mail server: smtp://user:password@host:587 or smtps://user:password@host.',
@@ -41,7 +41,7 @@ export const DELIVERY_SETTINGS = {
       .transform((text) => (text === '' ? undefined : text)),
     isSecret: true,
   }),
-  smtpFrom: declare({
+  smtpFrom: declareSetting({
     flag: 'smtp-from',
     variable: 'DIVISOR_SMTP_FROM',
     otherwise: () => '',
@@ -51,7 +51,7 @@ export const DELIVERY_SETTINGS = {
       .regex(/^(?:[^\s@<>]+@[^\s@<>]+)?$/, 'must be an address like indices@desk.example')
       .transform((text) => (text === '' ? undefined : text)),
   }),
-  mailDomains: declare({
+  mailDomains: declareSetting({
     flag: 'mail-domains',
     variable: 'DIVISOR_MAIL_DOMAINS',
     otherwise: () => '',

@@ -50,7 +50,7 @@ export async function runDemo(argv: readonly string[], environment: NodeJS.Proce
     screen.write(`\nFiles written\n${formatTable(files.map(({ path, what }) => [path, what]))}\n`);
     if (isOnce || !process.stdout.isTTY) return 0; // Without a terminal, Ctrl-C cannot be pressed.
     screen.write(`Still serving ${url} (Ctrl-C stops). Try:\n${formatSuggestions(url)}\n`);
-    await new Promise((finish) => void onStopRequest(['SIGINT', 'SIGTERM'], finish));
+    await new Promise((onStop) => void onStopRequest(['SIGINT', 'SIGTERM'], onStop));
     return 0;
   });
 }
@@ -142,7 +142,7 @@ async function runIndexTour(client: DivisorClient, { job, said }: Narration) {
     'Preview it',
     () => client.call('previewIndex', { params: index, body: { as_of: '2020-03-20' } }),
     (preview) =>
-      `${(preview.steps ?? []).map((rung) => rung.remaining).join(' > ')} securities on ${preview.resolved_date}`,
+      `${(preview.steps ?? []).map((step) => step.remaining).join(' > ')} securities on ${preview.resolved_date}`,
   );
   await job(
     'Backtest it with costs',

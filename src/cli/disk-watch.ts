@@ -6,22 +6,22 @@ const INTERVAL_MS = 5_000;
 /** Checks the free space of the home at intervals, so that health requests do not wait for the disk. */
 export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(): Promise<void> } {
   let fault: string | undefined;
-  let free = 'The first check of the volume is pending.';
-  const look = async () => {
+  let freeSpaceNote = 'The first check of the volume is pending.';
+  const measureFreeSpace = async () => {
     try {
       const { freeBytes, markBytes } = await freeSpace.measure();
       const formatMebibytes = (bytes: number) => Math.floor(bytes / 2 ** 20);
-      free = `${formatMebibytes(freeBytes)} MiB are free; ${formatMebibytes(markBytes)} MiB are needed for writes.`;
-      fault = freeBytes < markBytes ? free : undefined;
+      freeSpaceNote = `${formatMebibytes(freeBytes)} MiB are free; ${formatMebibytes(markBytes)} MiB are needed for writes.`;
+      fault = freeBytes < markBytes ? freeSpaceNote : undefined;
     } catch (failure) {
       fault = `The volume cannot be checked: ${failure instanceof Error ? failure.message : failure}`;
     }
   };
-  void look();
-  const timer = setInterval(() => void look(), INTERVAL_MS);
+  void measureFreeSpace();
+  const timer = setInterval(() => void measureFreeSpace(), INTERVAL_MS);
   timer.unref();
   return {
-    check: { name: 'disk', look: () => fault, note: () => free, unready: 'STORAGE_FULL' },
+    check: { name: 'disk', look: () => fault, note: () => freeSpaceNote, unready: 'STORAGE_FULL' },
     async close() {
       clearInterval(timer);
     },

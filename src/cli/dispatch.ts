@@ -169,10 +169,10 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   const family =
     first === undefined ? [] : Object.keys(COMMANDS).filter((commandName) => commandName.startsWith(`${first} `));
   const isOfFamily = family.length > 0 && others[0] !== undefined && !others[0].startsWith('-');
-  const isAlone = first !== undefined && Object.hasOwn(COMMANDS, first);
+  const isCommand = first !== undefined && Object.hasOwn(COMMANDS, first);
   const name = isOfFamily ? `${first} ${others[0]}` : first;
   const remainingWords = isOfFamily ? others.slice(1) : others;
-  if (family.length > 0 && !isOfFamily && !isAlone) return print(formatHelp(family));
+  if (family.length > 0 && !isOfFamily && !isCommand) return print(formatHelp(family));
   if (name === undefined || name === '--help' || name === '-h' || name === 'help')
     return print(formatHelp(Object.keys(COMMANDS)));
   if (name === '--version' || name === '-v') return print(await formatVersionLine());
@@ -193,8 +193,8 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
 /** Returns the version of the package, and of its build if known. */
 async function formatVersionLine(): Promise<string> {
   const { buildInfo, buildVersion } = await import('./version.js');
-  const built = buildInfo()?.built_at;
-  return `${buildVersion()}${built === undefined ? '' : ` built ${built}`}\n`;
+  const builtAt = buildInfo()?.built_at;
+  return `${buildVersion()}${builtAt === undefined ? '' : ` built ${builtAt}`}\n`;
 }
 
 /** Hides passwords in addresses from the process list. */
@@ -232,22 +232,22 @@ async function listCompletions(): Promise<Completions> {
       import('./export.js'),
       import('./audit.js'),
     ]);
-  const common = ['url', 'home', 'data-roots', 'out', 'json'] as const;
+  const commonFlags = ['url', 'home', 'data-roots', 'out', 'json'] as const;
   const completions: Completions = {
-    export: deriveCompletion(EXPORT_GRAMMAR, common),
-    audit: deriveCompletion(AUDIT_GRAMMAR, common),
+    export: deriveCompletion(EXPORT_GRAMMAR, commonFlags),
+    audit: deriveCompletion(AUDIT_GRAMMAR, commonFlags),
   };
   const settingFlags = listSettingFlags();
-  const listFollowers = async ([name, command]: [string, Command]): Promise<readonly [string, Completion]> => {
+  const listCommandCompletion = async ([name, command]: [string, Command]): Promise<readonly [string, Completion]> => {
     const request = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
     if (request !== undefined)
-      return [name, deriveCompletion(request, [...common, ...(request.csv ? (['csv'] as const) : [])])];
+      return [name, deriveCompletion(request, [...commonFlags, ...(request.csv ? (['csv'] as const) : [])])];
     return [
       name,
       completions[name] ?? deriveCompletionFromHelp(name, await formatCommandHelp(name, command), settingFlags),
     ];
   };
-  return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(listFollowers)));
+  return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(listCommandCompletion)));
 }
 
 function formatHelp(names: readonly string[]): string {

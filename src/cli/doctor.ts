@@ -106,8 +106,8 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   home: async (_settings, home) => {
     const result = await stat(home.path).catch(() => undefined);
     if (result === undefined)
-      return canWrite(dirname(home.path)).then((can) =>
-        can
+      return canWrite(dirname(home.path)).then((isWritable) =>
+        isWritable
           ? createOk(`${home.path} will be created at the first start.`)
           : createFault(`${home.path} is absent and cannot be created here.`),
       );
@@ -149,19 +149,19 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     const entries = await documents();
     if (entries === undefined) return createOk('There are no documents yet.');
     const count = entries.length;
-    const damaged = entries.filter(({ isReadable }) => !isReadable).length;
-    return damaged === 0
+    const damagedCount = entries.filter(({ isReadable }) => !isReadable).length;
+    return damagedCount === 0
       ? createOk(`${count} documents, every checksum is correct.`)
-      : createWarning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` lists them.`);
+      : createWarning(`${damagedCount} of ${count} documents cannot be read; \`divisor verify\` lists them.`);
   },
   data: async (_settings, _home, documents) => {
-    const served = (await documents().catch(() => []))?.find(({ dataset }) => dataset?.active)?.dataset;
-    if (served == null) return createOk('No data store is served.');
-    const { total, latest } = summarisePartialDates(served);
-    const sentence = `The store ${served.store_id} is served, up to ${served.end ?? 'no date yet'}.`;
+    const servedStore = (await documents().catch(() => []))?.find(({ dataset }) => dataset?.active)?.dataset;
+    if (servedStore == null) return createOk('No data store is served.');
+    const { total, latest } = summarisePartialDates(servedStore);
+    const sentence = `The store ${servedStore.store_id} is served, up to ${servedStore.end ?? 'no date yet'}.`;
     if (total === 0) return createOk(`${sentence} No date lacks bars of some securities.`);
     return createWarning(
-      `${sentence} ${formatCount(total, 'date has', 'dates have')} bars of only some securities, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` lists them.`,
+      `${sentence} ${formatCount(total, 'date has', 'dates have')} bars of only some securities, the latest ${latest.join(', ')}; \`divisor audit ${servedStore.store_id}\` lists them.`,
     );
   },
   artifacts: async (settings) => {
@@ -178,14 +178,14 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     if (artifacts !== undefined)
       return createOk('`divisor backup FOLDER` copies database and results, even while services run.');
     if (database !== undefined) return createOk('The database server backs up the documents.');
-    const newest = (await readdir(home.backups).catch(() => []))
+    const newestBackup = (await readdir(home.backups).catch(() => []))
       .filter((name) => !name.startsWith('.'))
       .sort()
       .at(-1);
     return createOk(
-      newest === undefined
+      newestBackup === undefined
         ? 'There is no backup in the home; `divisor backup FOLDER` creates one, preferably on another disk.'
-        : `The newest backup in the home is ${newest}.`,
+        : `The newest backup in the home is ${newestBackup}.`,
     );
   },
   disk: async (_settings, home) => {
@@ -205,9 +205,9 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   'shared memory': async () => {
     const result = await statfs('/dev/shm').catch(() => undefined);
     if (result === undefined) return createOk('There is no /dev/shm; markets are shared through temporary files.');
-    const free = result.bavail * result.bsize;
-    const sentence = `${formatMebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
-    return free < RECOMMENDED_SHARED_BYTES
+    const freeBytes = result.bavail * result.bsize;
+    const sentence = `${formatMebibytes(freeBytes)} MiB are free in /dev/shm, where markets are shared with threads.`;
+    return freeBytes < RECOMMENDED_SHARED_BYTES
       ? createWarning(
           `${sentence} Larger markets use temporary files, which are slower; run the container with --shm-size=1g.`,
         )
@@ -221,13 +221,13 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   },
   'open files': async () => {
     const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
-    const soft = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
-    if (Number.isNaN(soft)) return createOk('The limit of open files is unknown on this system.');
-    return soft < RECOMMENDED_OPEN_FILES
+    const softLimit = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
+    if (Number.isNaN(softLimit)) return createOk('The limit of open files is unknown on this system.');
+    return softLimit < RECOMMENDED_OPEN_FILES
       ? createWarning(
-          `At most ${soft} files may be open; 2,000 connections and their files need ${RECOMMENDED_OPEN_FILES}.`,
+          `At most ${softLimit} files may be open; 2,000 connections and their files need ${RECOMMENDED_OPEN_FILES}.`,
         )
-      : createOk(`Up to ${soft} files may be open.`);
+      : createOk(`Up to ${softLimit} files may be open.`);
   },
   address: async ({ host, port }) => {
     const code = await findListenError(host, port);
@@ -241,8 +241,8 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   keys: async ({ host, apiKeys }, _home, documents) => {
     // The check of the documents reports their errors.
     const entries = (await documents().catch(() => [])) ?? [];
-    const stored = entries.filter(({ kind }) => kind === 'key').length;
-    const count = stored + apiKeys.length;
+    const storedKeys = entries.filter(({ kind }) => kind === 'key').length;
+    const count = storedKeys + apiKeys.length;
     if (count === 0 && !isLoopbackName(host))
       return createFault(
         `Without a key the service does not listen on ${host}: create one with \`divisor keys create\`.`,
@@ -250,7 +250,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     return createOk(
       count === 0
         ? 'There is no key: the service accepts requests only from this machine.'
-        : `${stored} keys in the home, ${apiKeys.length} in the environment.`,
+        : `${storedKeys} keys in the home, ${apiKeys.length} in the environment.`,
     );
   },
   numerics: async ({ numerics }) => {
@@ -258,24 +258,25 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     return choice.asAsked ? createOk(describeChoice(choice)) : createWarning(describeChoice(choice));
   },
   readers: async () => {
-    const duck = await openDuckDb({ files: [] });
-    await duck.connection.run('SELECT 1');
-    duck.close();
+    const database = await openDuckDb({ files: [] });
+    await database.connection.run('SELECT 1');
+    database.close();
     return createOk('The reader of Parquet and CSV works.');
   },
   calendars: async () => createOk(`${openCalendars().list().length} exchange calendars.`),
   'data roots': async ({ dataRoots, home }) => {
-    const absent: string[] = [];
+    const absentTools: string[] = [];
     // An absent home is created at the first start and has a separate line.
-    for (const root of dataRoots) if (root !== home && !(await canRead(root))) absent.push(root);
+    for (const root of dataRoots) if (root !== home && !(await canRead(root))) absentTools.push(root);
     const sentence = `Folder stores and file databases must be below ${dataRoots.join(', ')}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`;
-    return absent.length === 0
+    return absentTools.length === 0
       ? createOk(sentence)
-      : createWarning(`${sentence} Unreadable folders: ${absent.join(', ')}.`);
+      : createWarning(`${sentence} Unreadable folders: ${absentTools.join(', ')}.`);
   },
 };
 
-const formatCount = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+const formatCount = (count: number, singular: string, plural: string): string =>
+  `${count} ${count === 1 ? singular : plural}`;
 
 /** Reads the shared sizes; undefined if they are unavailable, which is not a fault. */
 const readSizes = (database: string): Promise<SharedSizes | undefined> =>

@@ -68,8 +68,8 @@ function readEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
  */
 export function findNewestChange(path: string): number {
   if (!existsSync(path)) return 0;
-  const itself = statSync(path);
-  if (!itself.isDirectory()) return itself.mtimeMs;
+  const stats = statSync(path);
+  if (!stats.isDirectory()) return stats.mtimeMs;
   return Math.max(0, ...readdirSync(path).map((name) => findNewestChange(join(path, name))));
 }
 

@@ -10,8 +10,8 @@ const FLAG_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns the flag of this command that an unknown flag corresponds to. */
-export function findIntendedFlag(unknown: string, flags: readonly string[]): string | undefined {
-  return flags.find((flag) => FLAG_SYNONYMS[flag]?.includes(unknown.replace(/^--/, '')));
+export function findIntendedFlag(unknownFlag: string, flags: readonly string[]): string | undefined {
+  return flags.find((flag) => FLAG_SYNONYMS[flag]?.includes(unknownFlag.replace(/^--/, '')));
 }
 
 /** Returns the first sentence of Node's error about a command line, without its advice on escaping. */
@@ -20,9 +20,9 @@ export function readFirstSentence(failure: unknown, flags: readonly string[] = [
   const flag = /^Option '(--[^' ]+)/.exec(line)?.[1];
   if (flag !== undefined && line.includes("' argument is ambiguous"))
     return `${flag} lacks its value; write a value that begins with a dash as ${flag}=VALUE`;
-  const unknown = /^Unknown option '(--[^']+)'/.exec(line)?.[1] ?? '';
+  const unknownFlag = /^Unknown option '(--[^']+)'/.exec(line)?.[1] ?? '';
   const names = flags.map((name) => `--${name}`);
-  const intendedFlag = findIntendedFlag(unknown, names);
-  const question = intendedFlag === undefined ? suggestName(unknown, names) : ` Did you mean ${intendedFlag}?`;
+  const intendedFlag = findIntendedFlag(unknownFlag, names);
+  const question = intendedFlag === undefined ? suggestName(unknownFlag, names) : ` Did you mean ${intendedFlag}?`;
   return `${line.split('. To specify')[0]}${question && `.${question}`}`;
 }

@@ -39,23 +39,23 @@ export function assertSingleLocation(
 ): void {
   const { home, database, artifacts } = locationFlags;
   if (home === undefined || database !== undefined || artifacts !== undefined || !environment['DATABASE_URL']) return;
-  const instead = 'Omit --home, or begin the line with env -u DATABASE_URL -u DIVISOR_ARTIFACTS.';
+  const advice = 'Omit --home, or begin the line with env -u DATABASE_URL -u DIVISOR_ARTIFACTS.';
   if (environment['DIVISOR_ARTIFACTS'])
     throw new UsageError(
-      `--home is set, but the environment variables DATABASE_URL and DIVISOR_ARTIFACTS refer to storage that several machines share. ${instead}`,
+      `--home is set, but the environment variables DATABASE_URL and DIVISOR_ARTIFACTS refer to storage that several machines share. ${advice}`,
     );
   if (existsSync(join(home, 'documents', 'data.mdb')))
     throw new UsageError(
-      `--home is set to a home with documents, but the environment variable DATABASE_URL refers to a database. ${instead}`,
+      `--home is set to a home with documents, but the environment variable DATABASE_URL refers to a database. ${advice}`,
     );
 }
 
 /**
  * Refuses a database without a shared results location, because its results are in one home. @throws StartRefusal 78
  */
-export function assertTogether({ database, artifacts }: Settings, instead: string): void {
+export function assertTogether({ database, artifacts }: Settings, advice: string): void {
   if (database !== undefined && artifacts === undefined)
-    throw new StartRefusal(EXIT_CONFIGURATION, `The documents are in a database, not in the home: ${instead}.`);
+    throw new StartRefusal(EXIT_CONFIGURATION, `The documents are in a database, not in the home: ${advice}.`);
 }
 
 /** Parses the command line of a command on a home. @throws UsageError with the help of the command */

@@ -11,21 +11,21 @@ export interface HomeReport<T extends object> {
 
 export function createHomeReport<T extends object>(json: boolean | undefined): HomeReport<T> {
   const screen = openScreen(process.stdout);
-  const asJson = json === true || !screen.isTerminal;
-  const clear = () => (screen.isTerminal ? screen.write('\r\u001b[2K') : undefined);
-  let drawnMs = 0;
+  const isJson = json === true || !screen.isTerminal;
+  const clearLine = () => (screen.isTerminal ? screen.write('\r\u001b[2K') : undefined);
+  let lastDrawnMs = 0;
   return {
-    asJson,
+    asJson: isJson,
     progress(text) {
       const now = performance.now();
-      if (asJson || now - drawnMs < 100) return;
-      drawnMs = now;
+      if (isJson || now - lastDrawnMs < 100) return;
+      lastDrawnMs = now;
       screen.write(`\r\u001b[2K${text.slice(0, screen.columns - 1)}`);
     },
     print(records, header, row) {
-      if (asJson) for (const record of records) screen.write(`${JSON.stringify(record)}\n`);
+      if (isJson) for (const record of records) screen.write(`${JSON.stringify(record)}\n`);
       else {
-        clear();
+        clearLine();
         screen.write(formatTable([header, ...records.map(row)], 0));
       }
     },

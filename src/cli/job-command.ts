@@ -83,8 +83,8 @@ export async function runJobCommand<R>(
     if (common.out !== undefined) {
       const content = command.file?.(client, result, { out: common.out, flags });
       const isStream = content !== undefined && Symbol.asyncIterator in content;
-      const whole = isStream ? content : [(await content) ?? Buffer.from(`${JSON.stringify(result)}\n`)];
-      await writeWhole(common.out, whole);
+      const chunks = isStream ? content : [(await content) ?? Buffer.from(`${JSON.stringify(result)}\n`)];
+      await writeWhole(common.out, chunks);
     }
     screen.done(common.out);
     if (!screen.asJson) process.stdout.write(command.show(result, flags));
@@ -131,9 +131,11 @@ async function awaitResult<R>(
   screen: JobScreen,
 ): Promise<R | typeof CANCELLED> {
   try {
-    const submitted = await screen.waiting(submission);
+    const jobOrResult = await screen.waiting(submission);
     const result =
-      'result' in submitted ? submitted.result : await followJob(client, submitted.job, (job) => screen.status(job));
+      'result' in jobOrResult
+        ? jobOrResult.result
+        : await followJob(client, jobOrResult.job, (job) => screen.status(job));
     if (result === CANCELLED) screen.abandon();
     return result;
   } catch (failure) {
@@ -149,19 +151,19 @@ async function followJob<R>(
   onProgress: (job: AnyJob) => void,
 ): Promise<R | typeof CANCELLED> {
   let wasInterrupted = false;
-  const interrupt = () => {
+  const cancelJob = () => {
     wasInterrupted = true;
     // A failed cancellation needs no message here: the command keeps following the job.
     client.call('cancelJob', { params: { job_id: job.job_id } }).catch(() => undefined);
   };
-  const ignore = onStopRequest(['SIGINT'], interrupt);
+  const stopListening = onStopRequest(['SIGINT'], cancelJob);
   try {
     return await client.waitForJob(job, { onProgress });
   } catch (failure) {
     if (wasInterrupted) return CANCELLED;
     throw failure;
   } finally {
-    ignore();
+    stopListening();
   }
 }
 
@@ -188,7 +190,7 @@ export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): s
     `--${flag}${value === undefined ? '' : ` ${value}`}`,
     help,
   ]);
-  const common = [
+  const commonRows = [
     ['--out FILE', 'Write the result to a file.'],
     ['--json', 'One JSON object per line, the default on a pipe.'],
     ...(command.csv === undefined ? [] : [['--csv', 'CSV output, on a terminal and on a pipe.']]),
@@ -199,7 +201,7 @@ export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): s
     `Usage: divisor ${name} ${words === '' ? '' : `${words} `}[flags]\n`,
     ...(command.words.length === 0 ? [] : [formatTable(command.words.map((word) => [word.name, word.help]))]),
     ...(command.notes === undefined ? [] : [`${command.notes}\n`]),
-    `Flags\n${formatTable([...flags, ...common])}`,
+    `Flags\n${formatTable([...flags, ...commonRows])}`,
     `Examples\n${formatTable(command.examples.map((example) => [example]))}`,
     `Exit statuses\n${formatTable(EXIT_STATUSES.filter(([status]) => status !== '3' || 'fail-on' in command.flags))}`,
   ].join('\n');

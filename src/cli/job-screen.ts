@@ -31,11 +31,11 @@ export interface OutputFormat {
 /** Shows one line that redraws itself on a terminal; prints every change once for a program. */
 export function createJobScreen(name: string, { json, csv }: OutputFormat): JobScreen {
   const screen = openScreen(process.stdout);
-  const asJson = json || csv || !screen.isTerminal;
+  const isJson = json || csv || !screen.isTerminal;
   const writeLine = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
-  if (asJson)
+  if (isJson)
     return {
-      asJson,
+      asJson: isJson,
       status: csv ? () => {} : createChangeFilter(writeLine),
       waiting: reportWaiting(name),
       line: writeLine,
@@ -44,14 +44,14 @@ export function createJobScreen(name: string, { json, csv }: OutputFormat): JobS
     };
   const { progress, waited, done, abandon } = startStep(screen, name);
   return {
-    asJson,
+    asJson: isJson,
     status: (job) => progress(job.progress, job.message),
     async waiting(answer) {
-      const ticking = setInterval(waited, TICK_MS);
+      const timer = setInterval(waited, TICK_MS);
       try {
         return await answer;
       } finally {
-        clearInterval(ticking);
+        clearInterval(timer);
       }
     },
     line: writeLine,
@@ -64,16 +64,16 @@ export function createJobScreen(name: string, { json, csv }: OutputFormat): JobS
 const reportWaiting =
   (name: string): JobScreen['waiting'] =>
   async (answer) => {
-    const began = Date.now();
-    const isStill = () => {
-      const seconds = Math.round((Date.now() - began) / 1000);
+    const startMs = Date.now();
+    const reportElapsedTime = () => {
+      const seconds = Math.round((Date.now() - startMs) / 1000);
       process.stderr.write(`divisor ${name}: still waiting for the response after ${seconds} s\n`);
     };
-    const ticking = setInterval(isStill, PIPE_TICK_MS);
+    const timer = setInterval(reportElapsedTime, PIPE_TICK_MS);
     try {
       return await answer;
     } finally {
-      clearInterval(ticking);
+      clearInterval(timer);
     }
   };
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseRetryPolicies, RETRY_DEFAULTS, type RetryPolicies } from '#domain/jobs/retry-policy.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { QueueLimits } from '#jobs/queue.js';
-import { databaseUrl, declare, createWholeNumber } from './setting-schemas.js';
+import { databaseUrl, declareSetting, createWholeNumber } from './setting-schemas.js';
 
 /** Largest value of a setting that counts jobs. */
 const JOBS_MAX = 10_000_000;
@@ -14,7 +14,7 @@ const retryText = z.string().superRefine((text, context) => {
 
 /** Settings of the job queue and of its database connection. */
 export const JOB_SETTINGS = {
-  databasePooler: declare({
+  databasePooler: declareSetting({
     flag: 'database-pooler',
     variable: 'DATABASE_POOLER_URL',
     otherwise: () => '',
@@ -23,21 +23,21 @@ export const JOB_SETTINGS = {
     mayHoldSecret: true,
     needs: { setting: 'database' },
   }),
-  jobsKept: declare({
+  jobsKept: declareSetting({
     flag: 'jobs-kept',
     variable: 'DIVISOR_JOBS_KEPT',
     otherwise: () => String(LIMITS.MAX_ENDED_JOBS),
     help: 'Maximum number of ended jobs to keep; the oldest are deleted. A service without --database reads all of them at its start.',
     schema: createWholeNumber(1, JOBS_MAX),
   }),
-  jobsWaiting: declare({
+  jobsWaiting: declareSetting({
     flag: 'jobs-waiting',
     variable: 'DIVISOR_JOBS_WAITING',
     otherwise: () => String(LIMITS.MAX_QUEUED_JOBS),
     help: 'Maximum number of waiting jobs; more are refused with OVERLOADED.',
     schema: createWholeNumber(1, JOBS_MAX),
   }),
-  jobRetries: declare({
+  jobRetries: declareSetting({
     flag: 'job-retries',
     variable: 'DIVISOR_JOB_RETRIES',
     otherwise: () => '',

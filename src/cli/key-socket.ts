@@ -20,7 +20,7 @@ export interface KeyResponse {
 
 /** Maximum length of a command or response, in characters. */
 const TEXT_MAX = 1_048_576;
-const PATIENCE_MS = 10_000;
+const SOCKET_TIMEOUT_MS = 10_000;
 
 /** Maximum length of a Unix socket address on all supported systems. */
 const PATH_MAX = 100;
@@ -38,7 +38,7 @@ export async function openKeySocket(home: string, keys: Keys): Promise<{ close()
   // This process holds the lock of the home, so an existing socket was left by a process that ended.
   await rm(path, { force: true });
   const server = createServer((socket) => {
-    socket.setTimeout(PATIENCE_MS, () => socket.destroy());
+    socket.setTimeout(SOCKET_TIMEOUT_MS, () => socket.destroy());
     readLine(socket)
       .then(async (line) =>
         socket.end(`${JSON.stringify(await executeKeyCommand(keys, JSON.parse(line) as KeyCommand))}\n`),
@@ -55,8 +55,8 @@ export async function requestFromService(home: string, command: KeyCommand): Pro
   const path = getPath(home);
   if (path.length > PATH_MAX) return undefined;
   const socket = await new Promise<Socket | undefined>((resolve) => {
-    const opened = connect(path, () => resolve(opened));
-    opened.once('error', () => resolve(undefined));
+    const connection = connect(path, () => resolve(connection));
+    connection.once('error', () => resolve(undefined));
   });
   if (socket === undefined) return undefined;
   socket.write(`${JSON.stringify(command)}\n`);

@@ -59,24 +59,25 @@ const EXIT_REFUSED = 1;
 
 /** Runs `divisor keys`: creates, lists and revokes the keys of a home. */
 export async function runKeys(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parse(argv);
+  const { values, positionals } = parseArguments(argv);
   const [verb, ...words] = positionals;
   assertSingleLocation(values, environment);
   const { settings } = readSettings(formatLocationFlags(values), environment);
   if (verb === 'create' && words.length === 0) {
     const key = parseNewKey(values);
     if (values.stateless === true) return printStateless(key);
-    return print(await execute(settings, { verb, key }));
+    return print(await executeCommand(settings, { verb, key }));
   }
-  if (verb === 'list' && words.length === 0) return print(await execute(settings, { verb }));
+  if (verb === 'list' && words.length === 0) return print(await executeCommand(settings, { verb }));
   const [id] = words;
   if (verb === 'rotate' && id !== undefined && words.length === 1)
-    return print(await execute(settings, { verb, id, overlapMs: parseDurationMs(values.overlap ?? '24h') }));
-  if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await execute(settings, { verb, id }));
+    return print(await executeCommand(settings, { verb, id, overlapMs: parseDurationMs(values.overlap ?? '24h') }));
+  if (verb === 'revoke' && id !== undefined && words.length === 1)
+    return print(await executeCommand(settings, { verb, id }));
   throw new UsageError(`The key commands are\n\n${KEYS_HELP}`);
 }
 
-function parse(argv: readonly string[]) {
+function parseArguments(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
   } catch (failure) {
@@ -97,15 +98,15 @@ function parseNewKey({ name, scopes = 'read', expires, prefixes, from, stateless
   if (name === undefined || !/^[^\p{C}:,]{1,64}$/u.test(name)) {
     throw new UsageError('--name is required: 1 to 64 characters without colons, commas and control characters.');
   }
-  const requested = scopes.split(',').map((scope) => scope.trim());
+  const requestedScopes = scopes.split(',').map((scope) => scope.trim());
   const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
-  const unknown = requested.filter((scope) => !isScope(scope));
-  if (unknown.length > 0)
-    throw new UsageError(`Unknown scope ${unknown.join(', ')}; the scopes are ${SCOPES.join(', ')}.`);
+  const unknownScopes = requestedScopes.filter((scope) => !isScope(scope));
+  if (unknownScopes.length > 0)
+    throw new UsageError(`Unknown scope ${unknownScopes.join(', ')}; the scopes are ${SCOPES.join(', ')}.`);
   return {
     name,
-    scopes: [...new Set(requested.filter(isScope))],
-    expires: parseExpiry(expires, requested.includes('admin') && stateless !== true),
+    scopes: [...new Set(requestedScopes.filter(isScope))],
+    expires: parseExpiry(expires, requestedScopes.includes('admin') && stateless !== true),
     ...(prefixes === undefined ? {} : { prefixes: parsePrefixes(prefixes) }),
     ...(from === undefined ? {} : { sources: parseSources(from) }),
   };
@@ -147,7 +148,7 @@ function parseStartDay(day: string): string {
 }
 
 /** Sends a command to the running service, or executes it on the home if no service runs. */
-async function execute(settings: Settings, command: KeyCommand): Promise<KeyResponse> {
+async function executeCommand(settings: Settings, command: KeyCommand): Promise<KeyResponse> {
   const response = await requestFromService(settings.home, command);
   if (response !== undefined) return response;
   const database = readDatabase(settings);

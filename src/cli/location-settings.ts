@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { declare, createWholeNumber, type Needs } from './setting-schemas.js';
+import { declareSetting, createWholeNumber, type SettingRequirement } from './setting-schemas.js';
 
-const BUCKET: Needs = { setting: 'artifacts', begins: 's3://' };
+const BUCKET_REQUIREMENT: SettingRequirement = { setting: 'artifacts', begins: 's3://' };
 
 /** Settings for the location and retention of results that several machines share. */
 export const LOCATION_SETTINGS = {
-  artifacts: declare({
+  artifacts: declareSetting({
     flag: 'artifacts',
     variable: 'DIVISOR_ARTIFACTS',
     otherwise: () => '',
@@ -18,7 +18,7 @@ export const LOCATION_SETTINGS = {
       .transform((text) => (text === '' ? undefined : text)),
     mayHoldSecret: true,
   }),
-  backups: declare({
+  backups: declareSetting({
     flag: 'backups',
     variable: 'DIVISOR_BACKUPS',
     otherwise: () => '',
@@ -26,7 +26,7 @@ export const LOCATION_SETTINGS = {
     help: 'Folder of backups. divisor backup writes to this folder by default, and metrics report the age of its newest backup.',
     schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
   }),
-  trashHours: declare({
+  trashHours: declareSetting({
     flag: 'trash-hours',
     variable: 'DIVISOR_TRASH_HOURS',
     otherwise: () => '24',
@@ -34,7 +34,7 @@ export const LOCATION_SETTINGS = {
     schema: createWholeNumber(0, 8760),
     needs: { setting: 'artifacts' },
   }),
-  readOnly: declare({
+  readOnly: declareSetting({
     flag: 'read-only',
     variable: 'DIVISOR_READ_ONLY',
     otherwise: () => 'off',
@@ -42,21 +42,21 @@ export const LOCATION_SETTINGS = {
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
     needs: { setting: 'artifacts' },
   }),
-  cache: declare({
+  cache: declareSetting({
     flag: 'cache',
     variable: 'DIVISOR_CACHE',
     otherwise: () => '',
     otherwiseHelp: 'home/cache',
     help: 'Folder for cached objects of a bucket. Services on the same machine can share it.',
     schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
-    needs: BUCKET,
+    needs: BUCKET_REQUIREMENT,
   }),
-  cacheMegabytes: declare({
+  cacheMegabytes: declareSetting({
     flag: 'cache-mb',
     variable: 'DIVISOR_CACHE_MB',
     otherwise: () => '10240',
     help: 'Maximum size of the cache, in MiB.',
     schema: createWholeNumber(64, 100_000_000),
-    needs: BUCKET,
+    needs: BUCKET_REQUIREMENT,
   }),
 };

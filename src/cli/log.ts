@@ -35,21 +35,21 @@ function createLineBuffer(file: number | string): DestinationStream & { flushSyn
   let text = '';
   let isEnded = false; // pino ends its stream once the event loop is empty
   stream.once('close', () => (isEnded = true));
-  const handOver = (): void => {
+  const writeBuffer = (): void => {
     if (text !== '' && !isEnded) stream.write(text);
     text = '';
   };
-  const handSoon = throttle(BUFFER_MS_MAX, handOver);
+  const scheduleWrite = throttle(BUFFER_MS_MAX, writeBuffer);
   const flushSync = (): void => {
-    handOver();
+    writeBuffer();
     if (!isEnded) stream.flushSync();
   };
   flushAtExit(flushSync);
   return {
     write(line) {
       text += line;
-      if (text.length < BUFFER_CHARACTERS_MAX) handSoon();
-      else handOver();
+      if (text.length < BUFFER_CHARACTERS_MAX) scheduleWrite();
+      else writeBuffer();
     },
     flushSync,
   };
@@ -82,11 +82,11 @@ const SECRETS = SECRET_NAMES.flatMap((name) =>
 );
 
 /** Pattern of a key of this service. */
-const KEY = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
+const KEY_PATTERN = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
 
 export function removePasswords(line: string): string {
   const withoutUrls = line.includes('://') ? maskUrlPasswords(line, '[redacted]') : line;
-  return withoutUrls.includes('dvs_') ? withoutUrls.replaceAll(KEY, 'dvs_$1_[redacted]') : withoutUrls;
+  return withoutUrls.includes('dvs_') ? withoutUrls.replaceAll(KEY_PATTERN, 'dvs_$1_[redacted]') : withoutUrls;
 }
 
 /** Returns a function that formats the timestamp member of a line; lines of one millisecond share its text. */

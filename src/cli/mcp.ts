@@ -52,7 +52,7 @@ async function connectAgent(sdk: Sdk, { url, key }: Address, tools: string | und
   const service = new sdk.StreamableHTTPClientTransport(target, {
     requestInit: { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } },
   });
-  const pending = new Set<Promise<void>>();
+  const pendingMessages = new Set<Promise<void>>();
   // A transport has one handler of each kind, set as a member.
   Object.assign(service, {
     onmessage(message: Message) {
@@ -63,9 +63,9 @@ async function connectAgent(sdk: Sdk, { url, key }: Address, tools: string | und
   });
   Object.assign(agent, {
     onmessage(message: Message) {
-      const sent = service.send(message).catch((failure: unknown) => refuse(agent, message, failure));
-      pending.add(sent);
-      void sent.finally(() => pending.delete(sent));
+      const delivery = service.send(message).catch((failure: unknown) => refuseMessage(agent, message, failure));
+      pendingMessages.add(delivery);
+      void delivery.finally(() => pendingMessages.delete(delivery));
     },
     onerror({ message }: Error) {
       const sentence = message.replaceAll(/\s+/g, ' ').slice(0, 200);
@@ -75,7 +75,7 @@ async function connectAgent(sdk: Sdk, { url, key }: Address, tools: string | und
   await service.start();
   await agent.start();
   await waitForEnd();
-  await Promise.allSettled(pending);
+  await Promise.allSettled(pendingMessages);
   await Promise.all([service.close(), agent.close()]);
 }
 
@@ -93,7 +93,7 @@ function readProtocolVersion(message: Message): string | undefined {
 }
 
 /** Answers a request that the service refused as a whole, or that did not reach it. */
-async function refuse(
+async function refuseMessage(
   agent: InstanceType<Sdk['StdioServerTransport']>,
   message: Message,
   failure: unknown,

@@ -68,9 +68,9 @@ export async function runNodes(argv: readonly string[], environment: NodeJS.Proc
 }
 
 /** Formats the memory that a node has reserved for its jobs, out of its total. */
-function formatMemory({ reserved_bytes: reserved, memory_bytes: memory }: NodeEntry): string {
+function formatMemory({ reserved_bytes: reservedBytes, memory_bytes: memoryBytes }: NodeEntry): string {
   const formatGibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
-  return memory === null ? '-' : `${formatGibibytes(reserved)}/${formatGibibytes(memory)} GiB`;
+  return memoryBytes === null ? '-' : `${formatGibibytes(reservedBytes)}/${formatGibibytes(memoryBytes)} GiB`;
 }
 
 /** Formats the offset of a node's clock from the clock of the database, in seconds. */

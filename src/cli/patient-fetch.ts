@@ -22,15 +22,15 @@ export async function sendRequest(address: URL, options: RequestInit, answerMs: 
   const bytes = findLength(options.body);
   const ask = address.protocol === 'https:' ? secureRequest : plainRequest;
   return new Promise((resolve, reject) => {
-    const sent = ask(address, {
+    const request = ask(address, {
       method,
       headers: { ...Object.fromEntries(headers), ...(bytes === undefined ? {} : { 'content-length': bytes }) },
       ...(options.signal ? { signal: options.signal } : {}),
       timeout: answerMs,
     });
-    sent.on('timeout', () => sent.destroy(new DOMException('No response arrived in time.', 'TimeoutError')));
-    sent.on('error', reject);
-    sent.on('response', (answer) => {
+    request.on('timeout', () => request.destroy(new DOMException('No response arrived in time.', 'TimeoutError')));
+    request.on('error', reject);
+    request.on('response', (answer) => {
       const status = answer.statusCode!; // a response always has a status
       const hasBody = status !== 204 && status !== 304;
       if (!hasBody) answer.resume();
@@ -44,11 +44,11 @@ export async function sendRequest(address: URL, options: RequestInit, answerMs: 
         }),
       );
     });
-    if (body === null) sent.end();
+    if (body === null) request.end();
     else
       Readable.fromWeb(body as NodeStream)
-        .on('error', (failure) => sent.destroy(failure))
-        .pipe(sent);
+        .on('error', (failure) => request.destroy(failure))
+        .pipe(request);
   });
 }
 

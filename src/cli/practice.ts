@@ -11,7 +11,7 @@ import { readSettings, type Settings } from './settings.js';
 const STORE = { store_id: 'practice', name: 'Practice', seed: 1, assets: 2, start: '2024-01-02', end: '2024-12-31' };
 
 /** Requests of jobs. An estimate is the job that a client is most likely to notice, because it takes 40 ms. */
-const JOBS: readonly (readonly [path: string, body: object])[] = [
+const PRACTICE_JOBS: readonly (readonly [path: string, body: object])[] = [
   ['/data/synthetic', STORE],
   ['/risk-models/practice/estimate', { identifiers: [0, 1].map(formatTicker) }],
 ];
@@ -19,10 +19,10 @@ const JOBS: readonly (readonly [path: string, body: object])[] = [
 /**
  * Runs jobs of a temporary service in this process and discards it. V8 then has compiled the code of requests, jobs,
  * documents and events, which saves the first job of a client a third of its time.
- * @param running settings of the running service
+ * @param serviceSettings settings of the running service
  */
-export async function runPracticeJobs(running: Pick<Settings, 'home' | 'numerics'>): Promise<void> {
-  const settings = createPracticeSettings(running);
+export async function runPracticeJobs(serviceSettings: Pick<Settings, 'home' | 'numerics'>): Promise<void> {
+  const settings = createPracticeSettings(serviceSettings);
   const folder = settings.home;
   await rm(folder, { recursive: true, force: true }); // left by a process that ended during its practice
   // Nobody else can use the temporary service, because its only key is used only here.
@@ -38,7 +38,7 @@ export async function runPracticeJobs(running: Pick<Settings, 'home' | 'numerics
   try {
     const server = await listen({ app: service.app, host: '127.0.0.1', port: 0 });
     try {
-      for (const [path, body] of JOBS) await runJob(server.url, headers, path, body);
+      for (const [path, body] of PRACTICE_JOBS) await runJob(server.url, headers, path, body);
     } finally {
       service.drain();
       await server.close(0);
@@ -59,8 +59,8 @@ export function createPracticeSettings({ home, numerics }: Pick<Settings, 'home'
 
 /** Submits a job, follows its events and reads its result. @throws Error if the job does not succeed */
 async function runJob(url: string, headers: Readonly<Record<string, string>>, path: string, body: object) {
-  const submitted = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
-  const { job_id: id } = (await submitted.json()) as { readonly job_id?: string }; // status of the job
+  const submission = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  const { job_id: id } = (await submission.json()) as { readonly job_id?: string }; // status of the job
   await (await fetch(`${url}/jobs/${id}/events`, { headers })).text();
   const job = await (await fetch(`${url}/jobs/${id}`, { headers })).text();
   if ((JSON.parse(job) as { readonly status?: string }).status !== 'succeeded') throw new Error(`${path}: ${job}`);

@@ -47,19 +47,19 @@ async function protectStored(documents: DocumentStore, { renew }: SecretBox): Pr
   const { documents: keys } = await documents.list('signing-key', (body) => SigningKey.safeParse(body).data);
   const { documents: stores } = await documents.list('store', (body) => body as Readonly<Record<string, unknown>>);
   const openKeys = keys.flatMap((key) => {
-    const renewed = key.private_key === '' ? '' : renew(key.private_key); // A replaced key has no private half.
-    return renewed === key.private_key ? [] : [{ ...key, private_key: renewed }];
+    const renewedKey = key.private_key === '' ? '' : renew(key.private_key); // A replaced key has no private half.
+    return renewedKey === key.private_key ? [] : [{ ...key, private_key: renewedKey }];
   });
   const openStores = stores.flatMap((store) => {
-    const sealed = { ...store, ...sealUrls(store, renew) };
-    return JSON.stringify(sealed) === JSON.stringify(store) ? [] : [sealed];
+    const sealedStore = { ...store, ...sealUrls(store, renew) };
+    return JSON.stringify(sealedStore) === JSON.stringify(store) ? [] : [sealedStore];
   });
   const { documents: clients } = await documents.list('client-secrets', (body) => ClientSecrets.safeParse(body).data);
   const openClients = clients.flatMap(({ client_id, secrets }) => {
-    const sealed = Object.fromEntries(
+    const sealedSecrets = Object.fromEntries(
       Object.entries(secrets).map(([target, secret]) => [target, { ...secret, sealed: renew(secret.sealed) }]),
     );
-    return JSON.stringify(sealed) === JSON.stringify(secrets) ? [] : [{ client_id, secrets: sealed }];
+    return JSON.stringify(sealedSecrets) === JSON.stringify(secrets) ? [] : [{ client_id, secrets: sealedSecrets }];
   });
   if (openKeys.length + openStores.length + openClients.length === 0) return;
   await documents.transaction(async (tx) => {

@@ -9,7 +9,7 @@ import { parseSecretKeys } from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { computeMemoryBudget } from '#jobs/memory-budget.js';
-import { declare, createListSchema, PANEL_MEGABYTES, createWholeNumber } from './setting-schemas.js';
+import { declareSetting, createListSchema, PANEL_MEGABYTES, createWholeNumber } from './setting-schemas.js';
 
 /** Memory of a reader process without panels, in MiB: its heap, and DuckDB's memory, code and threads. */
 const READER_BASE_MEGABYTES = 3072;
@@ -18,15 +18,18 @@ const PANELS_IN_READER = 2;
 const READER_SHARE_MAX = 0.75;
 
 function computeReaderMegabytes(): number {
-  const most = computeMemoryBudget(READER_SHARE_MAX) / 2 ** 20;
+  const budgetMegabytes = computeMemoryBudget(READER_SHARE_MAX) / 2 ** 20;
   return Math.floor(
-    Math.max(1024, Math.min(most, READER_BASE_MEGABYTES + PANELS_IN_READER * Number(PANEL_MEGABYTES.otherwise()))),
+    Math.max(
+      1024,
+      Math.min(budgetMegabytes, READER_BASE_MEGABYTES + PANELS_IN_READER * Number(PANEL_MEGABYTES.otherwise())),
+    ),
   );
 }
 
 /** Declares the setting of a file path. Default: undefined. */
 const declareOptionalFile = (flag: string, variable: string, help: string) =>
-  declare({
+  declareSetting({
     flag,
     variable,
     otherwise: () => '',
@@ -42,7 +45,7 @@ const isReceiver = (text: string): boolean =>
 
 /** Declares a text setting. Default: undefined. */
 const declareOptionalText = (flag: string, variable: string, help: string) =>
-  declare({
+  declareSetting({
     flag,
     variable,
     otherwise: () => '',
@@ -52,7 +55,7 @@ const declareOptionalText = (flag: string, variable: string, help: string) =>
 
 /** Settings of access and secrets, and limits of processes that read data. */
 export const SECURITY_SETTINGS = {
-  readerMegabytes: declare({
+  readerMegabytes: declareSetting({
     flag: 'reader-memory-mb',
     variable: 'DIVISOR_READER_MEMORY_MB',
     otherwise: () => String(computeReaderMegabytes()),
@@ -60,7 +63,7 @@ export const SECURITY_SETTINGS = {
     help: 'Limit of the private memory of each reader process, in MiB, enforced by the operating system (Linux).',
     schema: createWholeNumber(256, 100_000_000),
   }),
-  sqlSeconds: declare({
+  sqlSeconds: declareSetting({
     flag: 'sql-seconds',
     variable: 'DIVISOR_SQL_SECONDS',
     otherwise: () => String(LIMITS.MAX_SQL_SECONDS),
@@ -72,14 +75,14 @@ export const SECURITY_SETTINGS = {
     'DIVISOR_READER_CGROUP',
     'Folder of a cgroup (version 2) that is delegated to the service. Each reader process gets a group with the limit of --reader-memory-mb, which includes shared memory and cached files.',
   ),
-  tenancy: declare({
+  tenancy: declareSetting({
     flag: 'tenancy',
     variable: 'DIVISOR_TENANCY',
     otherwise: () => 'none',
     help: 'Response for ids outside the prefixes of a key: none returns 403, prefix returns 404 as for ids that do not exist.',
     schema: z.enum(['none', 'prefix']),
   }),
-  oidcIssuer: declare({
+  oidcIssuer: declareSetting({
     flag: 'oidc-issuer',
     variable: 'DIVISOR_OIDC_ISSUER',
     otherwise: () => '',
@@ -98,14 +101,14 @@ export const SECURITY_SETTINGS = {
     'DIVISOR_OIDC_CLIENT_ID',
     'Client id of this service at the provider. It enables sign-in in browsers at /auth/login.',
   ),
-  oidcClientSecret: declare({
+  oidcClientSecret: declareSetting({
     variable: 'DIVISOR_OIDC_CLIENT_SECRET',
     otherwise: () => '',
     help: 'Secret of a confidential client.',
     schema: z.string().transform((text) => (text === '' ? undefined : text)),
     isSecret: true,
   }),
-  oidcScopes: declare({
+  oidcScopes: declareSetting({
     flag: 'oidc-scopes',
     variable: 'DIVISOR_OIDC_SCOPES',
     otherwise: () => '',
@@ -131,7 +134,7 @@ export const SECURITY_SETTINGS = {
     'DIVISOR_SECRET_KEY_FILE',
     'File with a key of 32 bytes in base64 or hexadecimal digits, which encrypts stored signing keys and passwords of sources. Further lines contain earlier keys, which only decrypt.',
   ),
-  secretKey: declare({
+  secretKey: declareSetting({
     variable: 'DIVISOR_SECRET_KEY',
     otherwise: () => '',
     help: 'The keys of the file as text.',
@@ -154,14 +157,14 @@ export const SECURITY_SETTINGS = {
     'DIVISOR_TLS_CLIENT_CA',
     'PEM file of certificate authorities. Every client then needs a certificate from one of them.',
   ),
-  keyQuotaMegabytes: declare({
+  keyQuotaMegabytes: declareSetting({
     flag: 'key-quota-mb',
     variable: 'DIVISOR_KEY_QUOTA_MB',
     otherwise: () => String(LIMITS.MAX_KEY_STORED_BYTES / 2 ** 20),
     help: 'Maximum size of the documents and versions of one key, in MiB. Purging documents frees space.',
     schema: createWholeNumber(1, 100_000_000),
   }),
-  auditPush: declare({
+  auditPush: declareSetting({
     flag: 'audit-push',
     variable: 'DIVISOR_AUDIT_PUSH',
     otherwise: () => '',
@@ -174,21 +177,21 @@ export const SECURITY_SETTINGS = {
       )
       .transform((text) => (text === '' ? undefined : text)),
   }),
-  auditPushToken: declare({
+  auditPushToken: declareSetting({
     variable: 'DIVISOR_AUDIT_PUSH_TOKEN',
     otherwise: () => '',
     help: 'Bearer token for the receiver of the audit log.',
     schema: z.string().transform((text) => (text === '' ? undefined : text)),
     isSecret: true,
   }),
-  auditReads: declare({
+  auditReads: declareSetting({
     flag: 'audit-reads',
     variable: 'DIVISOR_AUDIT_READS',
     otherwise: () => '',
     help: 'Reads that the audit log records in addition to writes: exports, keys, or both separated by a comma.',
     schema: createListSchema(',').pipe(z.array(z.enum(['exports', 'keys']))),
   }),
-  trustedProxies: declare({
+  trustedProxies: declareSetting({
     flag: 'trusted-proxies',
     variable: 'DIVISOR_TRUSTED_PROXIES',
     otherwise: () => '',

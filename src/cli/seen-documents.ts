@@ -40,8 +40,8 @@ export async function readCheckedDocuments(
 }
 
 async function findOwnDocuments(home: HomeFolders): Promise<DocumentsReader | undefined> {
-  const isThere = (await stat(`${home.documents}/data.mdb`).catch(() => undefined)) !== undefined;
-  return isThere ? openOwnDocuments(home) : undefined;
+  const hasDatabase = (await stat(`${home.documents}/data.mdb`).catch(() => undefined)) !== undefined;
+  return hasDatabase ? openOwnDocuments(home) : undefined;
 }
 
 async function openDatabaseDocuments(url: string): Promise<DocumentsReader> {

@@ -40,17 +40,17 @@ const WORKER_PORTS_MAX = 100;
 
 /** Runs `divisor worker`: runs heavy jobs for services on the same database until a signal stops it. */
 export async function runWorker(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const effective = readSettings(argv, { DIVISOR_HOME: WORKER_HOME, ...environment });
-  const { settings, rows } = effective;
-  const isPortGiven = rows.some(({ name, source }) => name === 'port' && source !== 'default');
+  const effectiveSettings = readSettings(argv, { DIVISOR_HOME: WORKER_HOME, ...environment });
+  const { settings, rows } = effectiveSettings;
+  const hasPort = rows.some(({ name, source }) => name === 'port' && source !== 'default');
   if (settings.artifacts === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'A worker requires the --database and --artifacts of its services.');
-  if (isPortGiven) return run('worker', effective);
-  return run('worker', { ...effective, settings: { ...settings, port: WORKER_PORT } }, WORKER_PORTS_MAX);
+  if (hasPort) return run('worker', effectiveSettings);
+  return run('worker', { ...effectiveSettings, settings: { ...settings, port: WORKER_PORT } }, WORKER_PORTS_MAX);
 }
 
 /** Warns of data roots that cannot be read. A root is checked again later, because it may appear after the start. */
-async function warnOfRoots(roots: readonly string[], log: Pick<Logger, 'warn'>): Promise<void> {
+async function warnAboutDataRoots(roots: readonly string[], log: Pick<Logger, 'warn'>): Promise<void> {
   for (const root of roots) {
     const failure = await access(root, constants.R_OK | constants.X_OK).then(
       () => undefined,
@@ -67,13 +67,13 @@ async function run(role: Role, { settings, ineffective }: EffectiveSettings, por
   process.on('uncaughtException', endOnDefect(log));
   process.on('unhandledRejection', ignoreUnavailable(log, endOnDefect(log)));
   const { service, server } = await start(settings, log, role, { portsMax });
-  await warnOfRoots(settings.dataRoots, log);
-  const stopped = awaitStopSignal(); // Registered before the announcement, because a supervisor may answer it with a signal.
+  await warnAboutDataRoots(settings.dataRoots, log);
+  const stopSignal = awaitStopSignal(); // Registered before the announcement, because a supervisor may answer it with a signal.
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
   if (role === 'service' && settings.warmUp) void prepare(service, settings, log);
 
-  const signal = await stopped;
+  const signal = await stopSignal;
   log.info({ signal }, 'stopping');
   const deadline = setTimeout(() => {
     log.fatal({ seconds: STOP_DEADLINE_MS / 1000 }, 'the stop took too long');
@@ -171,8 +171,8 @@ async function listenFrom(first: number, portsMax: number, options: Omit<ServerO
     try {
       return await listen({ ...options, port });
     } catch (failure) {
-      const isTaken = (failure as NodeJS.ErrnoException).code === 'EADDRINUSE';
-      if (!isTaken || port === first + portsMax - 1) throw failure;
+      const isPortInUse = (failure as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      if (!isPortInUse || port === first + portsMax - 1) throw failure;
     }
   }
 }

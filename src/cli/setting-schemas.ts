@@ -8,7 +8,7 @@ import type { KeyRecord } from '#services/operations/keys.js';
 import { findUrlFault } from '#store/postgres/database-url.js';
 
 /** A setting that another setting requires. */
-export interface Needs {
+export interface SettingRequirement {
   readonly setting: 'database' | 'artifacts';
   /** Required prefix of its value. Default: any. */
   readonly begins?: string;
@@ -27,26 +27,26 @@ export interface Setting<S extends z.ZodType> {
   readonly help: string;
   readonly schema: S;
   /** Setting without which this one has no effect, and the required prefix of its value. */
-  readonly needs?: Needs;
+  readonly needs?: SettingRequirement;
   /** Displayed as a count, never as text. */
   readonly isSecret?: boolean;
   /** An address that may contain a password: displayed without it, and never repeated in an error. */
   readonly mayHoldSecret?: boolean;
 }
 
-export const declare = <S extends z.ZodType>(setting: Setting<S>): Setting<S> => setting;
+export const declareSetting = <S extends z.ZodType>(setting: Setting<S>): Setting<S> => setting;
 
-export const createWholeNumber = (least: number, most: number) =>
+export const createWholeNumber = (minimum: number, maximum: number) =>
   z
     .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
+    .regex(/^\d{1,9}$/, `must be a whole number from ${minimum} to ${maximum}`)
     .transform(Number)
-    .pipe(z.int().min(least).max(most));
+    .pipe(z.int().min(minimum).max(maximum));
 
 /**
  * Memory for panels: a quarter of the memory and at most 8 GiB, because three copies of a store exist while it is read.
  */
-export const PANEL_MEGABYTES = declare({
+export const PANEL_MEGABYTES = declareSetting({
   flag: 'panel-memory-mb',
   variable: 'DIVISOR_PANEL_MEMORY_MB',
   otherwise: () => String(Math.floor(Math.min(8192, computeMemoryBudget(0.25) / 2 ** 20))),
@@ -110,7 +110,7 @@ export const declareAwsSetting = (
   help: string,
   { isSecret = false, ...also }: Pick<Setting<z.ZodType>, 'isSecret' | 'elsewhere'> = {},
 ) =>
-  declare({
+  declareSetting({
     ...also,
     variable,
     mayHoldSecret: true,
@@ -164,8 +164,8 @@ export function readSettingText(
   environment: NodeJS.ProcessEnv,
 ) {
   const { flag, variable, elsewhere = variable, otherwise } = setting;
-  const flagged = flag === undefined ? undefined : flags[flag];
-  if (flagged !== undefined) return { text: flagged, source: `--${flag}` };
+  const flagText = flag === undefined ? undefined : flags[flag];
+  if (flagText !== undefined) return { text: flagText, source: `--${flag}` };
   const usedVariable = [variable, elsewhere].find((name) => (environment[name] ?? '') !== '');
   if (usedVariable !== undefined) return { text: environment[usedVariable]!, source: usedVariable };
   return { text: otherwise(), source: 'default' };

@@ -11,7 +11,7 @@ import { AWS_SETTINGS } from './aws-settings.js';
 import {
   formatClause,
   databaseUrl,
-  declare,
+  declareSetting,
   engineSchema,
   hostPorts,
   keyRecord,
@@ -33,21 +33,21 @@ import { TRACE_SETTINGS } from './tracing/trace-settings.js';
 import { UsageError } from './usage-error.js';
 
 export const SETTINGS = {
-  host: declare({
+  host: declareSetting({
     flag: 'host',
     variable: 'HOST',
     otherwise: () => '127.0.0.1',
     help: 'Address on which the service listens. Any address other than loopback requires a key.',
     schema: z.string().min(1).max(255),
   }),
-  port: declare({
+  port: declareSetting({
     flag: 'port',
     variable: 'PORT',
     otherwise: () => '8080',
     help: 'Port on which the service listens; 0 selects any free port. Default of a worker: the first free port from 8180 to 8279.',
     schema: createWholeNumber(0, 65_535),
   }),
-  home: declare({
+  home: declareSetting({
     flag: 'home',
     variable: 'DIVISOR_HOME',
     otherwise: () => './var',
@@ -57,7 +57,7 @@ export const SETTINGS = {
       .min(1)
       .transform((path) => resolve(path)),
   }),
-  database: declare({
+  database: declareSetting({
     flag: 'database',
     variable: 'DATABASE_URL',
     otherwise: () => '',
@@ -68,7 +68,7 @@ export const SETTINGS = {
   ...LOCATION_SETTINGS,
   ...AWS_SETTINGS,
   ...JOB_SETTINGS,
-  lease: declare({
+  lease: declareSetting({
     flag: 'lease',
     variable: 'DIVISOR_LEASE',
     otherwise: () => '10',
@@ -76,7 +76,7 @@ export const SETTINGS = {
     schema: createWholeNumber(5, 3600),
     needs: { setting: 'database' },
   }),
-  migrate: declare({
+  migrate: declareSetting({
     flag: 'migrate',
     variable: 'DIVISOR_MIGRATE',
     otherwise: () => 'off',
@@ -84,14 +84,14 @@ export const SETTINGS = {
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
     needs: { setting: 'database' },
   }),
-  workers: declare({
+  workers: declareSetting({
     flag: 'workers',
     variable: 'DIVISOR_WORKERS',
     otherwise: () => String(availableParallelism()),
     help: 'Number of compute threads. Default: the number of cores; with --artifacts, no threads for heavy jobs.',
     schema: createWholeNumber(1, 256),
   }),
-  numerics: declare({
+  numerics: declareSetting({
     flag: 'numerics',
     variable: 'DIVISOR_NUMERICS',
     otherwise: () => 'auto',
@@ -99,7 +99,7 @@ export const SETTINGS = {
     schema: engineSchema,
   }),
   panelMegabytes: PANEL_MEGABYTES,
-  dataRoots: declare({
+  dataRoots: declareSetting({
     flag: 'data-roots',
     variable: 'DIVISOR_DATA_ROOTS',
     otherwise: () => '',
@@ -107,7 +107,7 @@ export const SETTINGS = {
     help: `Folders from which folder stores and file databases can be read, separated by "${delimiter}".`,
     schema: createListSchema(delimiter).transform((paths) => paths.map((path) => resolve(path))),
   }),
-  databaseHosts: declare({
+  databaseHosts: declareSetting({
     flag: 'database-hosts',
     variable: 'DIVISOR_DATABASE_HOSTS',
     otherwise: () => '',
@@ -118,21 +118,21 @@ export const SETTINGS = {
   ...SECURITY_SETTINGS,
   ...APPROVAL_SETTINGS,
   ...TRACE_SETTINGS,
-  callbackHosts: declare({
+  callbackHosts: declareSetting({
     flag: 'callback-hosts',
     variable: 'DIVISOR_CALLBACK_HOSTS',
     otherwise: () => '',
     help: 'Hosts that can receive notifications of ended jobs, separated by commas: host for the port of the scheme, or host:port.',
     schema: createListSchema(','),
   }),
-  callbackPrivate: declare({
+  callbackPrivate: declareSetting({
     flag: 'callback-private',
     variable: 'DIVISOR_CALLBACK_PRIVATE',
     otherwise: () => 'off',
     help: 'on allows callbacks to this machine and to private networks.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
-  callbackSecrets: declare({
+  callbackSecrets: declareSetting({
     variable: 'DIVISOR_CALLBACK_SECRET',
     otherwise: () => '',
     help: 'Secret that signs callbacks: whsec_ and 24 to 64 bytes in base64. During a rotation: two secrets, separated by a comma.',
@@ -142,35 +142,35 @@ export const SETTINGS = {
     isSecret: true,
   }),
   ...DELIVERY_SETTINGS,
-  apiKeys: declare({
+  apiKeys: declareSetting({
     variable: 'DIVISOR_API_KEYS',
     otherwise: () => '',
     help: 'Keys of stateless deployments, separated by commas: name:keyId:sha256hex:scope+scope. Append :prefix+prefix to limit ids.',
     schema: createListSchema(',').pipe(z.array(keyRecord)),
     isSecret: true,
   }),
-  warmUp: declare({
+  warmUp: declareSetting({
     flag: 'warm-up',
     variable: 'DIVISOR_WARM_UP',
     otherwise: () => 'on',
     help: 'on starts worker threads before the first task. In idle time, they prepare runs, views and previews of the served store. After the start, the service runs two practice jobs in a temporary home.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
-  console: declare({
+  console: declareSetting({
     flag: 'console',
     variable: 'DIVISOR_CONSOLE',
     otherwise: () => 'on',
     help: 'on serves the console, the pages for browsers, at /.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
-  logLevel: declare({
+  logLevel: declareSetting({
     flag: 'log-level',
     variable: 'DIVISOR_LOG_LEVEL',
     otherwise: () => 'info',
     help: 'Minimum severity of log lines, which are written to standard error.',
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   }),
-  runsKept: declare({
+  runsKept: declareSetting({
     flag: 'runs-kept',
     variable: 'DIVISOR_RUNS_KEPT',
     // A month of daily runs.
@@ -178,7 +178,7 @@ export const SETTINGS = {
     help: 'Maximum number of runs that are kept for an index. Published runs are kept in addition.',
     schema: createWholeNumber(1, 1000),
   }),
-  documentVersionsKept: declare({
+  documentVersionsKept: declareSetting({
     flag: 'document-versions-kept',
     variable: 'DIVISOR_DOCUMENT_VERSIONS_KEPT',
     otherwise: () => '',
@@ -189,7 +189,7 @@ export const SETTINGS = {
       .transform(() => undefined)
       .or(createWholeNumber(1, 1_000_000)),
   }),
-  dataWaitMs: declare({
+  dataWaitMs: declareSetting({
     flag: 'data-wait-ms',
     variable: 'DIVISOR_DATA_WAIT_MS',
     // Most stores load within this time, and a client with a timeout still gets a response.
@@ -197,7 +197,7 @@ export const SETTINGS = {
     help: 'Maximum time for which a request waits after a restart, while the served data is loaded.',
     schema: createWholeNumber(0, 60_000),
   }),
-  drainMs: declare({
+  drainMs: declareSetting({
     flag: 'drain-ms',
     variable: 'DIVISOR_DRAIN_MS',
     otherwise: () => '1000',
@@ -240,12 +240,12 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
   const sources: Partial<Record<SettingName, string>> = {};
   for (const [name, setting] of listSettings()) {
     const { text, source } = readSettingText(setting, flags, environment);
-    const parsed = setting.schema.safeParse(text);
-    if (!parsed.success) {
+    const result = setting.schema.safeParse(text);
+    if (!result.success) {
       const quotedText = setting.isSecret || setting.mayHoldSecret ? '' : ` ${JSON.stringify(maskUrlPasswords(text))}`;
-      throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${quotedText} ${formatClause(parsed.error)}.`);
+      throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${quotedText} ${formatClause(result.error)}.`);
     }
-    values[name] = parsed.data;
+    values[name] = result.data;
     sources[name] = source;
   }
   // Each value was parsed by its own schema above.
@@ -265,8 +265,8 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
 
 function listIneffective(settings: Settings, sources: Partial<Record<SettingName, string>>): readonly string[] {
   return listSettings().flatMap(([name, { needs, schema, otherwise }]) => {
-    const isGiven = sources[name] !== 'default' && settings[name] !== schema.parse(otherwise());
-    if (needs === undefined || !isGiven || settings[needs.setting]?.startsWith(needs.begins ?? '') === true) return [];
+    const isSet = sources[name] !== 'default' && settings[name] !== schema.parse(otherwise());
+    if (needs === undefined || !isSet || settings[needs.setting]?.startsWith(needs.begins ?? '') === true) return [];
     const { flag } = SETTINGS[needs.setting];
     return [
       `${sources[name]} has no effect without --${flag}${needs.begins === undefined ? '' : ` ${needs.begins}...`}`,
@@ -296,10 +296,10 @@ function listSettings(): [SettingName, Setting<z.ZodType>][] {
 }
 
 /** Flags whose repeated values are combined; for other flags the last value counts. */
-const REPEATABLE: ReadonlySet<string> = new Set(['oidc-scopes']);
+const REPEATABLE_FLAGS: ReadonlySet<string> = new Set(['oidc-scopes']);
 
 const readText = (flag: string, values: readonly string[] | undefined): string | undefined =>
-  REPEATABLE.has(flag) ? values?.join(',') : values?.at(-1);
+  REPEATABLE_FLAGS.has(flag) ? values?.join(',') : values?.at(-1);
 
 function readFlags(argv: readonly string[]): Record<string, string | undefined> {
   const options = Object.fromEntries(

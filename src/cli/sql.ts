@@ -61,10 +61,12 @@ export async function runSql(argv: readonly string[], environment: NodeJS.Proces
       process.stdout.write(await formatResult(client, query));
       return EXIT.done;
     }
-    const as = format ?? 'csv';
-    if (out === undefined && process.stdout.isTTY && (as === 'arrow' || as === 'parquet'))
-      throw new UsageError(`${as} is not a text format for a terminal: write a file with --out`);
-    const { headers, bytes } = await client.stream('runSql', EXPORT_FORMATS[as].media, { body: { query, format: as } });
+    const resultFormat = format ?? 'csv';
+    if (out === undefined && process.stdout.isTTY && (resultFormat === 'arrow' || resultFormat === 'parquet'))
+      throw new UsageError(`${resultFormat} is not a text format for a terminal: write a file with --out`);
+    const { headers, bytes } = await client.stream('runSql', EXPORT_FORMATS[resultFormat].media, {
+      body: { query, format: resultFormat },
+    });
     if (headers.get('x-truncated') === 'true')
       process.stderr.write(`divisor: the result is truncated after ${headers.get('x-rows')} rows.\n`);
     if (out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
@@ -95,9 +97,10 @@ async function formatResult(client: DivisorClient, query: string): Promise<strin
       return columns[column]!.type === 'number' || columns[column]!.type === 'count' ? alignRight(text) : text;
     }),
   );
-  const more = rows > LISTED_ROWS_MAX ? `, of which the first ${LISTED_ROWS_MAX} are shown; --out FILE writes all` : '';
-  const cut = truncated ? ', truncated at the limit' : '';
-  return `${formatTable([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${more}${cut}\n`;
+  const omissionNote =
+    rows > LISTED_ROWS_MAX ? `, of which the first ${LISTED_ROWS_MAX} are shown; --out FILE writes all` : '';
+  const truncationNote = truncated ? ', truncated at the limit' : '';
+  return `${formatTable([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${omissionNote}${truncationNote}\n`;
 }
 
 /** Inputs that end the SQL shells of other databases. */

@@ -1,6 +1,6 @@
-const NUMBERS = { SIGINT: 2, SIGTERM: 15 } as const;
+const SIGNAL_NUMBERS = { SIGINT: 2, SIGTERM: 15 } as const;
 
-export type StopSignal = keyof typeof NUMBERS;
+export type StopSignal = keyof typeof SIGNAL_NUMBERS;
 
 /**
  * Time within which a second signal counts as the same request: npm and npx forward the Ctrl-C that the terminal
@@ -9,23 +9,23 @@ export type StopSignal = keyof typeof NUMBERS;
 const SAME_REQUEST_MS = 1_000;
 
 /**
- * Calls `begin` at the first of the signals; a signal after {@link SAME_REQUEST_MS} ends the process at once with 128 +
+ * Calls `onRequest` at the first of the signals; a signal after {@link SAME_REQUEST_MS} ends the process at once with 128 +
  * its number.
  * @param now monotonic clock in milliseconds
  * @returns a function that stops listening
  */
 export function onStopRequest(
   signals: readonly StopSignal[],
-  begin: (signal: StopSignal) => void,
+  onRequest: (signal: StopSignal) => void,
   now: () => number = () => performance.now(),
 ): () => void {
-  let requestedAt: number | undefined;
+  let firstRequestMs: number | undefined;
   const listen = (signal: StopSignal) => {
-    if (requestedAt === undefined) {
-      requestedAt = now();
-      begin(signal);
-    } else if (now() - requestedAt > SAME_REQUEST_MS) {
-      process.exit(128 + NUMBERS[signal]);
+    if (firstRequestMs === undefined) {
+      firstRequestMs = now();
+      onRequest(signal);
+    } else if (now() - firstRequestMs > SAME_REQUEST_MS) {
+      process.exit(128 + SIGNAL_NUMBERS[signal]);
     }
   };
   for (const signal of signals) process.on(signal, listen);

@@ -20,11 +20,11 @@ export async function runWithTemporaryHome<T>(
   const home = await mkdtemp(join(tmpdir(), `divisor-${name}-`));
   try {
     const { settings } = readSettings(['--home', home, '--port', port, '--drain-ms', '0'], removeKeys(environment));
-    const running = await start(settings, createLog('error'));
+    const runningService = await start(settings, createLog('error'));
     try {
-      return await use(running.server.url);
+      return await use(runningService.server.url);
     } finally {
-      await stop({ ...running, drainMs: 0 });
+      await stop({ ...runningService, drainMs: 0 });
     }
   } finally {
     await rm(home, { recursive: true, force: true });

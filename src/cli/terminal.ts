@@ -61,30 +61,30 @@ const NAME_COLUMNS = 34;
 
 /** Starts a named step: the name stays, and the right side changes until the outcome replaces it. */
 export function startStep(screen: Screen, name: string, now: () => number = () => performance.now()): TerminalStep {
-  const started = now();
+  const startMs = now();
   const label = `  ${name.padEnd(NAME_COLUMNS)}`;
-  const pace = createPaceFormatter(now);
+  const formatPace = createPaceFormatter(now);
   const draw = (text: string) => screen.write(`\r\u001b[2K${`${label}${text}`.slice(0, screen.columns - 1)}`);
   if (screen.isTerminal) draw('');
   return {
     progress(fraction, message) {
       if (!screen.isTerminal) return;
-      const filled = Math.round(fraction * BAR_CELLS);
-      const tempo = pace(fraction);
+      const filledCells = Math.round(fraction * BAR_CELLS);
+      const paceText = formatPace(fraction);
       draw(
         [
-          `[${'='.repeat(filled)}${' '.repeat(BAR_CELLS - filled)}]`,
+          `[${'='.repeat(filledCells)}${' '.repeat(BAR_CELLS - filledCells)}]`,
           `${formatPercentage(fraction).padStart(3)} %`,
-          ...(tempo === '' ? [] : [tempo]),
+          ...(paceText === '' ? [] : [paceText]),
           message,
         ].join('  '),
       );
     },
     waited() {
-      if (screen.isTerminal) draw(`${formatWhole((now() - started) / 1000)} s`);
+      if (screen.isTerminal) draw(`${formatWhole((now() - startMs) / 1000)} s`);
     },
     done(outcome) {
-      const seconds = ((now() - started) / 1000).toFixed(1).padStart(5);
+      const seconds = ((now() - startMs) / 1000).toFixed(1).padStart(5);
       if (screen.isTerminal) screen.write('\r\u001b[2K');
       screen.write(`${label}${seconds} s  ${outcome}\n`);
     },
@@ -114,9 +114,9 @@ const formatPercentage = (fraction: number): string => String(Math.floor(100 * f
 
 /** Formats seconds for people: 4 s, 2 min 05 s, 1 h 20 min. */
 export function formatDuration(seconds: number): string {
-  const whole = Math.ceil(seconds);
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.floor(whole / 60);
-  if (minutes < 60) return `${minutes} min ${String(whole % 60).padStart(2, '0')} s`;
+  const wholeSeconds = Math.ceil(seconds);
+  if (wholeSeconds < 60) return `${wholeSeconds} s`;
+  const minutes = Math.floor(wholeSeconds / 60);
+  if (minutes < 60) return `${minutes} min ${String(wholeSeconds % 60).padStart(2, '0')} s`;
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
 }

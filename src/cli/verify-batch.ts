@@ -38,34 +38,38 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   if (accounts === undefined || results === undefined || common === undefined || positionals.length > 3)
     throw new UsageError('verify-batch requires ACCOUNTS, RESULTS and COMMON');
   const batchCommon = await readCommonData(common);
-  return openAccounts(accounts, async (values) => compare(batchCommon, values, results));
+  return openAccounts(accounts, async (values) => verifyResults(batchCommon, values, results));
 }
 
 /** Verifies results and prints their faults. @returns the exit status */
-async function compare(batchCommon: BatchCommon, values: AsyncIterator<unknown>, results: string): Promise<number> {
-  const sent = createAccountReader(batchCommon, values);
+async function verifyResults(
+  batchCommon: BatchCommon,
+  values: AsyncIterator<unknown>,
+  results: string,
+): Promise<number> {
+  const accountReader = createAccountReader(batchCommon, values);
   let [verified, infeasible, refused, wrong] = [0, 0, 0, 0];
   for await (const value of readValues(results)) {
     const outcome = value as AccountOutcome; // the service wrote the results, so only their figures are verified
     if (outcome.status === 'refused') {
-      sent.skip(outcome.account_id);
+      accountReader.skip(outcome.account_id);
       refused++;
       continue;
     }
-    const account = await sent.take(outcome.account_id);
+    const account = await accountReader.take(outcome.account_id);
     const faults = account === undefined ? [UNKNOWN_ACCOUNT] : verifyResult(batchCommon, account, outcome);
     for (const fault of faults) process.stdout.write(`${outcome.account_id}: ${fault}\n`);
     if (faults.length > 0) wrong++;
     else if (outcome.status === 'infeasible') infeasible++;
     else verified++;
   }
-  const lost = await sent.rest();
-  for (const id of lost) process.stdout.write(`${id}: the account has no result\n`);
-  const without = infeasible > 0 ? `, ${infeasible} infeasible without trades` : '';
+  const missingIds = await accountReader.rest();
+  for (const id of missingIds) process.stdout.write(`${id}: the account has no result\n`);
+  const infeasibleNote = infeasible > 0 ? `, ${infeasible} infeasible without trades` : '';
   process.stdout.write(
-    `${formatCount(verified, 'result')} verified, ${wrong + lost.length} wrong${without}, ${formatCount(refused, 'account')} refused\n`,
+    `${formatCount(verified, 'result')} verified, ${wrong + missingIds.length} wrong${infeasibleNote}, ${formatCount(refused, 'account')} refused\n`,
   );
-  return wrong + lost.length > 0 ? EXIT_DIFFERENT : 0;
+  return wrong + missingIds.length > 0 ? EXIT_DIFFERENT : 0;
 }
 
 const UNKNOWN_ACCOUNT = 'ACCOUNTS has no such account, or RESULTS has a second result of it';
@@ -88,8 +92,8 @@ async function readCommonData(file: string): Promise<BatchCommon> {
  * Creates a reader of the accounts of a file, which reads each account once and keeps only the skipped ones in memory.
  */
 function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unknown>) {
-  const passed = new Map<string, Account>();
-  const refused = new Set<string>();
+  const pendingAccounts = new Map<string, Account>();
+  const refusedIds = new Set<string>();
   const seenIds = new Set<string>();
 
   /**
@@ -100,7 +104,7 @@ function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unk
       const { account } = readAccount(batchCommon, next.value, { path: 'account', line: null });
       if (account === undefined || seenIds.has(account.account_id)) continue;
       seenIds.add(account.account_id);
-      passed.set(account.account_id, account);
+      pendingAccounts.set(account.account_id, account);
       return true;
     }
     return false;
@@ -108,17 +112,17 @@ function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unk
 
   return {
     async take(id: string): Promise<Account | undefined> {
-      while (!passed.has(id)) if (!(await readNext())) return undefined;
-      const account = passed.get(id);
-      passed.delete(id);
+      while (!pendingAccounts.has(id)) if (!(await readNext())) return undefined;
+      const account = pendingAccounts.get(id);
+      pendingAccounts.delete(id);
       return account;
     },
     /** Records that an account was refused. */
-    skip: (id: string | null): void => void (id !== null && refused.add(id)),
+    skip: (id: string | null): void => void (id !== null && refusedIds.add(id)),
     /** Returns the ids of the accounts that were neither taken nor refused. */
     async rest(): Promise<readonly string[]> {
       while (await readNext());
-      return [...passed.keys()].filter((id) => !refused.has(id));
+      return [...pendingAccounts.keys()].filter((id) => !refusedIds.has(id));
     },
   };
 }

@@ -89,9 +89,14 @@ export async function readBytes(file: string): Promise<Uint8Array> {
 
 /** Parses the entries of a file; a line that is not JSON, or repeats a key, becomes an invalid entry. */
 export function parseEntries(bytes: Uint8Array): unknown[] {
-  const whole = parseValue(bytes);
-  if (typeof whole === 'object' && whole !== null && 'entries' in whole && Array.isArray(whole.entries))
-    return whole.entries;
+  const parsedFile = parseValue(bytes);
+  if (
+    typeof parsedFile === 'object' &&
+    parsedFile !== null &&
+    'entries' in parsedFile &&
+    Array.isArray(parsedFile.entries)
+  )
+    return parsedFile.entries;
   const lines = new TextDecoder().decode(bytes).split('\n');
   if (lines.at(-1) === '') lines.pop();
   return lines.map((line) => parseValue(new TextEncoder().encode(line)));

@@ -52,15 +52,15 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
     alignRight((bytes / 2 ** 20).toFixed(1)),
     alignRight(String(damaged.length)),
   ]);
-  const damaged = parts.flatMap(({ part, damaged: damages }) =>
+  const damageTexts = parts.flatMap(({ part, damaged: damages }) =>
     damages.map(
       ({ name, reason, documents = [] }) =>
         `${part} ${name}${documents.length > 0 ? ` of ${documents.join(', ')}` : ''}: ${reason}`,
     ),
   );
   if (!report.asJson)
-    process.stdout.write(damaged.length === 0 ? '\nEverything is intact.\n' : `\n${damaged.join('\n')}\n`);
-  return damaged.length === 0 ? 0 : EXIT_DAMAGED;
+    process.stdout.write(damageTexts.length === 0 ? '\nEverything is intact.\n' : `\n${damageTexts.join('\n')}\n`);
+  return damageTexts.length === 0 ? 0 : EXIT_DAMAGED;
 }
 
 /** Returns the options for parts outside the home. */
@@ -78,11 +78,11 @@ async function readRemoteOptions(settings: Settings): Promise<VerifyOptions> {
 
 async function verifyBackup(folder: string): Promise<VerifiedPart> {
   const { files } = await readManifest(folder);
-  const damaged = await findDamagedFiles(folder, files);
+  const damagedFiles = await findDamagedFiles(folder, files);
   return {
     part: 'backup',
     count: files.length,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-    damaged: damaged.map((name) => ({ name, reason: 'the file is missing, or its checksum differs' })),
+    damaged: damagedFiles.map((name) => ({ name, reason: 'the file is missing, or its checksum differs' })),
   };
 }

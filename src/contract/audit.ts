@@ -18,7 +18,7 @@ export const AuditLog = defineObject(() => ({
 })).meta({ id: 'AuditLog' });
 
 const message = 'must be a date or a time, for example 2024-01-31 or 2024-01-31T17:30:00Z';
-const moment = z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message });
+const momentText = z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message });
 
 export const auditRoutes = defineRoutes({
   getAudit: {
@@ -29,8 +29,8 @@ export const auditRoutes = defineRoutes({
     summary: 'Lists every write of a document and every publication, with author, time, request and version.',
     description: `The log is a chain of hashes, signed with Ed25519. \`divisor verify\` in a home and \`divisor audit --check\` on a file detect entries that were changed, moved or removed. With \`Accept: ${LOG_MEDIA}\`, the response has one entry per line. A whole log ends with its signatures, as objects with the member seal.`,
     query: defineObject(() => ({
-      start: moment.optional().meta({ description: 'Only entries at or after this day or time.' }),
-      end: moment.optional().meta({ description: 'Only entries at or before this day or time.' }),
+      start: momentText.optional().meta({ description: 'Only entries at or after this day or time.' }),
+      end: momentText.optional().meta({ description: 'Only entries at or before this day or time.' }),
       kind: z.enum(AUDIT_KINDS).optional().meta({ description: 'Kind of document.' }),
       id: z.string().min(1).max(200).optional().meta({
         description:

@@ -33,8 +33,8 @@ const priority = z.enum(JOB_PRIORITIES).optional().meta({
 });
 
 /** Returns true for a route that starts jobs. Such a route accepts a callback and a priority. */
-export function startsJobs({ success, startsJobs: starts = false }: Route): boolean {
-  return success.status === 202 || starts;
+export function startsJobs({ success, startsJobs: isStarting = false }: Route): boolean {
+  return success.status === 202 || isStarting;
 }
 
 /**
@@ -43,10 +43,12 @@ export function startsJobs({ success, startsJobs: starts = false }: Route): bool
  */
 export function defineQuery(route: Route): z.ZodObject | undefined {
   const formats = getFormats(route);
-  const common = {
+  const commonFields = {
     ...(startsJobs(route) ? { callback, priority } : {}),
     ...(route.onStore === 'query' ? { store_id: storeId } : {}),
     ...(formats.size === 0 ? {} : { format: formatQuery(formats) }),
   };
-  return Object.keys(common).length === 0 ? route.query : (route.query ?? z.strictObject({})).extend(common);
+  return Object.keys(commonFields).length === 0
+    ? route.query
+    : (route.query ?? z.strictObject({})).extend(commonFields);
 }

@@ -252,7 +252,7 @@ export const TermStructureResponse = defineObject(() => ({
 })).meta({ id: 'TermStructureResponse' });
 export type TermStructureResponse = z.infer<typeof TermStructureResponse>;
 
-const pricing = [
+const pricingErrors = [
   'INDEX_NOT_FOUND',
   'RUN_NOT_FOUND',
   'NO_DATA_AT_DATE',
@@ -262,7 +262,7 @@ const pricing = [
 ] as const;
 
 /** Errors of routes that read announced dividends. */
-const withDividends = ['STORE_MISMATCH', 'NO_DATA_SOURCE', 'VARIANT_NOT_AVAILABLE'] as const;
+const dividendErrors = ['STORE_MISMATCH', 'NO_DATA_SOURCE', 'VARIANT_NOT_AVAILABLE'] as const;
 
 export const derivativeRoutes = defineRoutes({
   priceFutures: {
@@ -283,7 +283,7 @@ export const derivativeRoutes = defineRoutes({
       },
     },
     success: { status: 200, description: 'The price.', schema: FuturesPriceResponse },
-    errors: [...pricing, ...withDividends],
+    errors: [...pricingErrors, ...dividendErrors],
   },
   priceTrs: {
     method: 'POST',
@@ -303,7 +303,7 @@ export const derivativeRoutes = defineRoutes({
       },
     },
     success: { status: 200, description: 'The value.', schema: TrsPriceResponse },
-    errors: pricing,
+    errors: pricingErrors,
   },
   getRoll: {
     method: 'GET',
@@ -314,7 +314,7 @@ export const derivativeRoutes = defineRoutes({
     params: defineObject(() => ({ index_id: Id })),
     query: RollQuery,
     success: { status: 200, description: 'The roll.', schema: RollResponse },
-    errors: [...pricing, ...withDividends, 'EXPIRY_ORDER'],
+    errors: [...pricingErrors, ...dividendErrors, 'EXPIRY_ORDER'],
   },
   getTermStructure: {
     method: 'GET',
@@ -325,6 +325,6 @@ export const derivativeRoutes = defineRoutes({
     params: defineObject(() => ({ index_id: Id })),
     query: TermStructureQuery,
     success: { status: 200, description: 'The term structure.', schema: TermStructureResponse },
-    errors: [...pricing, ...withDividends],
+    errors: [...pricingErrors, ...dividendErrors],
   },
 });

@@ -36,11 +36,11 @@ export const getToolset = ({ tag, path }: Pick<Route, 'tag' | 'path'>): string =
   path.includes('/versions') ? 'versions' : tag;
 
 /** Media types that an agent cannot use: event streams, HTML pages and images. */
-const FOR_PEOPLE = /^(?:text\/(?:event-stream|html)|image\/)/;
+const HUMAN_MEDIA = /^(?:text\/(?:event-stream|html)|image\/)/;
 
 /** Returns true for a route that an agent may call as a tool: its response has a media type that programs can read. */
 export const isTool = ({ success: { schema, media = [] } }: Pick<Route, 'success'>): boolean =>
-  schema !== undefined || media.length === 0 || media.some((type) => !FOR_PEOPLE.test(type));
+  schema !== undefined || media.length === 0 || media.some((type) => !HUMAN_MEDIA.test(type));
 
 const McpMessage = z.looseObject({ jsonrpc: z.literal('2.0') }).meta({
   id: 'McpMessage',

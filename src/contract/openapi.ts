@@ -156,16 +156,16 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
 
 function listParameters(route: Route, query: Route['query'], schemas: SchemaConversion): Json[] {
   const { path, params, method, versioned, conditional } = route;
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+  const pathParameters = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
   const isWrite = method === 'PUT' || method === 'PATCH' || method === 'DELETE' || conditional === true;
   return [
-    ...inPath.map((name) => {
+    ...pathParameters.map((name) => {
       const field = params?.shape[name];
       if (field === undefined) throw new Error(`${path} has no schema for {${name}}`);
       return createParameter(name, 'path', true, schemas.request(field));
     }),
     ...listFields(query, schemas).map(({ name, schema, required }) => createParameter(name, 'query', required, schema)),
-    ...(isWrite && inPath.length > 0
+    ...(isWrite && pathParameters.length > 0
       ? [
           createParameter('If-Match', 'header', false, {
             type: 'string',
@@ -239,10 +239,10 @@ function describeSuccess(method: Route['method'], success: Success, schemas: Sch
     schema === undefined
       ? {}
       : { 'application/json': { schema: schemas.response(schema), ...(example === undefined ? {} : { example }) } };
-  const binary = Object.fromEntries(
+  const binaryMedia = Object.fromEntries(
     [...media, ...mediaByBody].map((type) => [type, { schema: { description: `Bytes of the media type ${type}.` } }]),
   );
-  const content = { ...json, ...binary };
+  const content = { ...json, ...binaryMedia };
   return {
     description,
     headers: describeHeaders('X-Request-Id', 'X-Engine-Version', ...(method === 'GET' ? (['ETag'] as const) : [])),
@@ -272,8 +272,8 @@ const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
 export function listErrorCodes(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
   const hasBody = route.success.schema !== undefined || route.success.media !== undefined;
-  const isNever = (status: number) => (isOpen && KEY_STATUSES.has(status)) || (status === 406 && !hasBody);
-  const shared = SHARED_ERRORS.flatMap(([status, codes]) => (isNever(status) ? [] : codes));
+  const isImpossible = (status: number) => (isOpen && KEY_STATUSES.has(status)) || (status === 406 && !hasBody);
+  const shared = SHARED_ERRORS.flatMap(([status, codes]) => (isImpossible(status) ? [] : codes));
   const isWrite = route.method === 'PUT' || route.method === 'PATCH' || route.method === 'DELETE';
   return [
     ...new Set<ErrorCode>([
@@ -291,15 +291,15 @@ export function listErrorCodes(route: Route): ErrorCode[] {
 const listNames = ({ params, query }: Route): string[] => Object.keys({ ...params?.shape, ...query?.shape });
 
 function describeErrors(route: Route): Json {
-  const byStatus = new Map<number, ErrorCode[]>();
+  const codesByStatus = new Map<number, ErrorCode[]>();
   for (const code of listErrorCodes(route)) {
     const { status } = ERRORS[code];
     if (status === null) throw new Error(`${route.method} ${route.path} declares ${code}, which only jobs carry`);
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+    codesByStatus.set(status, [...(codesByStatus.get(status) ?? []), code]);
   }
   const shared = new Map(SHARED_ERRORS.map(([status, codes]) => [status, codes.join()]));
   return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
+    [...codesByStatus].map(([status, codes]) => [
       status,
       shared.get(status) === codes.join()
         ? { $ref: `#/components/responses/Error${status}` }

@@ -4,6 +4,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { MODEL_SOURCES } from '#domain/risk/risk-model-document.js';
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier/frontier-risks.js';
 import { Finding } from './common.js';
+import { ExceededLimit } from './exceeded-limit.js';
 
 export const WeightRow = defineObject(() => ({
   identifier: z.string(),
@@ -248,6 +249,9 @@ export const OptimisationRunResult = defineObject(() => ({
   weights: z.array(WeightRow).meta({ description: 'Every security, beginning with the largest active position.' }),
   binding: z.array(z.record(z.string(), z.string()).nullable()).meta({
     description: 'Binding constraints: id, index, type, label, side, unit and shadow_price as text.',
+  }),
+  exceeded: z.array(ExceededLimit).optional().meta({
+    description: 'Soft bounds that the weights violate. Absent in runs of earlier versions.',
   }),
   sensitivities: z.array(SensitivityRow).optional().meta({
     description:

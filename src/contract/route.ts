@@ -6,9 +6,9 @@ import type { RunViewTerms } from '#domain/run-views/terms.js';
 export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'audit', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-const READING: readonly Route['scope'][] = ['open', 'read', 'audit'];
+const READING_SCOPES: readonly Route['scope'][] = ['open', 'read', 'audit'];
 /** Returns true if the scope of a route permits only reading. */
-export const isReading = ({ scope }: Pick<Route, 'scope'>): boolean => READING.includes(scope);
+export const isReading = ({ scope }: Pick<Route, 'scope'>): boolean => READING_SCOPES.includes(scope);
 
 /**
  * Declaration of a route. Routing, 405 responses, scopes, parsing, OpenAPI and the documentation are derived from it. A

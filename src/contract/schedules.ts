@@ -114,7 +114,7 @@ const steps = Object.entries(STEP_CATALOGUE).map(
   ([type, { help, scope }]) => `- \`${type}\` (scope \`${scope}\`): ${help}`,
 );
 
-const checks = Object.entries(CHECK_CATALOGUE).map(([name, { help }]) => `- \`${name}\`: ${help}`);
+const checkDescriptions = Object.entries(CHECK_CATALOGUE).map(([name, { help }]) => `- \`${name}\`: ${help}`);
 
 export const scheduleRoutes = defineRoutes({
   listSchedules: {
@@ -154,7 +154,7 @@ export const scheduleRoutes = defineRoutes({
     tag,
     withoutMarket: true,
     summary: 'Creates or replaces the daily plan of an index family.',
-    description: `The service performs the steps of each session at the time of the schedule. Parents are computed and published before the indices that depend on them. After a failure or a restart, every step is repeated and performs only the remaining work. A key needs the scopes of all steps.\n\n${steps.join('\n')}\n\nChecks:\n\n${checks.join('\n')}`,
+    description: `The service performs the steps of each session at the time of the schedule. Parents are computed and published before the indices that depend on them. After a failure or a restart, every step is repeated and performs only the remaining work. A key needs the scopes of all steps.\n\n${steps.join('\n')}\n\nChecks:\n\n${checkDescriptions.join('\n')}`,
     versioned: true,
     params,
     body: { schema: ScheduleBody, example },

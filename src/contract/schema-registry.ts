@@ -27,24 +27,24 @@ export interface SchemaRegistry extends SchemaConversion {
 
 /**
  * Creates the schema registry of a document.
- * @param visit requests the conversion of every schema in the document. All schemas are converted in one pass, because
+ * @param visitSchemas requests the conversion of every schema in the document. All schemas are converted in one pass, because
  * each conversion renders every schema that it reaches.
  */
-export function createSchemaRegistry(visit: (conversion: SchemaConversion) => unknown): SchemaRegistry {
+export function createSchemaRegistry(visitSchemas: (conversion: SchemaConversion) => unknown): SchemaRegistry {
   const requestedSchemas = { input: new Set<z.ZodType>(), output: new Set<z.ZodType>() };
-  const collect = (io: Direction) => (schema: z.ZodType) => {
+  const createCollector = (io: Direction) => (schema: z.ZodType) => {
     requestedSchemas[io].add(schema);
     return {};
   };
-  visit({ request: collect('input'), response: collect('output') });
-  const converted = {
+  visitSchemas({ request: createCollector('input'), response: createCollector('output') });
+  const conversions = {
     input: convert(requestedSchemas.input, 'input'),
     output: convert(requestedSchemas.output, 'output'),
   };
-  const namedSchemas = { input: converted.input.named, output: converted.output.named };
-  const twofold = listTwofoldIds(namedSchemas);
+  const namedSchemas = { input: conversions.input.named, output: conversions.output.named };
+  const twofoldIds = listTwofoldIds(namedSchemas);
 
-  const getName = (io: Direction, id: string): string => (io === 'input' && twofold.has(id) ? `${id}Input` : id);
+  const getName = (io: Direction, id: string): string => (io === 'input' && twofoldIds.has(id) ? `${id}Input` : id);
   const resolve = <T>(value: T): T =>
     mapRefs(value, (ref) => {
       const match = /^#\/(input|output)\/(.*)$/.exec(ref);
@@ -52,13 +52,13 @@ export function createSchemaRegistry(visit: (conversion: SchemaConversion) => un
     }) as T;
 
   return {
-    request: (schema) => converted.input.schemas.get(schema)!,
-    response: (schema) => converted.output.schemas.get(schema)!,
+    request: (schema) => conversions.input.schemas.get(schema)!,
+    response: (schema) => conversions.output.schemas.get(schema)!,
     components() {
-      const all = (['output', 'input'] as const).flatMap((io) =>
+      const namedEntries = (['output', 'input'] as const).flatMap((io) =>
         [...namedSchemas[io]].map(([id, schema]) => [getName(io, id), resolve(schema)] as const),
       );
-      return Object.fromEntries(all.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+      return Object.fromEntries(namedEntries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
     },
     resolve,
   };
@@ -86,15 +86,15 @@ function listTwofoldIds({ input, output }: Record<Direction, ReadonlyMap<string,
   const removeDirection = (schema: JsonSchema | undefined) =>
     JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
   const shared = [...output.keys()].filter((id) => input.has(id));
-  const twofold = new Set(shared.filter((id) => removeDirection(input.get(id)) !== removeDirection(output.get(id))));
-  for (let before = -1; before !== twofold.size;) {
-    before = twofold.size;
+  const twofoldIds = new Set(shared.filter((id) => removeDirection(input.get(id)) !== removeDirection(output.get(id))));
+  for (let previousSize = -1; previousSize !== twofoldIds.size;) {
+    previousSize = twofoldIds.size;
     for (const id of shared) {
       const text = JSON.stringify(output.get(id));
-      if ([...twofold].some((other) => text.includes(`"#/output/${other}"`))) twofold.add(id);
+      if ([...twofoldIds].some((other) => text.includes(`"#/output/${other}"`))) twofoldIds.add(id);
     }
   }
-  return twofold;
+  return twofoldIds;
 }
 
 /** Adds a description to each field of a named schema, from the field or from the glossary. */
@@ -113,12 +113,12 @@ function describeProperties(properties: Readonly<Record<string, JsonSchema>>, id
   return Object.fromEntries(
     Object.entries(properties).map(([name, field]) => {
       const meaning = GLOSSARY[`${id}.${name}`] ?? GLOSSARY[name];
-      const described = addMeanings(field, id) as JsonSchema;
+      const describedField = addMeanings(field, id) as JsonSchema;
       return [
         name,
         meaning === undefined || 'description' in field || 'const' in field
-          ? described
-          : { ...described, description: meaning },
+          ? describedField
+          : { ...describedField, description: meaning },
       ];
     }),
   );

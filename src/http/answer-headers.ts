@@ -11,9 +11,9 @@ export class ResponseHeaders {
   readonly #byName: Headers;
   #length: number | undefined;
 
-  /** @param requestId visible ASCII @param common headers of every response */
-  constructor(requestId: string, common: Headers) {
-    this.#byName = { 'X-Request-Id': requestId, ...common };
+  /** @param requestId visible ASCII @param commonHeaders headers of every response */
+  constructor(requestId: string, commonHeaders: Headers) {
+    this.#byName = { 'X-Request-Id': requestId, ...commonHeaders };
     this.#length = undefined;
   }
 

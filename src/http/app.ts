@@ -117,26 +117,26 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
   const { withinStore = onActiveStore, dataSettled = async () => {} } = dependencies;
-  const always: HeadersByName = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
-  let common = always;
-  const getHeadersFor = (requestId: string): ResponseHeaders => new ResponseHeaders(requestId, common);
+  const defaultHeaders: HeadersByName = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
+  let currentHeaders = defaultHeaders;
+  const getHeadersFor = (requestId: string): ResponseHeaders => new ResponseHeaders(requestId, currentHeaders);
 
   const { record, createRefusal } = createRequestLog(log, observe);
   const failedKeys = createFailedKeys(() => performance.now());
-  const settle = () => waitAtMost(dataSettled(), dataWaitMs);
-  const terms = { withinStore, dataSettled: settle, follow, assertCallback, authenticate, findReach, isReadOnly };
-  const find = createPaths(api, handlers, terms);
+  const awaitData = () => waitAtMost(dataSettled(), dataWaitMs);
+  const terms = { withinStore, dataSettled: awaitData, follow, assertCallback, authenticate, findReach, isReadOnly };
+  const findPath = createPaths(api, handlers, terms);
 
   return {
     answer,
     fetch(request, address) {
-      const answered = answer(request, () => address);
-      return answered instanceof Promise ? answered.then(toResponse) : toResponse(answered);
+      const response = answer(request, () => address);
+      return response instanceof Promise ? response.then(toResponse) : toResponse(response);
     },
     async answerFor(request, client) {
       const { principal } = client;
       const path = getPath(request);
-      const foundPath = find(path);
+      const foundPath = findPath(path);
       const isClientAllowed = () => client.isStillAllowed();
       const call = openCall({ request, path, address: () => undefined, isClientAllowed }, foundPath, isTrustedProxy);
       try {
@@ -145,15 +145,15 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
         return fail(call, failure);
       }
     },
-    drain: () => void (common = { ...always, Connection: 'close' }),
+    drain: () => void (currentHeaders = { ...defaultHeaders, Connection: 'close' }),
     headersFor: getHeadersFor,
   };
 
   function answer(request: Request, address: () => string | undefined): ResponseParts | Promise<ResponseParts> {
     const path = getPath(request);
-    const foundPath = find(path);
+    const foundPath = findPath(path);
     const call = openCall({ request, path, address }, foundPath, isTrustedProxy);
-    const refuse = (failure: unknown) => answerFailure(call, failure);
+    const answerRefusal = (failure: unknown) => answerFailure(call, failure);
     const admitCounted = (principal: Principal) => {
       call.principal = principal;
       if (principal.keyId !== null) keyRates.take(principal.keyId);
@@ -162,10 +162,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     try {
       const principal = call.isOpen ? authenticateIfNeeded(call, authenticate) : authenticate(call);
       return principal instanceof Promise
-        ? deadlines.within(principal).then(admitCounted).catch(refuse)
+        ? deadlines.within(principal).then(admitCounted).catch(answerRefusal)
         : admitCounted(principal);
     } catch (failure) {
-      return refuse(failure);
+      return answerRefusal(failure);
     }
   }
 
@@ -182,20 +182,20 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const reply = runInRequest(call, () => operation.answer(call, principal));
     return reply instanceof Promise
       ? applyDeadline(operation, reply, deadlines)
-          .then((settled) => succeed(call, settled))
+          .then((result) => createReplyResponse(call, result))
           .catch((failure: unknown) => fail(call, failure))
-      : succeed(call, reply);
+      : createReplyResponse(call, reply);
   }
 
   function answerFailure(call: RequestCall, failure: unknown): ResponseParts | Promise<ResponseParts> {
-    const isKey = isRefusedKey(failure, call.request.headers);
-    const address = isKey ? (call.address() ?? '') : '';
-    if (isKey) notes?.refusedKey({ address, requestId: call.requestId });
-    const delayMs = isKey ? failedKeys.note(getNetwork(address)) : 0;
+    const isKeyRefused = isRefusedKey(failure, call.request.headers);
+    const address = isKeyRefused ? (call.address() ?? '') : '';
+    if (isKeyRefused) notes?.refusedKey({ address, requestId: call.requestId });
+    const delayMs = isKeyRefused ? failedKeys.note(getNetwork(address)) : 0;
     return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
   }
 
-  function succeed(call: RequestCall, reply: Reply): ResponseParts {
+  function createReplyResponse(call: RequestCall, reply: Reply): ResponseParts {
     const { operation, request, path, requestId, principal } = call;
     if (operation !== undefined) notes?.read({ operation: operation.id, path, requestId, ...principal });
     const headers = getHeaders(call);
@@ -248,10 +248,10 @@ function isRefusedKey(failure: unknown, headers: Headers): boolean {
 /** Resolves when the work ends or the time is over. */
 async function waitAtMost(work: Promise<void>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
+  const timeout = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
   });
-  await Promise.race([work, late]);
+  await Promise.race([work, timeout]);
   clearTimeout(timer);
 }
 

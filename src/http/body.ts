@@ -36,17 +36,17 @@ export function openUpload(request: Request, { upload }: Body): Upload | undefin
 
 async function* readUpload(request: Request, bytesMax: number): AsyncGenerator<Uint8Array> {
   const { headers, body } = request;
-  const declared = headers.get('content-length');
-  if (declared !== null && Number(declared) > bytesMax) throw refuseTooLarge(declared, bytesMax);
+  const declaredLength = headers.get('content-length');
+  if (declaredLength !== null && Number(declaredLength) > bytesMax) throw refuseTooLarge(declaredLength, bytesMax);
   const encoding = headers.get('content-encoding');
   if (encoding !== null && encoding.toLowerCase() !== 'identity') throw refuseEncoding(encoding);
   if (body === null) throw refuseMalformed('The body is empty.');
   const reader = body.getReader();
-  const until = performance.now() + UPLOAD_MS;
+  const deadlineMs = performance.now() + UPLOAD_MS;
   let total = 0;
   try {
     for (;;) {
-      const { done, value } = await rejectAfter(reader.read(), Math.min(PAUSE_MS, until - performance.now()));
+      const { done, value } = await rejectAfter(reader.read(), Math.min(PAUSE_MS, deadlineMs - performance.now()));
       if (done) break;
       total += value.byteLength;
       if (total > bytesMax) throw refuseTooLarge(`more than ${bytesMax}`, bytesMax);
@@ -59,8 +59,8 @@ async function* readUpload(request: Request, bytesMax: number): AsyncGenerator<U
 }
 
 async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, upload }: Body): Promise<Uint8Array> {
-  const declared = request.headers.get('content-length');
-  const length = declared === null ? undefined : Number(declared);
+  const declaredLength = request.headers.get('content-length');
+  const length = declaredLength === null ? undefined : Number(declaredLength);
   if (length !== undefined && length > bytesMax) throw refuseTooLarge(String(length), bytesMax, upload);
   const arrivalMs = bytesMax > LIMITS.MAX_BODY_BYTES ? ARRIVAL_LARGE_MS : ARRIVAL_MS;
   // The HTTP parser enforces a declared length, so only a chunked body has to be counted here.
@@ -86,14 +86,14 @@ async function limitBytes(request: Request, bytesMax: number, upload: Body['uplo
 
 async function rejectAfter<T>(read: Promise<T>, arrivalMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(
       () => reject(refuseMalformed(`The body was not complete after ${arrivalMs / 1000} seconds.`)),
       arrivalMs,
     );
   });
   try {
-    return await Promise.race([read, late]);
+    return await Promise.race([read, timeout]);
   } catch (failure) {
     if (failure instanceof Refusal) throw failure;
     throw new Refusal('MALFORMED_REQUEST', 'The connection ended before the end of the body.', null, {
@@ -122,11 +122,11 @@ const refuseMalformed = (message: string) => new Refusal('MALFORMED_REQUEST', me
 
 /** @param upload limits of the route for larger bodies */
 function refuseTooLarge(size: string, bytesMax: number, upload?: Body['upload']): Refusal {
-  const larger =
+  const advice =
     upload === undefined || upload.bytesMax <= bytesMax
       ? ''
       : ` Up to ${upload.bytesMax} are accepted with the content type ${upload.media.join(' or ')}: a table as a Parquet file or an Arrow stream.`;
-  return new Refusal('BODY_TOO_LARGE', `The body has ${size} bytes; at most ${bytesMax} are accepted.${larger}`, {
+  return new Refusal('BODY_TOO_LARGE', `The body has ${size} bytes; at most ${bytesMax} are accepted.${advice}`, {
     limit: bytesMax,
   });
 }

@@ -26,7 +26,7 @@ export function resolveClientAddress(
 export function limitConnections(
   server: Pick<Server, 'on'>,
   isTrustedProxy: IsAddressOf,
-  most: number = LIMITS.MAX_ADDRESS_CONNECTIONS,
+  maxConnections: number = LIMITS.MAX_ADDRESS_CONNECTIONS,
 ): void {
   const open = new Map<string, number>();
   server.on('connection', (socket: Socket) => {
@@ -34,7 +34,7 @@ export function limitConnections(
     if (peer === undefined || isTrustedProxy(peer)) return;
     const address = getNetwork(peer);
     const count = (open.get(address) ?? 0) + 1;
-    if (count > most) {
+    if (count > maxConnections) {
       socket.destroy();
       return;
     }

@@ -32,11 +32,11 @@ export function compressResponse(
   const coding = selectCoding(String(requestHeaders['accept-encoding'] ?? ''));
   if (coding === null) return undefined;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  return compress(bytes, coding).then((coded) => {
+  return compress(bytes, coding).then((compressedBytes) => {
     headers.set('Vary', 'Accept-Encoding');
     headers.set('Content-Encoding', coding);
-    headers.describe(JSON_TYPE, coded.byteLength);
-    return { status, headers, body: new Uint8Array(coded) };
+    headers.describe(JSON_TYPE, compressedBytes.byteLength);
+    return { status, headers, body: new Uint8Array(compressedBytes) };
   });
 }
 

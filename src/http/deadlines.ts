@@ -12,17 +12,17 @@ const LOOK_MS = 1000;
 
 export function createDeadlines(seconds: number = LIMITS.MAX_REQUEST_SECONDS): Deadlines {
   /** Pending requests in the order of their deadlines. */
-  const pending = new Map<object, { readonly untilMs: number; readonly refuse: (late: Refusal) => void }>();
+  const pendingRequests = new Map<object, { readonly untilMs: number; readonly refuse: (late: Refusal) => void }>();
   let timer: NodeJS.Timeout | undefined;
 
-  function look(): void {
+  function refuseLateRequests(): void {
     const now = performance.now();
-    for (const [key, { untilMs, refuse }] of pending) {
+    for (const [key, { untilMs, refuse }] of pendingRequests) {
       if (untilMs > now) break;
-      pending.delete(key);
+      pendingRequests.delete(key);
       refuse(new Refusal('OVERLOADED', `The request was not answered within ${seconds} seconds.`));
     }
-    if (pending.size > 0) return;
+    if (pendingRequests.size > 0) return;
     clearInterval(timer);
     timer = undefined;
   }
@@ -30,10 +30,10 @@ export function createDeadlines(seconds: number = LIMITS.MAX_REQUEST_SECONDS): D
   return {
     within(work) {
       const key = {};
-      if (timer === undefined) timer = setInterval(look, LOOK_MS).unref();
+      if (timer === undefined) timer = setInterval(refuseLateRequests, LOOK_MS).unref();
       return new Promise((resolve, reject) => {
-        pending.set(key, { untilMs: performance.now() + seconds * 1000, refuse: reject });
-        work.finally(() => pending.delete(key)).then(resolve, reject);
+        pendingRequests.set(key, { untilMs: performance.now() + seconds * 1000, refuse: reject });
+        work.finally(() => pendingRequests.delete(key)).then(resolve, reject);
       });
     },
   };

@@ -62,27 +62,27 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const gauge = createGaugeFunction(registers);
   const requests = createRequestTimes(registers);
   const keys = createKeyMetrics(registers);
-  const ended = new Histogram({
+  const endedAttempts = new Histogram({
     name: 'divisor_job_seconds',
     help: 'Time of the last attempt of a job, by its outcome.',
     labelNames: ['kind', 'outcome'],
     buckets: JOB_SECONDS,
     registers,
   });
-  const waited = new Histogram({
+  const waitTimes = new Histogram({
     name: 'divisor_job_wait_seconds',
     help: 'Time from the submission of a job to the start of its last attempt.',
     labelNames: ['kind'],
     buckets: JOB_SECONDS,
     registers,
   });
-  const lost = new Counter({
+  const lostAttempts = new Counter({
     name: 'divisor_worker_restarts_total',
     help: 'Threads that ended unexpectedly and were replaced.',
     labelNames: ['cause'],
     registers,
   });
-  for (const cause of ['cancelled', 'crashed', 'out_of_memory'] satisfies ThreadLoss[]) lost.inc({ cause }, 0);
+  for (const cause of ['cancelled', 'crashed', 'out_of_memory'] satisfies ThreadLoss[]) lostAttempts.inc({ cause }, 0);
   gauge('divisor_jobs', 'Unfinished jobs by state; pending jobs are the depth of the queue.', 'state', async () => ({
     ...(await jobs()),
   }));
@@ -112,10 +112,10 @@ export function createMetrics(sources: MetricsSources): Metrics {
     jobEnded(job) {
       const { kind, outcome, seconds, waitSeconds } = job;
       keys.jobEnded(job);
-      if (seconds !== null) ended.observe({ kind, outcome }, seconds);
-      if (waitSeconds !== null) waited.observe({ kind }, waitSeconds);
+      if (seconds !== null) endedAttempts.observe({ kind, outcome }, seconds);
+      if (waitSeconds !== null) waitTimes.observe({ kind }, waitSeconds);
     },
-    threadLost: (cause) => lost.inc({ cause }),
+    threadLost: (cause) => lostAttempts.inc({ cause }),
     staleFinish: () => stale.inc(),
     takenOver: () => taken.inc(),
     expose: async () => ({ text: await registry.metrics(), type: registry.contentType }),
@@ -183,7 +183,7 @@ type ObjectRequests = (
 const OBJECT_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 function addObjectTimes(registers: Registry[], objectRequests: ObjectRequests): void {
-  const times = new Histogram({
+  const requestTimes = new Histogram({
     name: 'divisor_object_store_seconds',
     help: 'Time from a request to the object store to the head of its response, by method and outcome.',
     labelNames: ['method', 'outcome'],
@@ -191,7 +191,7 @@ function addObjectTimes(registers: Registry[], objectRequests: ObjectRequests): 
     registers,
   });
   objectRequests(({ method, seconds, isAnswered }) =>
-    times.observe({ method, outcome: isAnswered ? 'answered' : 'failed' }, seconds),
+    requestTimes.observe({ method, outcome: isAnswered ? 'answered' : 'failed' }, seconds),
   );
 }
 
@@ -238,11 +238,11 @@ function createAttemptCounters(registers: Registry[]) {
   };
 }
 
-type Values = () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
+type ReadValues = () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
 
 /** Returns a function that adds a gauge whose values are computed on each read; an unavailable value is omitted. */
 function createGaugeFunction(registers: Registry[]) {
-  return (name: string, help: string, label: string, values: Values): void => {
+  return (name: string, help: string, label: string, values: ReadValues): void => {
     const instrument = new Gauge({
       name,
       help,

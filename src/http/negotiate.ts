@@ -1,6 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
-interface Range {
+interface MediaRange {
   readonly type: string;
   readonly quality: number;
 }
@@ -13,8 +13,10 @@ interface Range {
 export function negotiate<T extends string>(accept: string | undefined, offered: readonly T[]): T {
   if (accept === undefined || accept.trim() === '') return offered[0]!;
   const ranges = accept.split(',').map(readRange);
-  const rated = offered.map((type) => ({ type, quality: computeQuality(type, ranges) }));
-  const best = rated.reduce((bestSoFar, candidate) => (candidate.quality > bestSoFar.quality ? candidate : bestSoFar));
+  const ratedTypes = offered.map((type) => ({ type, quality: computeQuality(type, ranges) }));
+  const best = ratedTypes.reduce((bestSoFar, candidate) =>
+    candidate.quality > bestSoFar.quality ? candidate : bestSoFar,
+  );
   if (best.quality > 0) return best.type;
   throw new Refusal(
     'NOT_ACCEPTABLE',
@@ -25,7 +27,7 @@ export function negotiate<T extends string>(accept: string | undefined, offered:
   );
 }
 
-function readRange(text: string): Range {
+function readRange(text: string): MediaRange {
   const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
   const quality = parameters.find((parameter) => parameter.startsWith('q='));
   const value = quality === undefined ? 1 : Number(quality.slice('q='.length));
@@ -33,11 +35,11 @@ function readRange(text: string): Range {
 }
 
 /** Returns the quality of the most specific matching range, 0 if none matches. */
-function computeQuality(type: string, ranges: readonly Range[]): number {
+function computeQuality(type: string, ranges: readonly MediaRange[]): number {
   const [kind] = type.split('/');
   for (const name of [type, `${kind}/*`, '*/*']) {
-    const matches = ranges.filter((range) => range.type === name);
-    if (matches.length > 0) return Math.max(...matches.map(({ quality }) => quality));
+    const matchingRanges = ranges.filter((range) => range.type === name);
+    if (matchingRanges.length > 0) return Math.max(...matchingRanges.map(({ quality }) => quality));
   }
   return 0;
 }

@@ -30,13 +30,13 @@ export function createPaths<T extends Record<string, Route>>(
 ): (path: string) => FoundPath | undefined {
   // Built eagerly: a router that is built at the first request would delay it.
   const router = new TrieRouter<PathOperations>();
-  const fixed = new Map<string, FoundPath>();
+  const fixedPaths = new Map<string, FoundPath>();
   for (const [path, operations] of groupByPath(api, handlers, options)) {
     router.add(METHOD, path.replaceAll(/\{(\w+)\}/g, ':$1'), operations);
-    if (!/[{*]/.test(path)) fixed.set(path, { operations, param: ignoreParams });
+    if (!/[{*]/.test(path)) fixedPaths.set(path, { operations, param: ignoreParams });
   }
   return (path) => {
-    const foundPath = fixed.get(path);
+    const foundPath = fixedPaths.get(path);
     if (foundPath !== undefined) return foundPath;
     const [found] = router.match(METHOD, path)[0];
     if (found === undefined) return undefined;
@@ -44,8 +44,8 @@ export function createPaths<T extends Record<string, Route>>(
     return {
       operations,
       param(name) {
-        const raw = params[name];
-        return typeof raw === 'string' ? tryDecodeURIComponent(raw) : undefined;
+        const encodedValue = params[name];
+        return typeof encodedValue === 'string' ? tryDecodeURIComponent(encodedValue) : undefined;
       },
     };
   };

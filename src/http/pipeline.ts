@@ -74,7 +74,7 @@ export function createOperation(
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => defineQuery(route));
-  const isCalledBack = startsJobs(route);
+  const acceptsCallback = startsJobs(route);
   const offered = listMediaTypes(route);
   const formats = callOnce(() => getFormats(route));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
@@ -92,16 +92,16 @@ export function createOperation(
   };
 
   const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
-  const run = (exchange: Exchange, principal: Principal, sent: SentBody) =>
+  const run = (exchange: Exchange, principal: Principal, sentBody: SentBody) =>
     follow === undefined || !mayFollow
-      ? handle(exchange, principal, sent)
-      : follow().then(() => handle(exchange, principal, sent));
+      ? handleRequest(exchange, principal, sentBody)
+      : follow().then(() => handleRequest(exchange, principal, sentBody));
 
-  const handle = (exchange: Exchange, principal: Principal, sent: SentBody) => {
+  const handleRequest = (exchange: Exchange, principal: Principal, sentBody: SentBody) => {
     const params = readParams(route, idNames, exchange);
     const query = readQuery(exchange.search);
-    if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);
-    if (isCalledBack && query['priority'] === 'high') assertHasScope('admin', principal);
+    if (acceptsCallback && typeof query['callback'] === 'string') assertCallback(query['callback']);
+    if (acceptsCallback && query['priority'] === 'high') assertHasScope('admin', principal);
     // A format in the query overrides the header.
     const { format } = query;
     const namedFormat = typeof format === 'string' ? formats().get(format) : undefined;
@@ -112,7 +112,7 @@ export function createOperation(
       exchange,
       principal,
       { params, query: namedFormat === undefined ? query : removeMember(query, 'format'), media },
-      { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
+      { declared: route.body, sent: sentBody, isStillAllowed: () => isAllowed(exchange, reach) },
     );
     const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
     return typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request);
@@ -122,17 +122,17 @@ export function createOperation(
    * Retries a request that arrived before the data of the previous process was loaded; the first attempt changed
    * nothing.
    */
-  const runSettled = (exchange: Exchange, principal: Principal, sent: SentBody) => {
-    const retry = async (failure: unknown) => {
-      if (!isDatasetLoading(failure) || isUpload(sent)) throw failure; // An upload cannot be read twice.
+  const runWithRetry = (exchange: Exchange, principal: Principal, sentBody: SentBody) => {
+    const retryWithData = async (failure: unknown) => {
+      if (!isDatasetLoading(failure) || isUpload(sentBody)) throw failure; // An upload cannot be read twice.
       await dataSettled();
-      return run(exchange, principal, sent);
+      return run(exchange, principal, sentBody);
     };
     try {
-      const reply = run(exchange, principal, sent);
-      return reply instanceof Promise ? reply.catch(retry) : reply;
+      const reply = run(exchange, principal, sentBody);
+      return reply instanceof Promise ? reply.catch(retryWithData) : reply;
     } catch (failure) {
-      if (isDatasetLoading(failure)) return retry(failure);
+      if (isDatasetLoading(failure)) return retryWithData(failure);
       throw failure;
     }
   };
@@ -149,11 +149,11 @@ export function createOperation(
 
   function answerAll(exchange: Exchange, principal: Principal): Reply | Promise<Reply> {
     const { body } = route;
-    if (body === undefined) return runSettled(exchange, principal, undefined);
+    if (body === undefined) return runWithRetry(exchange, principal, undefined);
     const upload = openUpload(exchange.request, body);
     return upload === undefined
-      ? readBody(exchange.request, body).then((json) => runSettled(exchange, principal, json))
-      : runSettled(exchange, principal, { upload });
+      ? readBody(exchange.request, body).then((json) => runWithRetry(exchange, principal, json))
+      : runWithRetry(exchange, principal, { upload });
   }
 
   /** Answers a client that is limited to some ids; reads in this context are limited to them. */
@@ -168,7 +168,7 @@ export function createOperation(
 /** A request body: JSON, or bytes that still arrive. */
 type SentBody = ParsedJson | { readonly upload: Upload } | undefined;
 
-const isUpload = (sent: SentBody): sent is { readonly upload: Upload } => sent !== undefined && 'upload' in sent;
+const isUpload = (body: SentBody): body is { readonly upload: Upload } => body !== undefined && 'upload' in body;
 
 function assertScope({ scope }: Route, principal: Principal): void {
   if (scope !== 'open') assertHasScope(scope, principal);
@@ -188,11 +188,11 @@ function assertReads(route: Route): void {
 
 function readParams(route: Route, names: readonly string[], exchange: Exchange): Record<string, unknown> {
   if (route.params === undefined) return {};
-  const raw = Object.fromEntries(names.map((name) => [name, exchange.param(name) ?? '']));
-  const shaped = checkShape(route.params, raw);
-  if (shaped.value !== undefined) return shaped.value;
-  throw new Refusal('INVALID_IDENTIFIER', shaped.findings.map(({ message }) => message).join(' '), {
-    findings: shaped.findings,
+  const texts = Object.fromEntries(names.map((name) => [name, exchange.param(name) ?? '']));
+  const parsedParams = checkShape(route.params, texts);
+  if (parsedParams.value !== undefined) return parsedParams.value;
+  throw new Refusal('INVALID_IDENTIFIER', parsedParams.findings.map(({ message }) => message).join(' '), {
+    findings: parsedParams.findings,
   });
 }
 
@@ -257,8 +257,8 @@ class ParsedRequest implements RouteRequest<Route> {
   }
 
   get upload() {
-    const sent = this.#sent;
-    return () => (isUpload(sent) ? sent.upload : undefined);
+    const sentBody = this.#sent;
+    return () => (isUpload(sentBody) ? sentBody.upload : undefined);
   }
 
   get precondition() {
@@ -308,19 +308,19 @@ interface StartQuery {
   readonly priority?: JobPriority;
 }
 
-function parseBody(declared: Body | undefined, json: ParsedJson | undefined): unknown {
-  if (declared === undefined || json === undefined) return undefined;
-  if (declared.raw === true) return json.value;
+function parseBody(declaredBody: Body | undefined, json: ParsedJson | undefined): unknown {
+  if (declaredBody === undefined || json === undefined) return undefined;
+  if (declaredBody.raw === true) return json.value;
   const value = json.value === undefined ? {} : json.value;
-  if (json.overflows && declared.report !== true) throw refuseWithFindings('body', checkFinite(value));
-  if (declared.document === true) {
+  if (json.overflows && declaredBody.report !== true) throw refuseWithFindings('body', checkFinite(value));
+  if (declaredBody.document === true) {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
     const message = `The body must be a JSON object, not ${Array.isArray(value) ? 'an array' : JSON.stringify(value)?.slice(0, 80)}.`;
     throw refuseWithFindings('body', [{ severity: 'error', code: 'WRONG_TYPE', message, path: '' }]);
   }
-  const shaped = checkShape(declared.schema, value);
-  if (shaped.value === undefined) throw refuseWithFindings('body', shaped.findings);
-  return shaped.value;
+  const parsedBody = checkShape(declaredBody.schema, value);
+  if (parsedBody.value === undefined) throw refuseWithFindings('body', parsedBody.findings);
+  return parsedBody.value;
 }
 
 /** Returns the note of a write, decoded as UTF-8 if possible. @throws Refusal VALIDATION_FAILED */

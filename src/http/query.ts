@@ -8,7 +8,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 /** Reads the query of one route. */
 export type QueryReader = (search: string) => Record<string, unknown>;
 
-type Kind = 'text' | 'number' | 'boolean' | 'list';
+type ValueKind = 'text' | 'number' | 'boolean' | 'list';
 
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
@@ -17,8 +17,8 @@ const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
  * validates them. Refuses unknown parameters. Reads the schema at the first query.
  * @throws Refusal VALIDATION_FAILED with one finding per invalid parameter
  */
-export function createQueryReader(schemaOf: () => z.ZodObject | undefined): QueryReader {
-  const schema = callOnce((): z.ZodObject => schemaOf() ?? z.strictObject({}));
+export function createQueryReader(getSchema: () => z.ZodObject | undefined): QueryReader {
+  const schema = callOnce((): z.ZodObject => getSchema() ?? z.strictObject({}));
   const listKinds = callOnce(
     () => new Map(Object.entries(schema().shape).map(([name, field]) => [name, getKind(field)])),
   );
@@ -28,22 +28,22 @@ export function createQueryReader(schemaOf: () => z.ZodObject | undefined): Quer
     const kinds = listKinds();
     const parameters = new URLSearchParams(search);
     const findings: Finding[] = [];
-    const raw: Record<string, unknown> = {};
+    const queryValues: Record<string, unknown> = {};
     for (const name of new Set(parameters.keys())) {
       const kind = kinds.get(name);
       if (kind === undefined) findings.push(createUnknownParameter(name, [...kinds.keys()]));
-      else raw[name] = read(name, kind, parameters.getAll(name), findings);
+      else queryValues[name] = read(name, kind, parameters.getAll(name), findings);
     }
-    const shaped = checkShape(schema(), raw);
-    const reported = new Set(findings.map(({ path }) => path));
-    findings.push(...shaped.findings.filter(({ path }) => !reported.has(path)));
-    if (findings.length > 0 || shaped.value === undefined) throw refuseWithFindings('query', findings);
-    return shaped.value;
+    const parsedQuery = checkShape(schema(), queryValues);
+    const reportedPaths = new Set(findings.map(({ path }) => path));
+    findings.push(...parsedQuery.findings.filter(({ path }) => !reportedPaths.has(path)));
+    if (findings.length > 0 || parsedQuery.value === undefined) throw refuseWithFindings('query', findings);
+    return parsedQuery.value;
   };
 }
 
 /** Returns the type of a parameter without its optional, nullable and default wrappers. */
-function getKind(field: z.core.$ZodType): Kind {
+function getKind(field: z.core.$ZodType): ValueKind {
   if (
     field instanceof z.ZodOptional ||
     field instanceof z.ZodNullable ||
@@ -57,18 +57,18 @@ function getKind(field: z.core.$ZodType): Kind {
   return field instanceof z.ZodBoolean ? 'boolean' : 'text';
 }
 
-function read(name: string, kind: Kind, texts: string[], findings: Finding[]): unknown {
+function read(name: string, kind: ValueKind, texts: string[], findings: Finding[]): unknown {
   if (kind === 'list') return [...new Set(texts.flatMap(splitItems))];
   const [text = ''] = texts;
-  const refuse = (message: string, value: unknown) => {
+  const addFinding = (message: string, value: unknown) => {
     findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...keepSmallValue(value) });
   };
   if (texts.length > 1) {
-    refuse(`${name} occurs ${texts.length} times; it can occur only once.`, texts);
+    addFinding(`${name} occurs ${texts.length} times; it can occur only once.`, texts);
   } else if (kind === 'number' && !NUMBER.test(text)) {
-    refuse(`${name} must be a number, not ${JSON.stringify(text.slice(0, 80))}.`, text);
+    addFinding(`${name} must be a number, not ${JSON.stringify(text.slice(0, 80))}.`, text);
   } else if (kind === 'boolean' && text !== 'true' && text !== 'false') {
-    refuse(`${name} must be true or false, not ${JSON.stringify(text.slice(0, 80))}.`, text);
+    addFinding(`${name} must be true or false, not ${JSON.stringify(text.slice(0, 80))}.`, text);
   }
   if (kind === 'number') return Number(text);
   return kind === 'boolean' ? text === 'true' : text;
@@ -86,13 +86,13 @@ function createUnknownParameter(name: string, accepted: readonly string[]): Find
 }
 
 /** Matches brackets and strings; a comma inside them does not separate items. */
-const ENCLOSED = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
+const ENCLOSED_TEXT = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
 
 /** Splits a list at commas outside the brackets and strings of expressions. */
 function splitItems(text: string): string[] {
   const items: string[] = [];
   let [start, depth] = [0, 0];
-  for (const { 0: enclosedText, index } of text.matchAll(ENCLOSED)) {
+  for (const { 0: enclosedText, index } of text.matchAll(ENCLOSED_TEXT)) {
     if (enclosedText === '(' || enclosedText === '[') depth++;
     else if (enclosedText === ')' || enclosedText === ']') depth--;
     if (depth < 0) return text.split(',');

@@ -45,7 +45,7 @@ export function createSuccessAnswer(reply: Reply, context: ReplyContext): Respon
     headers.set('ETag', `"${reply.etag}"`);
     headers.set('Cache-Control', 'no-cache');
     if (isRead && status === 200 && namesEtag(context.ifNoneMatch, reply.etag)) {
-      discard(reply.stream);
+      cancelStream(reply.stream);
       return { status: 304, headers, body: null };
     }
   }
@@ -53,7 +53,7 @@ export function createSuccessAnswer(reply: Reply, context: ReplyContext): Respon
   if (body === null) return { status, headers, body };
   headers.describe(reply.type, length);
   if (context.method !== 'HEAD') return { status, headers, body };
-  discard(reply.stream);
+  cancelStream(reply.stream);
   return { status, headers, body: null };
 }
 
@@ -66,7 +66,7 @@ function createBody(reply: Reply): { readonly body: ResponseBody; readonly lengt
 }
 
 /** Cancels an unread stream, so that its file is closed. */
-function discard(stream: ReadableStream<Uint8Array> | undefined): void {
+function cancelStream(stream: ReadableStream<Uint8Array> | undefined): void {
   stream?.cancel().catch(() => undefined);
 }
 
@@ -80,8 +80,8 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 /** Builds the response of a refusal: the ErrorEnvelope with the status of its code. */
 export function createErrorAnswer(refusal: Refusal, method: string, headers: ResponseHeaders): ResponseParts {
   const status = getStatus(refusal);
-  const passes = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
-  const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? passes;
+  const transientDelay = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
+  const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? transientDelay;
   if (retrySeconds !== undefined) headers.set('Retry-After', String(retrySeconds));
   if (status === 401) headers.set('WWW-Authenticate', 'Bearer');
   const allowed = refusal.detail?.['allowed'];

@@ -34,10 +34,10 @@ interface Exchange {
 
 /** Sends a response without the `Request` adapter. */
 async function sendDirectly(
-  answered: ResponseParts | Promise<ResponseParts>,
+  response: ResponseParts | Promise<ResponseParts>,
   { incoming, outgoing }: Exchange,
 ): Promise<Response> {
-  const answer = await answered;
+  const answer = await response;
   await sendResponse((await compressResponse(answer, incoming.headers)) ?? answer, outgoing);
   return RESPONSE_ALREADY_SENT;
 }

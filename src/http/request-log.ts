@@ -17,7 +17,7 @@ export interface CompletedRequest {
 /** Log lines and observations of requests. */
 export interface RequestLog {
   /** Writes one log line and one observation for a response, and returns the response. */
-  record(call: RequestCall, answered: ResponseParts): ResponseParts;
+  record(call: RequestCall, response: ResponseParts): ResponseParts;
   /**
    * Converts a failure to a refusal: defects, and codes that no route declares because only jobs use them, become
    * INTERNAL.
@@ -38,9 +38,9 @@ export function createRequestLog(log: Logger, observe?: (answer: CompletedReques
   const isLogged = listLoggedLevels(log);
   return { record, createRefusal };
 
-  function record(call: RequestCall, answered: ResponseParts): ResponseParts {
+  function record(call: RequestCall, response: ResponseParts): ResponseParts {
     const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;
-    const { status } = answered;
+    const { status } = response;
     endRequest(call, status);
     const { method } = request;
     const ms = performance.now() - startedMs;
@@ -61,7 +61,7 @@ export function createRequestLog(log: Logger, observe?: (answer: CompletedReques
       );
     }
     observe?.({ operation: operation?.id, method, status, seconds: ms / 1000, keyId: principal.keyId });
-    return answered;
+    return response;
   }
 
   function createRefusal({ request, requestId, trace }: RequestCall, failure: unknown): Refusal {

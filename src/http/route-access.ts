@@ -35,7 +35,7 @@ const SHARED_OPERATIONS: ReadonlySet<string> = new Set([
  * guarded store limits to the client's access. Other operations, including new ones, are refused to clients with
  * prefixes.
  */
-const UNRESTRICTED: ReadonlySet<string> = new Set(
+const UNRESTRICTED_OPERATIONS: ReadonlySet<string> = new Set(
   `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
   listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
@@ -59,7 +59,7 @@ export function knowsPrefixes(id: string, { path }: Route): boolean {
   )
     return false;
   return (
-    UNRESTRICTED.has(id) ||
+    UNRESTRICTED_OPERATIONS.has(id) ||
     names.some((name) => name in NAMED_DOCUMENTS || RESOLVED_PARAMETERS.has(name) || SHARED_OPERATIONS.has(name))
   );
 }

@@ -21,7 +21,7 @@ export async function sendStream(
   outgoing: ServerResponse,
 ): Promise<void> {
   const { next, cancel, isOfBytes } = createReader(stream);
-  const closed = once(outgoing, 'close')
+  const closeEvent = once(outgoing, 'close')
     .then(cancel)
     .catch(() => undefined); // the next read reports the failure
   try {
@@ -32,7 +32,7 @@ export async function sendStream(
       const part = await next();
       if (outgoing.closed) return;
       if (part === undefined) break;
-      await Promise.race([writePart(outgoing, part), closed]); // the write of bytes to a closed connection never completes
+      await Promise.race([writePart(outgoing, part), closeEvent]); // the write of bytes to a closed connection never completes
       if (outgoing.closed) return;
     }
     outgoing.end();

@@ -75,18 +75,18 @@ export async function listen(options: ServerOptions): Promise<Server> {
     socket[REQUESTS] = count;
     // Node's maxRequestsPerSocket leaves the socket open and answers later requests on it with an empty 503.
     if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
-    if (hasTwoHosts(incoming)) return refuse(app, createFault('HOSTS'), socket);
+    if (hasTwoHosts(incoming)) return refuseRequest(app, createFault('HOSTS'), socket);
     answerAny(incoming, outgoing);
   };
-  const secure = secrets && createSecureServer({ ...settings, ...secrets }, onRequest);
-  const server = secure ?? createServer(settings, onRequest);
+  const secureServer = secrets && createSecureServer({ ...settings, ...secrets }, onRequest);
+  const server = secureServer ?? createServer(settings, onRequest);
   const { onTlsReload: onReload = () => {} } = options;
-  const unfollow = tls && secure ? followTls(tls, secure, { ca: secrets.ca, onReload }) : () => {};
+  const unfollow = tls && secureServer ? followTls(tls, secureServer, { ca: secrets.ca, onReload }) : () => {};
   server.maxConnections = CONNECTIONS_MAX;
   limitConnections(server, isTrustedProxy);
-  server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuse(app, failure, socket as Socket));
+  server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuseRequest(app, failure, socket as Socket));
   server.on('checkExpectation', (_incoming, outgoing: ServerResponse) => {
-    refuse(app, createFault('EXPECTATION'), outgoing.socket);
+    refuseRequest(app, createFault('EXPECTATION'), outgoing.socket);
   });
 
   await new Promise<void>((resolve, reject) => {
@@ -107,9 +107,9 @@ export async function listen(options: ServerOptions): Promise<Server> {
     close: (deadlineMs) =>
       new Promise<void>((resolve) => {
         unfollow();
-        const cut = setTimeout(() => server.closeAllConnections(), deadlineMs);
+        const closeTimer = setTimeout(() => server.closeAllConnections(), deadlineMs);
         server.close(() => {
-          clearTimeout(cut);
+          clearTimeout(closeTimer);
           resolve();
         });
         server.closeIdleConnections();
@@ -129,7 +129,7 @@ function createFullReader(app: App): Reader {
     (reader ??= (await import('./request-listener.js')).createRequestListener(app));
   setTimeout(() => void load(), READER_LOADED_MS).unref();
   return (incoming, outgoing) =>
-    reader === undefined ? load().then((loaded) => loaded(incoming, outgoing)) : reader(incoming, outgoing);
+    reader === undefined ? load().then((loadedReader) => loadedReader(incoming, outgoing)) : reader(incoming, outgoing);
 }
 
 /** Returns true for a request with two Host headers, of which a proxy in front may have read the other. */
@@ -156,7 +156,7 @@ const PARSER_FAULTS = {
  * Answers a request that the HTTP parser refused, if the socket still accepts data. A connection without data is closed
  * without a response: browsers open some in advance, and would mistake the response for that of their next request.
  */
-function refuse(app: App, failure: NodeJS.ErrnoException, socket: Socket | null): void {
+function refuseRequest(app: App, failure: NodeJS.ErrnoException, socket: Socket | null): void {
   if (socket === null || !socket.writable || failure.code === 'ECONNRESET' || socket.bytesRead === 0) {
     socket?.destroy();
     return;

@@ -60,8 +60,8 @@ export async function readTls({ cert, key, clientCa }: TlsFiles): Promise<TlsOpt
 function assertCertificates(pem: Buffer, path: string): void {
   const text = pem.toString('latin1');
   const blocks = text.match(/-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----/g) ?? [];
-  const begins = text.split('-----BEGIN ').length - 1;
-  if (blocks.length === 0 || blocks.length !== begins)
+  const beginCount = text.split('-----BEGIN ').length - 1;
+  if (blocks.length === 0 || blocks.length !== beginCount)
     throw new Error(`${path} does not contain complete PEM certificates`);
   for (const block of blocks) createSecureContext({ ca: new X509Certificate(block).toString() });
 }
@@ -79,22 +79,22 @@ export function followTls(
 ): () => void {
   const paths = [files.cert, files.key, ...(files.clientCa === undefined ? [] : [files.clientCa])];
   let authorities = first;
-  const open = new Set<TLSSocket>();
+  const openConnections = new Set<TLSSocket>();
   if (files.clientCa !== undefined)
     server.on('secureConnection', (socket) => {
-      open.add(socket);
-      socket.once('close', () => open.delete(socket));
+      openConnections.add(socket);
+      socket.once('close', () => openConnections.delete(socket));
     });
-  const leave = (): void => {
+  const closeConnections = (): void => {
     server.closeIdleConnections();
-    const openSockets = [...open];
+    const openSockets = [...openConnections];
     setTimeout(() => openSockets.forEach((socket) => socket.destroy()), leaveMs).unref();
   };
   const reload = (): void => {
     readTls(files)
       .then((options) => {
         server.setSecureContext(options);
-        if (authorities !== undefined && options.ca?.equals(authorities) !== true) leave();
+        if (authorities !== undefined && options.ca?.equals(authorities) !== true) closeConnections();
         authorities = options.ca;
         onReload();
       })

@@ -18,12 +18,12 @@ export function createAssetView(columns: RunColumns, identifier: string): AssetV
   if (name < 0) throw new Refusal('ASSET_NOT_IN_RUN', `The run of ${run_id} never held ${identifier}.`, { identifier });
   const days = columns.i32('days');
   const price = columns.column('price', name);
-  const priced = [...price.keys()].filter((t) => price[t] === price[t]);
+  const pricedSessions = [...price.keys()].filter((t) => price[t] === price[t]);
   const ownDatedSeries: DatedSeries = {
-    days: Int32Array.from(priced, (t) => days[t]!),
+    days: Int32Array.from(pricedSessions, (t) => days[t]!),
     values: computeUnitValue(columns, name, price).filter((_, t) => price[t] === price[t]),
   };
-  const relative = computeRelativeMetrics(ownDatedSeries, { days, values: columns.f64('level') });
+  const relativeMetrics = computeRelativeMetrics(ownDatedSeries, { days, values: columns.f64('level') });
   const readHistory = (block: 'targets' | 'raw') => {
     const weights = columns.f64(block);
     const targets = block === 'targets' ? weights : columns.f64('targets');
@@ -39,15 +39,19 @@ export function createAssetView(columns: RunColumns, identifier: string): AssetV
   return {
     index_id: run_id,
     identifier,
-    beta: relative.beta,
-    correlation: relative.correlation,
-    excess_return: relative.excessReturn,
-    index_return: relative.benchmarkReturn,
-    total_return: relative.totalReturn,
-    tracking_error: relative.trackingError,
-    observations: relative.observations,
+    beta: relativeMetrics.beta,
+    correlation: relativeMetrics.correlation,
+    excess_return: relativeMetrics.excessReturn,
+    index_return: relativeMetrics.benchmarkReturn,
+    total_return: relativeMetrics.totalReturn,
+    tracking_error: relativeMetrics.trackingError,
+    observations: relativeMetrics.observations,
     rebalances_held: Object.keys(weightHistory).length,
-    price: { index: Array.from(ownDatedSeries.days, formatDay), data: priced.map((t) => price[t]!), name: identifier },
+    price: {
+      index: Array.from(ownDatedSeries.days, formatDay),
+      data: pricedSessions.map((t) => price[t]!),
+      name: identifier,
+    },
     weight_history: weightHistory,
     raw_weight_history: readHistory('raw'),
   };
@@ -71,21 +75,21 @@ function computeUnitValue(columns: RunColumns, name: number, price: Float64Array
   const row = header.foreign[String(name)];
   const rates = row === undefined ? null : columns.f64('rates', row * header.dates, (row + 1) * header.dates);
   const values = new Float64Array(price.length).fill(Number.NaN);
-  let carried = Number.NaN;
+  let carriedPrice = Number.NaN;
   let value = Number.NaN;
   for (let t = 0; t < price.length; t++) {
     const bar = price[t]!;
     const effect = effects.get(t);
-    if (carried !== carried) {
+    if (carriedPrice !== carriedPrice) {
       if (bar === bar) value = 1;
-      carried = bar;
+      carriedPrice = bar;
     } else {
       const step = effect
-        ? computeGrowthStep(effect, carried, bar)
-        : { factor: bar === bar ? bar / carried : 1, carried: bar === bar ? bar : carried };
+        ? computeGrowthStep(effect, carriedPrice, bar)
+        : { factor: bar === bar ? bar / carriedPrice : 1, carried: bar === bar ? bar : carriedPrice };
       if (effect && !hasShortPayments && weights[t - 1]! < 0) value *= computePositionGrowth(columns, { name, at: t });
       else value *= rates ? step.factor * (rates[t]! / rates[t - 1]!) : step.factor;
-      carried = step.carried;
+      carriedPrice = step.carried;
     }
     values[t] = value;
   }

@@ -20,7 +20,7 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
   const window = readWindow(columns, { from, to });
   const { names } = header;
   const { parts = [] } = header;
-  const linked = linkContributions({
+  const linkedAttribution = linkContributions({
     securityCount: names.length + parts.length,
     returns: computeReturns(columns.f64('level', from, to + 1)),
     days: days.subarray(from + 1, to + 1),
@@ -29,13 +29,13 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
     hasCosts: header.has_costs,
   });
   const contributions = names.flatMap((name, i) =>
-    linked.averageWeights[i] === 0 && window.came[i] === 0 // never held and never traded
+    linkedAttribution.averageWeights[i] === 0 && window.came[i] === 0 // never held and never traded
       ? []
       : [
           {
             asset_id: name,
-            average_weight: linked.averageWeights[i]!,
-            contribution: linked.contributions[i]!,
+            average_weight: linkedAttribution.averageWeights[i]!,
+            contribution: linkedAttribution.contributions[i]!,
             total_return: window.growth[i]! - 1,
           },
         ],
@@ -47,21 +47,21 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
     contributions: contributions.toSorted(
       (a, b) => b.contribution - a.contribution || compareText(a.asset_id, b.asset_id),
     ),
-    contributions_sum: sumValues(linked.contributions.subarray(0, names.length)),
-    overlay_parts_sum: isOverlay ? sumValues(linked.contributions.subarray(names.length)) : null,
+    contributions_sum: sumValues(linkedAttribution.contributions.subarray(0, names.length)),
+    overlay_parts_sum: isOverlay ? sumValues(linkedAttribution.contributions.subarray(names.length)) : null,
     overlay_parts: !isOverlay
       ? null
       : parts.map(({ index_id: indexId, part }, p) => ({
           index_id: indexId,
           part,
-          contribution: linked.contributions[names.length + p]!,
+          contribution: linkedAttribution.contributions[names.length + p]!,
         })),
-    total_return: linked.totalReturn,
+    total_return: linkedAttribution.totalReturn,
     periods,
-    reconciles: linked.reconciles,
-    residual: linked.residual,
+    reconciles: linkedAttribution.reconciles,
+    residual: linkedAttribution.residual,
     cap_drag: header.has_cap ? computeCapDrag(columns, { first: days[from]!, last: days[to]! }) : null,
-    cost_drag: linked.costDrag,
+    cost_drag: linkedAttribution.costDrag,
     requested_start: start ?? formatDay(days[0]!),
     requested_end: end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
@@ -105,7 +105,7 @@ function computeCapDrag(
   const days = columns.i32('indexDays');
   const from = findLastAtMost(days, first);
   const to = findLastAtMost(days, last);
-  const capped = columns.f64('indexLevel');
-  const uncapped = columns.f64('uncapped');
-  return capped[to]! / capped[from]! - uncapped[to]! / uncapped[from]!;
+  const cappedLevels = columns.f64('indexLevel');
+  const uncappedLevels = columns.f64('uncapped');
+  return cappedLevels[to]! / cappedLevels[from]! - uncappedLevels[to]! / uncappedLevels[from]!;
 }

@@ -96,11 +96,11 @@ function writeWeightsFrame(
   { days, columns, weights }: WeightsFrame,
 ): void {
   const width = columns.length;
-  const isHeld = new Uint8Array(width);
+  const heldFlags = new Uint8Array(width);
   for (let position = 0; position < weights.length; position += width) {
-    for (let slot = 0; slot < width; slot++) if (weights[position + slot] !== 0) isHeld[slot] = 1;
+    for (let slot = 0; slot < width; slot++) if (weights[position + slot] !== 0) heldFlags[slot] = 1;
   }
-  const slots = Int32Array.from([...isHeld.keys()].filter((slot) => isHeld[slot] === 1));
+  const slots = Int32Array.from([...heldFlags.keys()].filter((slot) => heldFlags[slot] === 1));
   json.raw('{"index":[');
   json.token(encodeDays(days));
   json.raw('],"columns":[');

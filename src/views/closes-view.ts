@@ -62,18 +62,20 @@ function computeCompositions(
 ): Pick<ClosesView, 'composition_hash' | 'held' | 'without_bar'> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const rows = openPanelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
-  const absent = listMissingBars(columns, days);
+  const missingBars = listMissingBars(columns, days);
   // RFC 8785 sorts members by UTF-16 code units, as JavaScript does.
   const order = [...names.keys()].toSorted((a, b) => (names[a]! < names[b]! ? -1 : 1));
   const keys = names.map((name) => JSON.stringify(name));
   const closes = Array.from(days, (_, close) => {
     const weights = rows.at(close);
-    const round = roundOnDay(columns, 'weights', days[close]!);
-    const members = order.flatMap((i) => (weights[i] === 0 ? [] : `${keys[i]}:${JSON.stringify(round(weights[i]!))}`));
+    const roundWeight = roundOnDay(columns, 'weights', days[close]!);
+    const members = order.flatMap((i) =>
+      weights[i] === 0 ? [] : `${keys[i]}:${JSON.stringify(roundWeight(weights[i]!))}`,
+    );
     const hash = createHash('sha256')
       .update(`{${members.join(',')}}`)
       .digest('hex');
-    const withoutBar = (absent.get(close) ?? []).filter((i) => weights[i] !== 0).length;
+    const withoutBar = (missingBars.get(close) ?? []).filter((i) => weights[i] !== 0).length;
     return { hash, held: members.length, withoutBar };
   });
   return {
@@ -88,18 +90,18 @@ function computeCompositions(
  * return none.
  */
 function listMissingBars(columns: RunColumns, days: Int32Array): ReadonlyMap<number, readonly number[]> {
-  const absent = new Map<number, number[]>();
-  if (!columns.has('record')) return absent;
+  const missingBars = new Map<number, number[]>();
+  if (!columns.has('record')) return missingBars;
   const { identifiers, gaps } = openRecordParts(columns);
-  const { columns: missing, days: on } = gaps();
+  const { columns: missing, days: gapDays } = gaps();
   const positionByName = new Map(columns.header.names.map((name, i) => [name, i]));
-  for (const [g, day] of on.entries()) {
+  for (const [g, day] of gapDays.entries()) {
     const close = findLastAtMost(days, day);
     const name = positionByName.get(identifiers[missing[g]!]!);
     if (days[close] !== day || name === undefined) continue;
-    const otherNames = absent.get(close);
+    const otherNames = missingBars.get(close);
     if (otherNames) otherNames.push(name);
-    else absent.set(close, [name]);
+    else missingBars.set(close, [name]);
   }
-  return absent;
+  return missingBars;
 }

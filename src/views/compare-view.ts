@@ -71,12 +71,12 @@ export function compareRuns(
     variant: columns.header.variant,
     currency: columns.header.currency,
   }));
-  const ofRuns = cutWindow(
+  const commonDays = cutWindow(
     series.reduce((shared, { days }) => intersectDays(shared, days), series[0]!.days),
     window,
   );
   if (benchmark !== null) series.push(benchmark);
-  const days = benchmark === null ? ofRuns : intersectDays(ofRuns, benchmark.days);
+  const days = benchmark === null ? commonDays : intersectDays(commonDays, benchmark.days);
   if (days.length === 0) {
     const subject = `The ${runs.length} runs${benchmark === null ? '' : ' and the benchmark'}`;
     throw new Refusal(
@@ -89,7 +89,9 @@ export function compareRuns(
     findings: [
       ...findDifferingReturns(series, 'ids'),
       ...findDifferingCurrencies(series),
-      ...(benchmark === null || days.length === ofRuns.length ? [] : [describeCutWindow(benchmark, { ofRuns, days })]),
+      ...(benchmark === null || days.length === commonDays.length
+        ? []
+        : [describeCutWindow(benchmark, { ofRuns: commonDays, days })]),
     ],
     entries: series.map((comparedLevels) => ({
       name: comparedLevels.name ?? comparedLevels.id,
@@ -116,14 +118,14 @@ function findDifferingCurrencies(series: readonly ComparedLevels[]): Finding[] {
 
 function describeCutWindow(
   benchmark: ComparedLevels,
-  { ofRuns, days }: { readonly ofRuns: Int32Array; readonly days: Int32Array },
+  { ofRuns: commonDays, days }: { readonly ofRuns: Int32Array; readonly days: Int32Array },
 ): Finding {
-  const describeSpan = (some: Int32Array) => `${formatDay(some[0]!)} to ${formatDay(some.at(-1)!)}`;
+  const describeSpan = (spanDays: Int32Array) => `${formatDay(spanDays[0]!)} to ${formatDay(spanDays.at(-1)!)}`;
   return {
     severity: 'warning',
     code: 'WINDOW_CUT',
     path: 'benchmark',
-    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window. The comparison covers ${describeSpan(days)}; without the benchmark it would cover ${describeSpan(ofRuns)}.`,
+    message: `The benchmark ${benchmark.id} has ${days.length} of the ${commonDays.length} dates of the window. The comparison covers ${describeSpan(days)}; without the benchmark it would cover ${describeSpan(commonDays)}.`,
   };
 }
 
@@ -143,15 +145,15 @@ function cutWindow(days: Int32Array, { start, end }: RequestedWindow): Int32Arra
  * @cost O(pairs x dates)
  */
 function computeCorrelations(entries: RunComparison['entries']): (number | null)[][] {
-  const scaled = entries.map(({ level }) => {
+  const scaledReturns = entries.map(({ level }) => {
     const returns = computeReturns(level);
     const middle = computeMean(returns);
-    const centred = returns.map((value) => value - middle);
-    const length = Math.sqrt(centred.reduce((sum, value) => sum + value * value, 0));
-    return length < SPREAD_MIN ? null : centred.map((value) => value / length);
+    const centredReturns = returns.map((value) => value - middle);
+    const length = Math.sqrt(centredReturns.reduce((sum, value) => sum + value * value, 0));
+    return length < SPREAD_MIN ? null : centredReturns.map((value) => value / length);
   });
-  return scaled.map((a, i) =>
-    scaled.map((b, j) => {
+  return scaledReturns.map((a, i) =>
+    scaledReturns.map((b, j) => {
       if (a === null || b === null) return null;
       if (i === j) return 1;
       const product = a.reduce((sum, value, t) => sum + value * b[t]!, 0);
@@ -166,13 +168,13 @@ const SPREAD_MIN = 1e-14;
 /** Returns the common days of two ascending lists. Returns the first list itself if it has no other days. */
 function intersectDays(a: Int32Array, b: Int32Array): Int32Array {
   if (areEqual(a, b)) return a;
-  const both = new Int32Array(a.length);
+  const sharedDays = new Int32Array(a.length);
   let count = 0;
   for (let i = 0, position = 0; i < a.length; i++) {
     while (position < b.length && b[position]! < a[i]!) position++;
-    if (b[position] === a[i]) both[count++] = a[i]!;
+    if (b[position] === a[i]) sharedDays[count++] = a[i]!;
   }
-  return count === a.length ? a : both.slice(0, count);
+  return count === a.length ? a : sharedDays.slice(0, count);
 }
 
 function areEqual(a: Int32Array, b: Int32Array): boolean {

@@ -28,14 +28,14 @@ export function createFactorAttributionView(
   const { from, to } = createWindowSpan(days, { start, end });
   const runWindow = readWindow(run, { from, to }, { follow: false });
   const { sm } = market;
-  const ends = days.subarray(from + 1, to + 1);
+  const endDays = days.subarray(from + 1, to + 1);
   const attribution = attributeToFactors({
     window: market,
     model,
-    sessions: ends.map((day) => findLastAtMost(sm.sessions, day)),
+    sessions: endDays.map((day) => findLastAtMost(sm.sessions, day)),
     columns: Int32Array.from(header.names, (name) => sm.columnOf(name)),
     returns: computeReturns(run.f64('level', from, to + 1)),
-    days: ends,
+    days: endDays,
     weightsBefore: (period) => runWindow.weightsAt(period),
   });
   return {

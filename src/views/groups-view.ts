@@ -39,18 +39,18 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
   const days = columns.i32('days');
   const { from, to } = createWindowSpan(days, requestedWindow);
   const periods = to - from;
-  const ends = days.subarray(from + 1, to + 1);
+  const endDays = days.subarray(from + 1, to + 1);
   const { groups, cash, ownAt, benchmarkAt } = locateInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
   const ownPeriods = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
-  let grouped: GroupedPeriod;
-  const linked = linkContributions({
+  let groupedPeriod: GroupedPeriod;
+  const linkedAttribution = linkContributions({
     securityCount: groups.length,
     returns: computeReturns(columns.f64('level', from, to + 1)),
-    days: ends,
-    weightsBefore: (period) => (grouped = ownPeriods(period)).weights,
-    contributionsOf: () => grouped.contributions,
+    days: endDays,
+    weightsBefore: (period) => (groupedPeriod = ownPeriods(period)).weights,
+    contributionsOf: () => groupedPeriod.contributions,
     costOf: () => 0,
     hasCosts: false,
   });
@@ -59,11 +59,11 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     benchmark &&
     attributeByGroup({
       groups: groups.length,
-      days: ends,
+      days: endDays,
       portfolio: ownPeriods,
       benchmark: cachePeriods(groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
     });
-  const { totalReturn } = linked;
+  const { totalReturn } = linkedAttribution;
   const { run_id: id, variant } = columns.header;
   return {
     index_id: id,
@@ -71,7 +71,7 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     benchmark: benchmark?.id ?? null,
     return_variant: variant,
     benchmark_variant: benchmark?.variant ?? null,
-    groups: groupRows(groups, linked, effects),
+    groups: groupRows(groups, linkedAttribution, effects),
     effects: effects && {
       allocation: sumValues(effects.allocation),
       selection: sumValues(effects.selection),
@@ -81,8 +81,10 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     benchmark_return: effects?.benchmarkReturn ?? null,
     active_return: effects ? effects.portfolioReturn - effects.benchmarkReturn : null,
     periods,
-    residual: effects?.residual ?? linked.residual,
-    reconciles: effects ? isReconciled(effects.residual, totalReturn, effects.benchmarkReturn) : linked.reconciles,
+    residual: effects?.residual ?? linkedAttribution.residual,
+    reconciles: effects
+      ? isReconciled(effects.residual, totalReturn, effects.benchmarkReturn)
+      : linkedAttribution.reconciles,
     requested_start: requestedWindow.start ?? formatDay(days[0]!),
     requested_end: requestedWindow.end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
@@ -144,14 +146,14 @@ function groupRows(
 type Periods = (period: number) => GroupedPeriod;
 
 /** Maximum number of values of one side that are cached for later passes, 16 MB. */
-const REMEMBERED_MAX = 1 << 21;
+const CACHED_VALUES_MAX = 1 << 21;
 
 /** Caches the periods of the first pass, unless there are too many values. Periods must be read in order. */
 function cachePeriods(
   allPeriods: Periods,
   { periods, groups }: { readonly periods: number; readonly groups: number },
 ): Periods {
-  if (2 * periods * groups > REMEMBERED_MAX) return allPeriods;
+  if (2 * periods * groups > CACHED_VALUES_MAX) return allPeriods;
   const cache: GroupedPeriod[] = [];
   return (period) => (cache[period] ??= allPeriods(period));
 }
@@ -178,9 +180,9 @@ function groupRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): 
   return (period) => {
     if (period === 0) window = read();
     const weights = window.weightsAt(period);
-    const grouped = sumByGroup(weights, window.computeContributions(period), grouping);
-    for (const contribution of window.getParts(period)) grouped.contributions[grouping.cash]! += contribution;
-    return grouped;
+    const groupedPeriod = sumByGroup(weights, window.computeContributions(period), grouping);
+    for (const contribution of window.getParts(period)) groupedPeriod.contributions[grouping.cash]! += contribution;
+    return groupedPeriod;
   };
 }
 
@@ -198,28 +200,28 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const first = findLastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {
     if (first < 0 || first + t >= length || sm.sessions[from + first + t] !== days[t]) {
-      const covered = `${formatDay(sm.sessions[from]!)} to ${formatDay(sm.sessions[from + length - 1]!)}`;
+      const coverageText = `${formatDay(sm.sessions[from]!)} to ${formatDay(sm.sessions[from + length - 1]!)}`;
       throw new Refusal(
         'NO_COMMON_DATES',
-        `The benchmark covers ${covered} and has no level on ${formatDay(days[t]!)}. It must have a level on every date of the window.`,
+        `The benchmark covers ${coverageText} and has no level on ${formatDay(days[t]!)}. It must have a level on every date of the window.`,
       );
     }
   }
   const H = columns.length;
-  const before = new Map(events.map((event) => [event.at, event.before]));
+  const weightsBefore = new Map(events.map((event) => [event.at, event.before]));
   const parts = new Float64Array(H);
   const drift = readDrift(book);
   const earnings = createEarnings(book);
   return (period) => {
     const position = first + period + 1;
     const periodWeights = weights.subarray((position - 1) * H, position * H);
-    const drifted = before.get(position) ?? weights.subarray(position * H, (position + 1) * H);
-    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * drift[position]! - periodWeights[i]!;
+    const driftedWeights = weightsBefore.get(position) ?? weights.subarray(position * H, (position + 1) * H);
+    for (let i = 0; i < H; i++) parts[i] = driftedWeights[i]! * drift[position]! - periodWeights[i]!;
     earnings.addTo(parts, position);
-    const grouped = sumByGroup(periodWeights, parts, grouping);
+    const groupedPeriod = sumByGroup(periodWeights, parts, grouping);
     for (const { contributions } of overlay?.parts ?? [])
-      grouped.contributions[grouping.cash]! += contributions[position]!;
-    return grouped;
+      groupedPeriod.contributions[grouping.cash]! += contributions[position]!;
+    return groupedPeriod;
   };
 }
 
@@ -227,10 +229,14 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
 function createEarnings(book: Book): { addTo(parts: Float64Array, offset: number): void } {
   const transfers = listTransfers(book);
   if (transfers === undefined) return { addTo: () => {} };
-  const { at: dated, slot, dividends, moved } = transfers;
+  const { at: transferDays, slot, dividends, moved } = transfers;
   return {
     addTo(parts, position) {
-      for (let i = findFirstAtLeast(dated, position); i < dated.length && dated[i] === position; i++)
+      for (
+        let i = findFirstAtLeast(transferDays, position);
+        i < transferDays.length && transferDays[i] === position;
+        i++
+      )
         parts[slot[i]!]! += dividends[i]! + moved[i]!;
     },
   };
@@ -243,16 +249,16 @@ function sumByGroup(
 ): GroupedPeriod {
   const weights = new Float64Array(count);
   const contributions = new Float64Array(count);
-  let invested = 0;
+  let investedWeight = 0;
   for (let i = 0; i < holdingWeights.length; i++) {
     const group = groupAt[i]!;
     const weight = holdingWeights[i]!;
     weights[group]! += weight;
     contributions[group]! += parts[i]!;
-    invested += weight;
+    investedWeight += weight;
   }
   // A rounding error of the sum of weights is not cash.
-  if (Math.abs(1 - invested) > CASH_MIN) weights[cash]! += 1 - invested;
+  if (Math.abs(1 - investedWeight) > CASH_MIN) weights[cash]! += 1 - investedWeight;
   return { weights, contributions };
 }
 

@@ -30,21 +30,21 @@ export interface JsonObject<S> {
 }
 
 export function createJsonObject<T, S>(members: Members<T, S>): JsonObject<S> {
-  const listed = Object.entries<Member<unknown, S>>(members).map(([name, member]) => ({
+  const listedMembers = Object.entries<Member<unknown, S>>(members).map(([name, member]) => ({
     name,
     member,
     key: `${JSON.stringify(name)}:`,
   }));
   return {
     write(json, source) {
-      let before = '{';
-      for (const { member, key } of listed) {
+      let prefix = '{';
+      for (const { member, key } of listedMembers) {
         if (member.has?.(source) === false) continue;
-        json.raw(before + key);
+        json.raw(prefix + key);
         member.write(json, source);
-        before = ',';
+        prefix = ',';
       }
-      json.raw(before === '{' ? '{}' : '}');
+      json.raw(prefix === '{' ? '{}' : '}');
     },
     upgrade(value) {
       if (!isObject(value)) return value;
@@ -52,7 +52,7 @@ export function createJsonObject<T, S>(members: Members<T, S>): JsonObject<S> {
       for (const {
         name,
         member: { older, upgrade },
-      } of listed) {
+      } of listedMembers) {
         if (!(name in value)) {
           if (older) upgraded[name] = older(value);
         } else if (upgrade) upgraded[name] = upgrade(value[name]);

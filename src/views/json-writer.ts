@@ -95,9 +95,9 @@ export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
 
   function reserve(bytes: number): void {
     if (length + bytes <= buffer.length) return;
-    const larger = new Uint8Array(Math.max(length + bytes, Math.ceil(buffer.length * GROWTH)));
-    larger.set(buffer.subarray(0, length));
-    buffer = larger;
+    const largerBuffer = new Uint8Array(Math.max(length + bytes, Math.ceil(buffer.length * GROWTH)));
+    largerBuffer.set(buffer.subarray(0, length));
+    buffer = largerBuffer;
   }
 
   const { end, ...writer } = createJsonSinkWriter({

@@ -30,16 +30,16 @@ export function createNumberMembers(text: NumberText): NumberMembers {
   const slots = { keys: table.integers(0), values: table.numbers(1) };
   let lastKeys = NO_KEYS;
   let tokens = new Int32Array(0);
-  let drops = -1;
-  let marks: RowMarks = { start: 0, separator: 0, end: 0, none: 0 };
+  let knownDrops = -1;
+  let rowMarks: RowMarks = { start: 0, separator: 0, end: 0, none: 0 };
 
   function begin(keys: readonly string[]): void {
     table.dropTokens();
-    drops = table.drops;
+    knownDrops = table.drops;
     lastKeys = keys;
     tokens = new Int32Array(keys.length).fill(UNKNOWN);
-    const nothing = table.token('');
-    marks = { start: nothing, separator: nothing, end: nothing, none: nothing };
+    const emptyToken = table.token('');
+    rowMarks = { start: emptyToken, separator: emptyToken, end: emptyToken, none: emptyToken };
   }
 
   /**
@@ -80,10 +80,10 @@ export function createNumberMembers(text: NumberText): NumberMembers {
       if (!writeMember(keys[positions[0]!]!.slice(1), values[0]!)) return false;
       for (let from = 1; from < positions.length; from += CHUNK_ROWS) {
         const to = Math.min(positions.length, from + CHUNK_ROWS);
-        if (keys !== lastKeys || drops !== table.drops) begin(keys);
+        if (keys !== lastKeys || knownDrops !== table.drops) begin(keys);
         // Tokens of earlier keys may have used up the space, so the table is cleared once.
         if (fillKeys(positions, from, to) || (begin(keys), fillKeys(positions, from, to))) {
-          if (!fillValues(values, from, to) || !table.write(KINDS, marks, to - from)) return false;
+          if (!fillValues(values, from, to) || !table.write(KINDS, rowMarks, to - from)) return false;
         } else {
           for (let k = from; k < to; k++) if (!writeMember(keys[positions[k]!]!, values[k]!)) return false;
         }

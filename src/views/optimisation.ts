@@ -1,3 +1,4 @@
+import type { ExceededLimit } from '#contract/exceeded-limit.js';
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { StudyFigures } from '#contract/studies.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
@@ -9,7 +10,7 @@ import type { WeightFigures } from '#domain/optimisation/outcome.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
 import { findRelaxation } from '#domain/optimisation/relaxation/relaxed-findings.js';
 import type { FrontierPortfolio } from '#domain/optimisation/frontier/frontier.js';
-import type { RowSide } from '#domain/optimisation/report.js';
+import { listExceededSides, type RowSide } from '#domain/optimisation/report.js';
 import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
 import { findCompositionDate } from '#domain/schedule/date-in-force.js';
@@ -68,6 +69,7 @@ export function toOptimisationResult(
     solver_message: describeSolution(run),
     weights: run.rows.map((row) => ({ ...row })),
     binding: sides.filter(({ isBinding }) => isBinding).map(toBinding),
+    exceeded: listExceededLimits(sides),
     ...createExplanation(run),
     frontier: describeFrontier(run),
     findings: run.findings,
@@ -193,11 +195,11 @@ const ROUTES = {
 } as const;
 
 function describeSolution({ solution, isConverged }: OptimisationRun): string {
-  const how = ROUTES[solution.answer.route];
+  const routeText = ROUTES[solution.answer.route];
   const choice = solution.isHeuristic
     ? ' The securities were chosen by a heuristic search: better choices are possible.'
     : '';
-  return `${how}${choice}${isConverged ? '' : ' The optimality conditions do not hold within the tolerance.'}`;
+  return `${routeText}${choice}${isConverged ? '' : ' The optimality conditions do not hold within the tolerance.'}`;
 }
 
 /**
@@ -209,9 +211,9 @@ export function toDerivedPreview(
   { indexId, asOf }: { readonly indexId: string; readonly asOf: string | null },
 ): Served<PreviewResponse> {
   const { sm, document, session, parent, candidates, held, sides, relaxed } = preview;
-  const solved = new Map(Array.from(held.columns, (column, i): [number, number] => [column, held.weights[i]!]));
+  const solvedWeights = new Map(Array.from(held.columns, (column, i): [number, number] => [column, held.weights[i]!]));
   const assets = Array.from(candidates.columns, (column, i): PreviewResponse['assets'][number] => {
-    const weight = solved.get(column) ?? null;
+    const weight = solvedWeights.get(column) ?? null;
     return {
       identifier: sm.identifiers[column]!,
       included: weight !== null,
@@ -247,10 +249,22 @@ export function toDerivedPreview(
       after: toFigures(preview.after),
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
       constraints: selectTightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
+      exceeded: listExceededLimits(sides),
     },
     findings: preview.findings,
   };
 }
+
+const listExceededLimits = (sides: readonly RowSide[]): ExceededLimit[] =>
+  listExceededSides(sides).map(({ placed: { origin }, label, side, value, limit }) => ({
+    label,
+    id: origin.id,
+    type: origin.type,
+    side,
+    unit: origin.unit,
+    value,
+    limit,
+  }));
 
 const toFigures = (figures: WeightFigures): NonNullable<OptimisationRunResult['before']> => ({
   objective_value: figures.objectiveValue,

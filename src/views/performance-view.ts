@@ -36,14 +36,14 @@ export function createPerformanceView(
   { of, variant, ...window }: PerformanceQuery,
 ): PerformanceView {
   const { header } = columns;
-  const all = columns.i32('days');
-  const { from, to } = createWindowSpan(all, window);
-  const days = all.subarray(from, to + 1);
+  const allDays = columns.i32('days');
+  const { from, to } = createWindowSpan(allDays, window);
+  const days = allDays.subarray(from, to + 1);
   const dates = Array.from(days, formatDay);
   const isIndex = of === 'index';
-  const periods = estimatePeriodsPerYear(all);
-  const measured = isIndex ? readIndexOn(columns, days, variant) : columns.f64('level', from, to + 1);
-  const level = rebase(measured, 100);
+  const periods = estimatePeriodsPerYear(allDays);
+  const measuredValues = isIndex ? readIndexOn(columns, days, variant) : columns.f64('level', from, to + 1);
+  const level = rebase(measuredValues, 100);
   const index = rebase(readIndexOn(columns, days), 100);
   const createSeries = (name: string, values: Float64Array): SeriesPayload => ({
     index: dates,
@@ -54,8 +54,8 @@ export function createPerformanceView(
     index_id: header.run_id,
     of,
     return_variant: variant ?? header.variant,
-    requested_start: window.start ?? formatDay(all[0]!),
-    requested_end: window.end ?? formatDay(all.at(-1)!),
+    requested_start: window.start ?? formatDay(allDays[0]!),
+    requested_end: window.end ?? formatDay(allDays.at(-1)!),
     start: dates[0]!,
     end: dates.at(-1)!,
     observations: dates.length,
@@ -67,7 +67,7 @@ export function createPerformanceView(
     drawdown: createSeries('drawdown', computeDrawdown(level)),
     metrics: computeBacktestMetrics(level, isIndex ? null : index, periods),
     statistics: computeReturnStatistics(level, periods),
-    benchmark_statistics: computeBenchmarkFigures(columns, { days, level: measured }),
+    benchmark_statistics: computeBenchmarkFigures(columns, { days, level: measuredValues }),
     drawdowns: listDrawdowns(level, DRAWDOWNS_MAX).map(({ peak, trough, recovery, depth }) => ({
       peak: dates[peak]!,
       trough: dates[trough]!,

@@ -45,8 +45,8 @@ export const PORTFOLIO = createJsonObject<PortfolioBookPayload, PortfolioSource>
       },
       dates,
     }) => {
-      const money = cash.map((fraction, t) => fraction * value[t]!);
-      return { dates, values: prependCapital(initialCapital, money) };
+      const cashValues = cash.map((fraction, t) => fraction * value[t]!);
+      return { dates, values: prependCapital(initialCapital, cashValues) };
     },
   ),
   initial_capital: createNumberMember(({ record }) => record.portfolio.initialCapital),
@@ -113,11 +113,11 @@ function writeTransactions(json: JsonWriter, { transactions, costRate }: Recorde
     columns: ['date', 'asset_id', 'side', 'units', 'price', 'notional', 'cost', 'reason'],
     count: at.length,
     writeRow(i) {
-      const money = Math.abs(notional[i]!);
-      numbers[0] = money / price[i]!;
+      const amount = Math.abs(notional[i]!);
+      numbers[0] = amount / price[i]!;
       numbers[1] = price[i]!;
-      numbers[2] = money;
-      numbers[3] = isFree[i] === 1 ? 0 : costRate * money;
+      numbers[2] = amount;
+      numbers[3] = isFree[i] === 1 ? 0 : costRate * amount;
       json.token(text.date(at[i]!));
       json.token(text.names[columns[i]!]!);
       json.token(notional[i]! > 0 ? BUY : SELL);

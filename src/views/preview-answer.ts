@@ -45,19 +45,22 @@ export function answerPreview(question: PreviewQuestion) {
   const composer = composerUntil(day);
   const document = composer.document(indexId);
   const answer = createPreviewResponse(question, composer, day);
-  const late = requestedDate === null ? [] : checkAsOf(requestedDate, market.dates);
+  const dateFindings = requestedDate === null ? [] : checkAsOf(requestedDate, market.dates);
   const assumptions = reportAssumptions({
     document,
     treatment: composer.treatment(indexId),
     market,
     indexOf: (id) => documents[id],
   });
-  const foreseen = checkLookAhead(document, {
+  const lookAheadFindings = checkLookAhead(document, {
     calendar: calendars.get(document.calendar)!, // the index was composed with this calendar
     firstDay: market.dates[0] ?? null,
     observedEndOf: question.findObservedEnd,
   });
-  return { ...answer, findings: sortFindings([...late, ...assumptions, ...foreseen, ...answer.findings]) };
+  return {
+    ...answer,
+    findings: sortFindings([...dateFindings, ...assumptions, ...lookAheadFindings, ...answer.findings]),
+  };
 }
 
 function createPreviewResponse(

@@ -37,7 +37,7 @@ export function toPreviewResponse(
   { resolved }: RulePreview,
   { indexId, asOf, rule }: PreviewedIndex,
 ): WithFindings<PreviewResponse> {
-  const empty: WithFindings<PreviewResponse> = {
+  const emptyResponse: WithFindings<PreviewResponse> = {
     index_id: indexId,
     as_of: asOf,
     resolved_date: null,
@@ -50,7 +50,7 @@ export function toPreviewResponse(
     solve: null,
     findings: [],
   };
-  if (resolved === null) return empty;
+  if (resolved === null) return emptyResponse;
   const { sm, session, decision } = resolved;
   const listIdentifiers = (columns: ArrayLike<number>): string[] =>
     Array.from(columns, (column) => sm.identifiers[column]!);
@@ -61,12 +61,12 @@ export function toPreviewResponse(
     rule_id: ruleId,
     rule_type: ruleType,
   }));
-  const answer = { ...empty, resolved_date: formatDay(sm.sessions[session]!), steps };
+  const answer = { ...emptyResponse, resolved_date: formatDay(sm.sessions[session]!), steps };
   if (decision.kind !== 'decided') return { ...answer, assets: findExcludedRows(resolved) };
-  const included = findIncludedRows(resolved);
+  const includedRows = findIncludedRows(resolved);
   return {
     ...answer,
-    assets: [...included, ...findExcludedRows(resolved)],
+    assets: [...includedRows, ...findExcludedRows(resolved)],
     weights: Object.fromEntries(listIdentifiers(decision.columns).map((name, i) => [name, decision.weights[i]!])),
     total_weight: decision.weights.reduce((total, weight) => total + weight, 0),
     cap: decision.cap,
@@ -124,15 +124,15 @@ export function computeDecidedLimits(
 /** Returns the held securities, sorted by descending weight and then by identifier. */
 function findIncludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   if (decision.kind !== 'decided') return [];
-  const capped = new Set(decision.capped);
+  const cappedColumns = new Set(decision.capped);
   const rows = Array.from(decision.columns, (column, i): Asset => ({
     identifier: sm.identifiers[column]!,
     included: true,
     weight: decision.weights[i]!,
     excluded_by: null,
     excluded_at: null,
-    uncapped_weight: capped.has(column) ? decision.uncapped[i]! : null,
-    capped: capped.has(column),
+    uncapped_weight: cappedColumns.has(column) ? decision.uncapped[i]! : null,
+    capped: cappedColumns.has(column),
     ...NO_DERIVATION,
   }));
   return rows.sort((a, b) => b.weight! - a.weight! || compareText(a.identifier, b.identifier));
@@ -153,7 +153,7 @@ function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
     capped: false,
     ...NO_DERIVATION,
   });
-  const unweighted =
+  const unweightedRows =
     decision.kind === 'decided'
       ? Array.from(decision.unweighted, (column) => createRow(column, null, decision.waterfall.length))
       : [];
@@ -161,7 +161,7 @@ function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
     ...decision.waterfall.flatMap(({ position, ruleId, excluded }) =>
       Array.from(excluded, (column) => createRow(column, ruleId, position)),
     ),
-    ...unweighted,
+    ...unweightedRows,
   ];
 }
 

@@ -65,30 +65,30 @@ export function computeRebalanceFigures(
 ): RebalanceFigures {
   let constituents = 0;
   let grossConstituents = 0;
-  let added = 0;
-  let removed = 0;
+  let addedCount = 0;
+  let removedCount = 0;
   let largest = 0;
-  let atCap = 0;
+  let cappedCount = 0;
   for (let i = 0; i < target.length; i++) {
     const isHeld = target[i] !== 0;
     const wasHeld = before !== null && before[i] !== 0;
     if (target[i]! > 0) constituents++;
     if (isHeld) grossConstituents++;
-    if (isHeld && !wasHeld) added++;
-    if (wasHeld && !isHeld) removed++;
+    if (isHeld && !wasHeld) addedCount++;
+    if (wasHeld && !isHeld) removedCount++;
     largest = Math.max(largest, target[i]!);
-    atCap += capped[i]!;
+    cappedCount += capped[i]!;
   }
   return {
     date,
     cause: cause ?? 'schedule',
     constituents,
     grossConstituents,
-    added,
-    removed,
+    added: addedCount,
+    removed: removedCount,
     largest,
     cap,
-    capped: atCap,
+    capped: cappedCount,
     redistributed,
     turnover: before === null || at <= 0 ? null : measureDrift(after, before).turnover,
   };

@@ -17,10 +17,12 @@ type RebalanceRow = RebalanceList['rebalances'][number];
  */
 export function listRebalances(columns: RunColumns): RebalanceList {
   const decisions = readDecisions(columns);
-  const around = createWeightsReader(columns);
+  const readWeightsAround = createWeightsReader(columns);
   return {
     index_id: columns.header.run_id,
-    rebalances: columns.header.rebalances.map((_, r) => createRow(columns, { r, around: around(r) }, decisions)),
+    rebalances: columns.header.rebalances.map((_, r) =>
+      createRow(columns, { r, around: readWeightsAround(r) }, decisions),
+    ),
   };
 }
 
@@ -33,22 +35,22 @@ export function createRebalanceView(columns: RunColumns, requestedDate: string):
   const { header } = columns;
   const days = columns.i32('days');
   const day = parseValidDay(requestedDate);
-  const r = header.rebalances.findLastIndex((stored) => findStoredDate(stored, days, day) <= day);
+  const r = header.rebalances.findLastIndex((storedRebalance) => findStoredDate(storedRebalance, days, day) <= day);
   if (r < 0)
     throw new Refusal(
       'NO_DATA_AT_DATE',
       `${requestedDate} is before the first rebalance, ${header.rebalances[0]!.date}.`,
     );
   const decisions = readDecisions(columns);
-  const around = { r, around: createWeightsReader(columns)(r) };
-  const row = createRow(columns, around, decisions);
+  const rebalance = { r, around: createWeightsReader(columns)(r) };
+  const row = createRow(columns, rebalance, decisions);
   return {
     index_id: header.run_id,
     requested_date: requestedDate,
     ...row,
     previous: header.rebalances[r - 1]?.date ?? null,
     next: header.rebalances[r + 1]?.date ?? null,
-    names: listSecurities(columns, around, decisions),
+    names: listSecurities(columns, rebalance, decisions),
     unfilled: (decisions?.unfilled ?? [])
       .filter(({ day }) => formatDay(day) === row.traded_on)
       .map(({ day, identifier, side, target, held, notional, reason, filledDay }) => ({
@@ -75,11 +77,11 @@ function createRow(
   { r, around }: LocatedRebalance,
   decisions: RecordedDecisions | undefined,
 ): RebalanceRow {
-  const stored = columns.header.rebalances[r]!;
-  const { date, at } = stored;
-  const figures = computeRebalanceFigures(around, stored);
+  const storedRebalance = columns.header.rebalances[r]!;
+  const { date, at } = storedRebalance;
+  const figures = computeRebalanceFigures(around, storedRebalance);
   const { cause, constituents, added, removed, cap, capped, redistributed, turnover } = figures;
-  const decided = decisions?.decidedOn(parseValidDay(date));
+  const decisionDay = decisions?.decidedOn(parseValidDay(date));
   const snapshot = decisions?.snapshot(parseValidDay(date));
   return {
     date,
@@ -88,7 +90,7 @@ function createRow(
     phase: snapshot?.phase ?? null,
     schedule_dates: [date, ...Array.from(snapshot?.also ?? [], formatDay)],
     stale_fills: listFills(snapshot, decisions?.identifiers ?? []),
-    decision_date: decided === undefined ? null : formatDay(decided),
+    decision_date: decisionDay === undefined ? null : formatDay(decisionDay),
     traded_on: at < 0 ? null : formatDay(columns.i32('days', at, at + 1)[0]!),
     constituents,
     gross_constituents: figures.grossConstituents,
@@ -122,16 +124,16 @@ function listSecurities(
   const { names, rebalances } = columns.header;
   const H = names.length;
   const uncapped = columns.f64('raw', r * H, (r + 1) * H);
-  const round = roundOnDay(columns, 'weights', parseValidDay(rebalances[r]!.date));
+  const roundWeight = roundOnDay(columns, 'weights', parseValidDay(rebalances[r]!.date));
   const readTrade = createTradesReader(rebalances[r]!.at, decisions);
   return names
     .map((identifier, i) => ({
       identifier,
-      before: before && round(before[i]!),
-      after: round(after[i]!),
+      before: before && roundWeight(before[i]!),
+      after: roundWeight(after[i]!),
       change: before && after[i]! - before[i]!,
-      target: round(target[i]!),
-      uncapped: round(uncapped[i]!),
+      target: roundWeight(target[i]!),
+      uncapped: roundWeight(uncapped[i]!),
       capped: capped[i] === 1,
       ...readTrade(identifier),
     }))
@@ -145,10 +147,13 @@ type Trade = Pick<RebalanceView['names'][number], 'trade' | 'price'>;
 function createTradesReader(position: number, decisions: RecordedDecisions | undefined): (identifier: string) => Trade {
   if (decisions === undefined) return () => ({ trade: null, price: null });
   const rows = decisions.trades();
-  const traded = new Map<string, Trade>();
+  const tradeByIdentifier = new Map<string, Trade>();
   for (let k = 0; k < rows.at.length; k++) {
     if (rows.at[k] === position)
-      traded.set(decisions.identifiers[rows.columns[k]!]!, { trade: rows.notional[k]!, price: rows.price[k]! });
+      tradeByIdentifier.set(decisions.identifiers[rows.columns[k]!]!, {
+        trade: rows.notional[k]!,
+        price: rows.price[k]!,
+      });
   }
-  return (identifier) => traded.get(identifier) ?? { trade: 0, price: null };
+  return (identifier) => tradeByIdentifier.get(identifier) ?? { trade: 0, price: null };
 }

@@ -57,8 +57,8 @@ export function writeRecord(json: JsonWriter, run: RunRecord, stamp: RunStamp): 
 }
 
 /** Adds to a stored record the members that were introduced after its version. */
-export function upgradeRecord(stored: unknown): unknown {
-  return RECORD.upgrade(stored);
+export function upgradeRecord(storedRecord: unknown): unknown {
+  return RECORD.upgrade(storedRecord);
 }
 
 /**

@@ -50,7 +50,7 @@ type EstimateProgress = (stage: EstimateStage, covariance: Float64Array) => void
 export function prepareEstimate(input: EstimateInput) {
   const { market, request } = input;
   const returns = estimateOverRange(request, market, () => readReturns(input));
-  const describe = (estimate: DescribedEstimate) => describeEstimate(returns, request, estimate);
+  const describeResult = (estimate: DescribedEstimate) => describeEstimate(returns, request, estimate);
   return {
     /** Number of securities that can be estimated. */
     securities: returns.coverage.columns.length,
@@ -59,11 +59,11 @@ export function prepareEstimate(input: EstimateInput) {
       const { covariance, ...estimate } = estimateOverRange(request, market, () =>
         estimateFrom(engine, returns, request, onStage),
       );
-      return { covariance, ...describe(estimate), precision: engine.precision };
+      return { covariance, ...describeResult(estimate), precision: engine.precision };
     },
     /** Estimates the model without the covariance matrix. */
     panel: (engine: Engine) => estimateOverRange(request, market, () => estimatePanel(engine, returns, request)),
-    describe,
+    describe: describeResult,
   };
 }
 
@@ -175,8 +175,8 @@ export function createSecurityDays(
   const columns = market.identifiers.flatMap((identifier, column) =>
     selectedIdentifiers.has(identifier) ? [column] : [],
   );
-  const narrow = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });
-  return alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
+  const narrowedMarket = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });
+  return alignMarket({ market: narrowedMarket, calendar: createDaysCalendar(narrowedMarket.dates), calendars });
 }
 
 function createTerms(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {

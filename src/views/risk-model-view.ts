@@ -60,16 +60,16 @@ export function writeExportedModel({ date, names, matrix, factors }: ExportedMod
   const json = createJsonWriter();
   json.raw(`{"date":${JSON.stringify(date)}`);
   if (factors === null) {
-    const packed = matrix();
-    const row = new Float64Array(packed.order);
+    const packedMatrix = matrix();
+    const row = new Float64Array(packedMatrix.order);
     writeFrame(json, { name: 'covariance', index: names, columns: names }, (i) => {
-      unpackRow(packed, i, row);
+      unpackRow(packedMatrix, i, row);
       return row;
     });
   } else {
     const { factors: factorNames, exposures, covariance, specific } = factors;
     const K = factorNames.length;
-    const createRowReader = (packed: Float64Array) => (i: number) => packed.subarray(i * K, (i + 1) * K);
+    const createRowReader = (packedRows: Float64Array) => (i: number) => packedRows.subarray(i * K, (i + 1) * K);
     writeFrame(json, { name: 'exposures', index: names, columns: factorNames }, createRowReader(exposures));
     writeFrame(
       json,

@@ -82,8 +82,11 @@ function createPortfolioView({ family, number, ...one }: PortfolioValidation): P
   };
 }
 
-function createFamilyViews(family: PortfolioFamily, all: readonly PortfolioView[]): RiskValidationView['families'] {
-  const portfolios = all.filter((portfolio) => portfolio.family === family);
+function createFamilyViews(
+  family: PortfolioFamily,
+  portfolioViews: readonly PortfolioView[],
+): RiskValidationView['families'] {
+  const portfolios = portfolioViews.filter((portfolio) => portfolio.family === family);
   if (portfolios.length === 0) return [];
   const computeAverage = (readValue: (portfolio: PortfolioView) => number): number =>
     computeMean(Float64Array.from(portfolios, readValue));
@@ -105,23 +108,23 @@ function createFamilyViews(family: PortfolioFamily, all: readonly PortfolioView[
 }
 
 /** Portfolio families with a single portfolio, which is reported by date. */
-const SINGLE = ['equal_weight', 'index'] as const satisfies readonly PortfolioFamily[];
+const SINGLE_FAMILIES = ['equal_weight', 'index'] as const satisfies readonly PortfolioFamily[];
 
 function groupByDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
   const shownFamilies = PORTFOLIO_FAMILIES.filter((family) =>
     days.some(({ tried }) => tried.some((forecastOutcome) => forecastOutcome.family === family)),
   );
-  const single = SINGLE.filter((family) => shownFamilies.includes(family));
+  const singleFamilies = SINGLE_FAMILIES.filter((family) => shownFamilies.includes(family));
   return {
     index: days.map(({ day }) => formatDay(day)),
     columns: [
       'names',
-      ...single.flatMap((family) => [`${family}_forecast`, `${family}_return`]),
+      ...singleFamilies.flatMap((family) => [`${family}_forecast`, `${family}_return`]),
       ...shownFamilies.map((family) => `${family}_standardised`),
     ],
     data: days.map(({ names, tried }) => [
       names,
-      ...single.flatMap((family) => {
+      ...singleFamilies.flatMap((family) => {
         const forecastOutcome = tried.find((forecast) => forecast.family === family);
         return [forecastOutcome?.forecast ?? null, forecastOutcome?.outcome ?? null];
       }),
@@ -133,7 +136,7 @@ function groupByDate(days: readonly ForecastDay[]): RiskValidationView['by_date'
 }
 
 /** Computes the root mean square of standardised outcomes; null if there are none. */
-function computeRootMeanSquare(tried: ForecastDay['tried']): number | null {
-  if (tried.length === 0) return null;
-  return Math.sqrt(computeMean(Float64Array.from(tried, ({ forecast, outcome }) => (outcome / forecast) ** 2)));
+function computeRootMeanSquare(outcomes: ForecastDay['tried']): number | null {
+  if (outcomes.length === 0) return null;
+  return Math.sqrt(computeMean(Float64Array.from(outcomes, ({ forecast, outcome }) => (outcome / forecast) ** 2)));
 }

@@ -41,10 +41,10 @@ const ROLLING_RISK = createJsonObject<WithoutRunState<RollingRiskView>, RollingR
   against: createTextMember(({ against }) => against),
   benchmark_id: createValueMember(({ benchmarkId }) => benchmarkId),
   risk: createWrittenMember((json, { memory, against, days, risk }) => {
-    const hidden = Math.max(0, findFirstDate(memory) - risk.from);
+    const hiddenCount = Math.max(0, findFirstDate(memory) - risk.from);
     writeDatedTable(json, {
-      days: days.subarray(risk.from + hidden),
-      columns: listColumnsAgainst(against).map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),
+      days: days.subarray(risk.from + hiddenCount),
+      columns: listColumnsAgainst(against).map(({ name, of }) => ({ name, values: risk[of].subarray(hiddenCount) })),
       holes: 'refused',
     });
   }),

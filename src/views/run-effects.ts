@@ -22,34 +22,37 @@ export interface RunEffect {
  * distributions or payments of short positions.
  */
 export function runEffects(columns: RunColumns): RunEffect[] {
-  const whole = readShortCash(columns);
-  const paid = listDistributions(columns);
-  const stored = readStoredEffects(columns).map(({ name, at, effect }): RunEffect => {
+  const shortCashByKey = readShortCash(columns);
+  const distributionByKey = listDistributions(columns);
+  const storedEffects = readStoredEffects(columns).map(({ name, at, effect }): RunEffect => {
     const key = computeKey(columns, { name, at });
-    const { special, income, onShort } = paid.get(key) ?? NOTHING_PAID;
-    const cash = whole.get(key)?.cash;
-    whole.delete(key);
-    paid.delete(key);
+    const { special, income, onShort } = distributionByKey.get(key) ?? NOTHING_PAID;
+    const cash = shortCashByKey.get(key)?.cash;
+    shortCashByKey.delete(key);
+    distributionByKey.delete(key);
     const securityEffect = { ...effect, special, income };
-    const isOther = cash !== undefined || onShort !== income;
+    const hasOwnEffect = cash !== undefined || onShort !== income;
     return {
       name,
       at,
       effect: securityEffect,
-      onShort: isOther ? { ...securityEffect, cash: cash ?? effect.cash, income: onShort } : securityEffect,
+      onShort: hasOwnEffect ? { ...securityEffect, cash: cash ?? effect.cash, income: onShort } : securityEffect,
     };
   });
-  const otherRunEffects = Array.from(paid.values(), ({ name, at, special, income, onShort }): RunEffect => {
-    const effect = { ...NO_EFFECT, special, income };
-    return { name, at, effect, onShort: onShort === income ? effect : { ...effect, income: onShort } };
-  });
-  const ofShorts = Array.from(whole.values(), ({ name, at, cash }) => ({
+  const otherRunEffects = Array.from(
+    distributionByKey.values(),
+    ({ name, at, special, income, onShort }): RunEffect => {
+      const effect = { ...NO_EFFECT, special, income };
+      return { name, at, effect, onShort: onShort === income ? effect : { ...effect, income: onShort } };
+    },
+  );
+  const shortEffects = Array.from(shortCashByKey.values(), ({ name, at, cash }) => ({
     name,
     at,
     effect: NO_EFFECT,
     onShort: { ...NO_EFFECT, cash },
   }));
-  return [...stored, ...otherRunEffects, ...ofShorts];
+  return [...storedEffects, ...otherRunEffects, ...shortEffects];
 }
 
 function readStoredEffects(columns: RunColumns): Omit<RunEffect, 'onShort'>[] {
@@ -74,15 +77,15 @@ const NOTHING_PAID: Pick<Distribution, 'special' | 'income' | 'onShort'> = { spe
 
 /** Returns the distributions that are not reinvested in the paying security. */
 function listDistributions(columns: RunColumns): Map<number, Distribution> {
-  const paid = new Map<number, Distribution>();
-  if (!columns.has('distributions')) return paid;
+  const distributionByKey = new Map<number, Distribution>();
+  if (!columns.has('distributions')) return distributionByKey;
   const rows = columns.f64('distributions');
   for (let row = 0; row < rows.length; row += DISTRIBUTION_WIDTH) {
     const [name, at, special, income, onShort] = rows.subarray(row, row + DISTRIBUTION_WIDTH);
     const result = { name: name!, at: at!, special: special!, income: income!, onShort: onShort! };
-    paid.set(computeKey(columns, result), result);
+    distributionByKey.set(computeKey(columns, result), result);
   }
-  return paid;
+  return distributionByKey;
 }
 
 interface ShortCash extends Pick<RunEffect, 'name' | 'at'> {
@@ -90,14 +93,14 @@ interface ShortCash extends Pick<RunEffect, 'name' | 'at'> {
 }
 
 function readShortCash(columns: RunColumns): Map<number, ShortCash> {
-  const paid = new Map<number, ShortCash>();
-  if (!columns.has('shortCash')) return paid;
+  const shortCashByKey = new Map<number, ShortCash>();
+  if (!columns.has('shortCash')) return shortCashByKey;
   const rows = columns.f64('shortCash');
   for (let row = 0; row < rows.length; row += SHORT_CASH_WIDTH) {
     const result = { name: rows[row]!, at: rows[row + 1]!, cash: rows[row + 2]! };
-    paid.set(computeKey(columns, result), result);
+    shortCashByKey.set(computeKey(columns, result), result);
   }
-  return paid;
+  return shortCashByKey;
 }
 
 function computeKey({ header }: RunColumns, { name, at }: Pick<RunEffect, 'name' | 'at'>): number {

@@ -83,22 +83,22 @@ const RESULT = createJsonObject<BacktestRunResult, DatedSource>({
     upgrade: createItemsUpgrade(SNAPSHOT),
   },
   rebalances_total: createNumberMember(({ run }) => run.rebalancesTotal),
-  returns: createSeriesMember('returns', ({ run, later }) => ({ dates: later, values: run.returns })),
+  returns: createSeriesMember('returns', ({ run, later: laterDates }) => ({ dates: laterDates, values: run.returns })),
   total_costs: createNumberMember(({ run }) => run.totalCosts),
   ...createProvenance<DatedSource>(),
 });
 
 /** Adds to a stored result the members that were introduced after its version. */
-export function upgradeResult(stored: unknown): unknown {
-  return RESULT.upgrade(stored);
+export function upgradeResult(storedResult: unknown): unknown {
+  return RESULT.upgrade(storedResult);
 }
 
 /** Writes a BacktestRunResult, the result of a run. */
 export function writeResult(json: JsonWriter, source: ResultSource): void {
   const { days } = source.run;
   const dates = encodeDays(days);
-  const later = dates.subarray(formatDayText(days[0]!).length + 1); // without the first date and its comma
-  RESULT.write(json, { ...source, dates, later });
+  const laterDates = dates.subarray(formatDayText(days[0]!).length + 1); // without the first date and its comma
+  RESULT.write(json, { ...source, dates, later: laterDates });
 }
 
 /** Returns the result of a run as JSON bytes. */

@@ -94,14 +94,14 @@ export function readWindow(
 ): RunWindow {
   const { header } = columns;
   const H = header.names.length;
-  const gross = columns.f64(columns.has('drift') ? 'drift' : 'gross', from, to + 1);
+  const grossGrowth = columns.f64(columns.has('drift') ? 'drift' : 'gross', from, to + 1);
   const value = columns.f64('value', from, to + 1);
   const costs = columns.f64('costs', from, to + 1);
   const eventAt = columns.i32('eventAt');
   const firstEvent = findFirstAtLeast(eventAt, from + 1);
   const endEvent = findLastAtMost(eventAt, to) + 1;
   const events = { from: firstEvent, to: endEvent - 1 };
-  const before = openPanelRows(columns, 'before', events);
+  const weightsBefore = openPanelRows(columns, 'before', events);
   const eventCosts = header.has_costs ? openPanelRows(columns, 'eventCosts', events) : null;
   const width = columns.has('ownParts') ? header.parts!.length : 0; // the parts in the header and their returns are stored together
   const ownParts = width === 0 ? NO_PARTS : columns.f64('ownParts', from * width, (to + 1) * width);
@@ -121,13 +121,18 @@ export function readWindow(
       const hasEvent = event < endEvent && eventAt[event] === position;
       const heldWeights = weights.at(position - 1);
       const after = weights.next();
-      const drifted = hasEvent ? before.at(event) : after;
-      const drift = { held: heldWeights, drifted, factor: gross[period + 1]!, kept: keptOn.get(position) ?? 1 };
+      const driftedWeights = hasEvent ? weightsBefore.at(event) : after;
+      const drift = {
+        held: heldWeights,
+        drifted: driftedWeights,
+        factor: grossGrowth[period + 1]!,
+        kept: keptOn.get(position) ?? 1,
+      };
       if (follow) contributeAndGrow(parts, growth, drift);
       else computeContributions(parts, drift);
       transfers.addTo(parts, position, follow ? { growth, ...drift } : null);
       if (hasEvent && eventCosts) subtract(parts, eventCosts.at(event));
-      if (hasEvent) markHoldings(isNew, drifted);
+      if (hasEvent) markHoldings(isNew, driftedWeights);
       if (position === to) markHoldings(isNew, after);
       return parts;
     },
@@ -152,8 +157,8 @@ function computeContributions(parts: Float64Array, { held, drifted, factor, kept
   for (let i = 0; i < parts.length; i++) parts[i] = drifted[i]! * factor - held[i]! * kept;
 }
 
-function subtract(parts: Float64Array, paid: Float64Array): void {
-  for (let i = 0; i < parts.length; i++) parts[i]! -= paid[i]!;
+function subtract(parts: Float64Array, transfers: Float64Array): void {
+  for (let i = 0; i < parts.length; i++) parts[i]! -= transfers[i]!;
 }
 
 function contributeAndGrow(
@@ -163,9 +168,9 @@ function contributeAndGrow(
 ): void {
   for (let i = 0; i < parts.length; i++) {
     const weight = held[i]! * kept;
-    const grown = drifted[i]! * factor;
-    parts[i] = grown - weight;
-    if (weight !== 0) growth[i]! *= grown / weight;
+    const grownWeight = drifted[i]! * factor;
+    parts[i] = grownWeight - weight;
+    if (weight !== 0) growth[i]! *= grownWeight / weight;
   }
 }
 
@@ -187,12 +192,12 @@ function createTransferReader(columns: RunColumns, first: number): Transfers {
   let row = 0;
   while (row < rows.length && rows[row + 1]! <= first) row += TRANSFER_WIDTH;
   return {
-    addTo(parts, position, grown) {
+    addTo(parts, position, grownSecurities) {
       while (row < rows.length && rows[row + 1]! < position) row += TRANSFER_WIDTH;
       for (; row < rows.length && rows[row + 1] === position; row += TRANSFER_WIDTH) {
         const [name, , dividends, moved] = rows.subarray(row, row + TRANSFER_WIDTH);
         parts[name!]! += dividends! + moved!;
-        if (grown !== null) correctGrowth(grown, name!, { dividends: dividends!, moved: moved! });
+        if (grownSecurities !== null) correctGrowth(grownSecurities, name!, { dividends: dividends!, moved: moved! });
       }
     },
   };
@@ -205,9 +210,9 @@ function correctGrowth(
   { dividends, moved }: { readonly dividends: number; readonly moved: number },
 ): void {
   const weight = held[name]! * kept;
-  const grown = drifted[name]! * factor;
-  if (weight === 0 || grown === 0) return;
-  growth[name]! *= (((grown + dividends) / grown) * weight) / (weight - moved);
+  const grownWeight = drifted[name]! * factor;
+  if (weight === 0 || grownWeight === 0) return;
+  growth[name]! *= (((grownWeight + dividends) / grownWeight) * weight) / (weight - moved);
 }
 
 /** Marks the securities with a weight. */

@@ -55,8 +55,8 @@ export const SNAPSHOT = createJsonObject<RebalanceSnapshot, SnapshotSource>({
   target_weights: {
     ...createWrittenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
       const { weights, columns, targets, targetColumns } = source.snapshot;
-      const isHeld = targets !== null && columns.length === targetColumns?.length && areEqual(weights, targets);
-      writeMap(json, source, targetColumns ?? columns, isHeld ? null : targets);
+      const isUnchanged = targets !== null && columns.length === targetColumns?.length && areEqual(weights, targets);
+      writeMap(json, source, targetColumns ?? columns, isUnchanged ? null : targets);
     }),
     older: () => null,
   },

@@ -45,7 +45,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
       'Errors',
       statement.errors.length === 0
         ? ['None.']
-        : statement.errors.map(({ at: on, notice }) => `- ${on.slice(0, 10)}: ${notice}`),
+        : statement.errors.map(({ at: errorTime, notice }) => `- ${errorTime.slice(0, 10)}: ${notice}`),
     ],
     ...procedures.map(
       ({ name: title, version: number, text }) => [`Procedure: ${title} (version ${number})`, [text]] as const,
@@ -69,7 +69,7 @@ function formatJudgement({
   const reasonText = `${reason ?? 'No reason was given.'}${formatAgreement(agreement)}`;
   if (action !== 'waive') return `${action}. ${reasonText}`;
   const subject = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
-  const messages = findings.map(({ index_id: on, message }) => `${on}: ${message}`);
+  const messages = findings.map(({ index_id: indexId, message }) => `${indexId}: ${message}`);
   return [`accepted ${check} of ${subject}.`, ...messages, reasonText].join(' ');
 }
 

@@ -16,15 +16,16 @@ export interface YearEndSectors {
  * the run.
  */
 export function computeYearEndSectors(columns: RunColumns, years: number): YearEndSectors {
-  const all = columns.i32('days');
-  const last = all.length - 1;
-  const yearEnds = Array.from(all.keys())
+  const allDays = columns.i32('days');
+  const last = allDays.length - 1;
+  const yearEnds = Array.from(allDays.keys())
     .filter(
-      (position) => position === last || toCivilDate(all[position]!).year !== toCivilDate(all[position + 1]!).year,
+      (position) =>
+        position === last || toCivilDate(allDays[position]!).year !== toCivilDate(allDays[position + 1]!).year,
     )
     .slice(-years);
   return {
-    dates: yearEnds.map((position) => formatDay(all[position]!)),
+    dates: yearEnds.map((position) => formatDay(allDays[position]!)),
     sectors: computeSectorWeights(columns, yearEnds),
   };
 }
@@ -34,13 +35,16 @@ export function computeYearEndSectors(columns: RunColumns, years: number): YearE
  * @param positions positions of the dates, ascending
  */
 export function computeSectorWeights(columns: RunColumns, positions: ArrayLike<number>): YearEndSectors['sectors'] {
-  const all = columns.i32('days');
-  const days = Array.from(positions, (position) => all[position]!);
+  const allDays = columns.i32('days');
+  const days = Array.from(positions, (position) => allDays[position]!);
   const { sectors } = readStoredLabels(columns);
   const sectorByName = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
   const side = runSide(columns, positions);
-  const bySector = createSideGroups(side.names, days, (name) => ({ group: sectorByName.get(name)!, until: Infinity }));
-  const sums = sumGroups(bySector, side, days);
+  const sideGroups = createSideGroups(side.names, days, (name) => ({
+    group: sectorByName.get(name)!,
+    until: Infinity,
+  }));
+  const sums = sumGroups(sideGroups, side, days);
   const groups = computeWeightsByGroup(sums, null, { dates: days.length, groups: Infinity });
   return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));
 }

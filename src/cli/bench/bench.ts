@@ -54,7 +54,7 @@ Examples
 Exit statuses are those of the job commands: see divisor backtest --help.
 `;
 
-const SIZE: MarketSize = { assets: 500, years: 10 };
+const DEFAULT_SIZE: MarketSize = { assets: 500, years: 10 };
 /** One year of history precedes the first year of the index. */
 const YEARS_MIN = 2;
 
@@ -76,7 +76,10 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
     throw new UsageError(
       'divisor bench needs --index with --url or --home: the index that it measures. See divisor bench --help',
     );
-  const size = { assets: flags.number('assets') ?? SIZE.assets, years: flags.number('years') ?? SIZE.years };
+  const size = {
+    assets: flags.number('assets') ?? DEFAULT_SIZE.assets,
+    years: flags.number('years') ?? DEFAULT_SIZE.years,
+  };
   if (!(size.years >= YEARS_MIN))
     throw new UsageError(`--years must be at least ${YEARS_MIN}: one year of history and one year for the run`);
   reporter.machine(measureLimits());
@@ -133,10 +136,10 @@ function createTableReporter(screen: Screen): Reporter {
   let limits: MachineLimits | undefined;
   let line: TerminalStep | undefined;
   return {
-    machine(measured) {
-      limits = measured;
+    machine(machineLimits) {
+      limits = machineLimits;
       screen.write(
-        `\nDivisor ${readEngineVersion()} on Node ${process.version}, ${readProcessorName()}\n\nAt most\n${formatTable(formatLimitRows(measured))}\n`,
+        `\nDivisor ${readEngineVersion()} on Node ${process.version}, ${readProcessorName()}\n\nAt most\n${formatTable(formatLimitRows(machineLimits))}\n`,
       );
     },
     kernels: (timings) =>

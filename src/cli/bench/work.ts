@@ -83,26 +83,27 @@ export async function benchGeneratedWork(
 /** Times a service on a stored index; changes no stored document. */
 export async function benchStoredWork(client: DivisorClient, indexId: string, watch: WorkWatch): Promise<void> {
   const health = await client.call('getHealth');
-  const active = 'store' in health ? health.store.active : null;
-  const served = active === null ? null : await client.call('getStore', { params: { store_id: active } });
+  const activeStoreId = 'store' in health ? health.store.active : null;
+  const servedStore =
+    activeStoreId === null ? null : await client.call('getStore', { params: { store_id: activeStoreId } });
   await timeAnswers(client, watch);
-  await timeRuns(client, watch, { index_id: indexId, names: served?.identifiers ?? 0 });
+  await timeRuns(client, watch, { index_id: indexId, names: servedStore?.identifiers ?? 0 });
 }
 
 async function timeAnswers(client: DivisorClient, watch: WorkWatch): Promise<void> {
-  const answers = 50;
+  const requestCount = 50;
   watch.begin('response to a request');
-  let best = Infinity;
-  for (let i = 0; i < answers; i++) {
-    const before = performance.now();
+  let fastestSeconds = Infinity;
+  for (let i = 0; i < requestCount; i++) {
+    const startMs = performance.now();
     await client.call('getLiveness');
-    best = Math.min(best, (performance.now() - before) / 1000);
+    fastestSeconds = Math.min(fastestSeconds, (performance.now() - startMs) / 1000);
   }
   watch.end({
     work: 'response to a request',
-    size: `fastest of ${answers}`,
-    seconds: best,
-    rate: 1 / best,
+    size: `fastest of ${requestCount}`,
+    seconds: fastestSeconds,
+    rate: 1 / fastestSeconds,
     unit: 'requests/s on one connection',
   });
 }
@@ -156,38 +157,38 @@ interface TimedResult<R> {
 function createStopwatch(client: DivisorClient, watch: WorkWatch) {
   return {
     /** Waits for a job; returns its result and its run time. */
-    async job<R>(submitted: Promise<AnyJob & { readonly result: R | null }>): Promise<TimedResult<R>> {
-      let ended: AnyJob | undefined;
-      const result: R = await client.waitForJob(await submitted, {
+    async job<R>(submission: Promise<AnyJob & { readonly result: R | null }>): Promise<TimedResult<R>> {
+      let endedJob: AnyJob | undefined;
+      const result: R = await client.waitForJob(await submission, {
         onProgress(job) {
-          ended = job;
+          endedJob = job;
           watch.progress(job);
         },
       });
-      const { started_at: from, finished_at: to } = ended as JobStatus; // The response holds the whole status; the client's type covers only the common part.
+      const { started_at: from, finished_at: to } = endedJob as JobStatus; // The response holds the whole status; the client's type covers only the common part.
       return { seconds: (Date.parse(to ?? '') - Date.parse(from ?? '')) / 1000, result };
     },
     async timed<R>(
       work: string,
-      once: () => Promise<TimedResult<R>>,
-      account: (result: R) => Account,
+      measureOnce: () => Promise<TimedResult<R>>,
+      getAccount: (result: R) => Account,
       repeats = 1,
     ): Promise<R> {
       watch.begin(work);
-      let best = await once();
+      let fastest = await measureOnce();
       for (let i = 1; i < repeats; i++) {
-        const next = await once();
-        if (next.seconds < best.seconds) best = next;
+        const repetition = await measureOnce();
+        if (repetition.seconds < fastest.seconds) fastest = repetition;
       }
-      const { size, amount, unit } = account(best.result);
+      const { size, amount, unit } = getAccount(fastest.result);
       watch.end({
         work,
         size,
-        seconds: best.seconds,
-        rate: amount === undefined ? null : amount / best.seconds,
+        seconds: fastest.seconds,
+        rate: amount === undefined ? null : amount / fastest.seconds,
         unit: unit ?? null,
       });
-      return best.result;
+      return fastest.result;
     },
   };
 }

@@ -16,10 +16,10 @@ import { readTlsFiles } from '../security-settings.js';
 import type { Closable, Core } from './core.js';
 
 /** Composes the authentication of clients, their permissions, and the audit log. */
-export async function composeAccountability(core: Core, keys: Keys, open: Closable[]) {
+export async function composeAccountability(core: Core, keys: Keys, resources: Closable[]) {
   const { documents, settings, log, now } = core;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
-  const notes = createAuditNotes({
+  const auditNotes = createAuditNotes({
     documents,
     timestamp: () => formatTimestamp(now()),
     monotonicMs: () => performance.now(),
@@ -29,18 +29,22 @@ export async function composeAccountability(core: Core, keys: Keys, open: Closab
   const { auditPush, auditPushToken } = settings;
   if (auditPush !== undefined && !settings.readOnly) {
     const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the receiver of the audit log accepts no entries');
-    const push = createAuditPush({ documents, send: createAuditSender(auditPush, auditPushToken), onFailure });
-    open.push(push);
-    push.start();
+    const auditForwarder = createAuditPush({
+      documents,
+      send: createAuditSender(auditPush, auditPushToken),
+      onFailure,
+    });
+    resources.push(auditForwarder);
+    auditForwarder.start();
   }
-  const signedIn = await composeSignIn(core);
+  const signInComponents = await composeSignIn(core);
   return {
-    notes,
+    notes: auditNotes,
     findReach: access.findReach,
-    authenticate: createAuthenticate(keys, signedIn),
+    authenticate: createAuthenticate(keys, signInComponents),
     handlers: createAccessHandlers(access),
-    signIn: signedIn.handlers,
-    hasProvider: signedIn.tokens !== undefined,
+    signIn: signInComponents.handlers,
+    hasProvider: signInComponents.tokens !== undefined,
   };
 }
 
@@ -56,8 +60,8 @@ async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
   // Front ends that share a key accept each other's sessions. A session fixes its scopes when it begins, so
   // different grants derive a different key, which invalidates earlier sessions.
   const key = secrets.derive(`sessions of subjects ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
-  const ended = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
-  const sessions = createSessions({ key, ended, now });
+  const endedSessions = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
+  const sessions = createSessions({ key, ended: endedSessions, now });
   const { oidcClientSecret: clientSecret } = settings;
   const signIn = issuer && clientId ? createSignIn({ issuer, clientId, clientSecret, grants }) : undefined;
   return {

@@ -8,7 +8,7 @@ import type { Settings } from '../settings.js';
 import { buildVersion } from '../version.js';
 
 /** Notifications of ended jobs, and signed requests to receivers that the operator allows. */
-export interface Messages {
+export interface CallbackDeliveries {
   readonly deliveries: Deliveries;
   readonly callbacks: { readonly destinations: CallbackDestinations; readonly post: SignedPostSender };
 }
@@ -22,7 +22,7 @@ interface DeliveriesInput {
 }
 
 /** Opens the notifications of ended jobs, limited to the targets that the operator allows. */
-export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): Messages {
+export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): CallbackDeliveries {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const destinations = createCallbackDestinations({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
   const post = createPost({ destinations, secrets, now, userAgent: `divisor/${buildVersion()}` });

@@ -46,7 +46,7 @@ import { traceDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, readEngineVersion } from '../version.js';
 import { openLiveCalendars } from './live-calendars.js';
 import type { FollowingCalendars } from '#services/stored/recorded-closures.js';
-import { openDeliveries, type Messages } from './callbacks.js';
+import { openDeliveries, type CallbackDeliveries } from './callbacks.js';
 import { composeMarket, type MarketComponents } from './market.js';
 import { createPanelLimit, createReadingLimit } from './memory-limits.js';
 import { openApprovals } from './approvals.js';
@@ -68,7 +68,7 @@ export interface Closable {
 }
 
 /** Components that the features of the service use. */
-export interface Core extends MarketComponents, Messages {
+export interface Core extends MarketComponents, CallbackDeliveries {
   readonly home: Home;
   readonly settings: Settings;
   readonly log: Logger;
@@ -100,15 +100,15 @@ export interface CoreInput {
   /** Receives a failure after which the process must end. */
   readonly onDefect: (cause: unknown) => void;
   /** Receives each component to close, as soon as it is open. */
-  readonly open: Closable[];
+  readonly resources: Closable[];
 }
 
 /** Opens the document store, the thread pool, the jobs and the markets, the innermost first. */
-export async function openCore({ role, home, settings, log, onDefect, open }: CoreInput): Promise<Core> {
-  if (role !== 'practice') open.push(createPanelLimit(settings, home), createReadingLimit(settings, log));
+export async function openCore({ role, home, settings, log, onDefect, resources }: CoreInput): Promise<Core> {
+  if (role !== 'practice') resources.push(createPanelLimit(settings, home), createReadingLimit(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
   const disk = watchDisk(store.freeSpace);
-  open.push(store, disk);
+  resources.push(store, disk);
   const numerics = await openNumerics(settings.numerics, log);
 
   const documents = guardDocuments(traceDocuments(store.documents, settings));
@@ -147,14 +147,14 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
   });
   const messages = openDeliveries({ settings, documents, log, now: store.now });
   const { jobs } = work;
-  open.push({ close: () => jobs.stop() }, messages.deliveries);
+  resources.push({ close: () => jobs.stop() }, messages.deliveries);
   const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
   const market = composeMarket({ ...terms, role, onServe: () => warmUp?.wake() });
   const { active, stores } = market;
-  open.push(market.datasets);
+  resources.push(market.datasets);
   if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets: active, pool });
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
-  open.push({ close: async () => warmUp?.close() });
+  resources.push({ close: async () => warmUp?.close() });
 
   return {
     ...market,
@@ -238,7 +238,7 @@ async function openWork(input: WorkInput): Promise<Work> {
   const { role, getHandle, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
   const memoryBytes = computeMemoryBudget();
-  const threads = createPool({
+  const threadPool = createPool({
     workers,
     numerics: settings.numerics,
     memory: findMemoryLimit(),
@@ -248,7 +248,7 @@ async function openWork(input: WorkInput): Promise<Work> {
     onThreadLost,
     onRest: () => void freeMemory().catch((err: unknown) => log.error({ err }, 'memory was not freed')),
   });
-  const pool = createNodePool(threads, {
+  const pool = createNodePool(threadPool, {
     file: (reference) => fetchFile(store.artifacts, reference),
     market: async (identity) => getHandle(identity),
     destination: store.artifacts.destination,

@@ -10,8 +10,8 @@ export function createDatabaseFigures({ database, schema, clock, fault }: Databa
     isSilent: database.isSilent,
     clockOffset: () => clock.offsetMs() / 1000,
     async nodes() {
-      const silence = fault();
-      if (silence !== undefined) throw new Refusal('STORE_UNAVAILABLE', silence);
+      const connectionFault = fault();
+      if (connectionFault !== undefined) throw new Refusal('STORE_UNAVAILABLE', connectionFault);
       const [row] = await database.query<Record<'live' | 'lost', number>>(
         `SELECT count(*) FILTER (WHERE ${isLiveNode})::int AS live, count(*) FILTER (WHERE NOT ${isLiveNode})::int AS lost
           FROM ${schema}.nodes`,

@@ -26,13 +26,13 @@ export function composeDelivery({ documents, secrets, artifacts, settings, callb
   const clients = createClients({ documents, secrets, destinations });
   const records = createDeliveryRecords(documents);
   const senders = createSenders({ destinations, post: callbacks.post, mailServer });
-  const deliver = createDeliverFiles({ senders, destinations, artifacts });
-  return { clients, records, deliver, handlers: createClientHandlers(clients, records, removals) };
+  const deliverFiles = createDeliverFiles({ senders, destinations, artifacts });
+  return { clients, records, deliver: deliverFiles, handlers: createClientHandlers(clients, records, removals) };
 }
 
 function selectBucketService(settings: Settings, region: string | null): BucketService {
   const aws = selectAwsSettings(settings);
-  const chosen = chooseKeys(aws);
-  const bucketRegion = region ?? chosen.region;
-  return { region: bucketRegion, keys: chosen.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', bucketRegion) };
+  const chosenKeys = chooseKeys(aws);
+  const bucketRegion = region ?? chosenKeys.region;
+  return { region: bucketRegion, keys: chosenKeys.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', bucketRegion) };
 }

@@ -8,15 +8,15 @@ export interface JobComponents extends Core {
   readonly documentsOfJobs: DocumentStore;
 }
 
-/** @param open receives the function that ends the waiting */
-export function openJobComponents(core: Core, open: Closable[]): JobComponents {
+/** @param resources receives the function that ends the waiting */
+export function openJobComponents(core: Core, resources: Closable[]): JobComponents {
   const { documents, settings } = core;
   // Documents in a home are always available.
   if (settings.database === undefined) return { ...core, documentsOfJobs: documents };
-  let isOver = false;
-  open.push({ close: async () => void (isOver = true) });
+  let isClosed = false;
+  resources.push({ close: async () => void (isClosed = true) });
   return {
     ...core,
-    documentsOfJobs: createPatientDocuments({ documents, clock: systemClock, isOver: () => isOver }),
+    documentsOfJobs: createPatientDocuments({ documents, clock: systemClock, isOver: () => isClosed }),
   };
 }

@@ -20,14 +20,14 @@ function checkDatabaseConnection({ shared }: Store): Check[] {
 function checkClock({ shared }: Store): Check[] {
   if (shared === undefined) return [];
   const { clock } = shared;
-  const look = (limitMs: number) => () => describeClockFault(clock, limitMs);
+  const createClockCheck = (limitMs: number) => () => describeClockFault(clock, limitMs);
   return [
     {
       name: 'clock',
-      look: look(CLOCK_REPORTED_MS),
+      look: createClockCheck(CLOCK_REPORTED_MS),
       note: () => `The clock differs by ${Math.round(Math.abs(clock.offsetMs()))} ms from that of the database.`,
     },
-    { name: 'clock_limit', unready: 'STORE_UNAVAILABLE', look: look(CLOCK_REFUSED_MS) },
+    { name: 'clock_limit', unready: 'STORE_UNAVAILABLE', look: createClockCheck(CLOCK_REFUSED_MS) },
   ];
 }
 

@@ -42,26 +42,30 @@ const MS_PER_DAY = 86_400_000;
 /** Composes definitions: indices, strategies, their calendars and their optimisation. */
 export function composeIndices(core: JobComponents, removals: Removals) {
   const { documents, calendars } = core;
-  const ofJobs = { ...core, documents: core.documentsOfJobs };
-  const risk = createRiskModelJob({ ...ofJobs, workers: core.settings.workers });
-  const validate = createRiskValidationJob(ofJobs);
-  const optimise = createOptimisationJob(ofJobs);
-  const study = createStudyJob({ ...ofJobs, workers: core.settings.workers });
-  const account = createAccountBacktestJob(ofJobs);
-  const batch = createBatchJob({ ...ofJobs, workers: core.settings.workers });
-  const ofPersonal = { ...core, engineVersion: core.version, workers: core.settings.workers };
-  const ofBatches = { ...ofPersonal, kind: batch };
+  const jobDependencies = { ...core, documents: core.documentsOfJobs };
+  const kinds = {
+    risk: createRiskModelJob({ ...jobDependencies, workers: core.settings.workers }),
+    validate: createRiskValidationJob(jobDependencies),
+    optimise: createOptimisationJob(jobDependencies),
+    study: createStudyJob({ ...jobDependencies, workers: core.settings.workers }),
+    account: createAccountBacktestJob(jobDependencies),
+    batch: createBatchJob({ ...jobDependencies, workers: core.settings.workers }),
+  };
+  const personalDependencies = { ...core, engineVersion: core.version, workers: core.settings.workers };
+  const batchDependencies = { ...personalDependencies, kind: kinds.batch };
 
   const indices = createIndices(core);
   const strategies = createStrategies(core);
-  const optimisations = createOptimise({ ...core, kind: optimise });
+  const optimisations = createOptimise({ ...core, kind: kinds.optimise });
   const plugins = createPlugins(core);
-  const riskModels = createRiskModels({ ...core, kind: risk, validation: validate, workers: core.settings.workers });
+  const { workers } = core.settings;
+  const riskModels = createRiskModels({ ...core, kind: kinds.risk, validation: kinds.validate, workers });
   const getToday = () => Math.floor(core.now() / MS_PER_DAY);
   const readIndex = async (indexId: string) => (await requireIndex(documents, indexId)).document;
   const findIndexRun = (indexId: string) => findRun(documents, indexId);
   const templates = createMethodologyTemplates({ ...core, read: readMethodologies });
-  const createScheduleReader = (on: Calendars) => createIndexSchedules({ calendars: on, readIndex, findIndexRun });
+  const createScheduleReader = (usedCalendars: Calendars) =>
+    createIndexSchedules({ calendars: usedCalendars, readIndex, findIndexRun });
   const computeSchedule = createScheduleReader(calendars);
   const readSchedule = async (indexId: string) => computeSchedule(await readIndex(indexId));
   const calendarViews = createCalendarViews({ calendars, readSchedule, today: getToday });
@@ -71,7 +75,7 @@ export function composeIndices(core: JobComponents, removals: Removals) {
     indices,
     strategies,
     optimisations,
-    kinds: { risk, validate, optimise, study, batch, account },
+    kinds,
     riskModels,
     plugins,
     calendarViews,
@@ -85,9 +89,9 @@ export function composeIndices(core: JobComponents, removals: Removals) {
       ...createStrategyHandlers(strategies, removals),
       ...createPluginHandlers(plugins, createPluginPreviews(core), removals),
       ...createOptimiseHandlers(optimisations, indices, removals),
-      ...createStudyHandlers(createStudies({ ...ofPersonal, kind: study })),
-      ...createBatchHandlers(createBatches(ofBatches), createBatchResults(ofBatches)),
-      ...createAccountBacktestHandlers(createAccountBacktests({ ...ofPersonal, kind: account })),
+      ...createStudyHandlers(createStudies({ ...personalDependencies, kind: kinds.study })),
+      ...createBatchHandlers(createBatches(batchDependencies), createBatchResults(batchDependencies)),
+      ...createAccountBacktestHandlers(createAccountBacktests({ ...personalDependencies, kind: kinds.account })),
       ...createRiskModelHandlers(riskModels, createRiskModelImports(core)),
     },
   };

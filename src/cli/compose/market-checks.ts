@@ -8,9 +8,9 @@ import type { MarketComponents } from './market.js';
 const MIB = 2 ** 20;
 
 /** States where the panels of the served store are and how large they are; undefined if no store is served. */
-export function describePanels(served: Pick<ServedMarket, 'market'> | undefined): string | undefined {
-  if (served === undefined) return undefined;
-  const { datasetId, dates, identifiers, fields } = served.market;
+export function describePanels(servedMarket: Pick<ServedMarket, 'market'> | undefined): string | undefined {
+  if (servedMarket === undefined) return undefined;
+  const { datasetId, dates, identifiers, fields } = servedMarket.market;
   const bytes = computePanelBytes({ dates: dates.length, identifiers: identifiers.length, fields: fields.size });
   const limit = `${Math.floor(findMemoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
   const size = `The data of ${datasetId} (${Math.ceil(bytes / MIB)} MiB)`;

@@ -6,8 +6,8 @@ import type { Settings } from '../settings.js';
 
 /** Limits the memory of panels while the service is open. */
 export function createPanelLimit({ panelMegabytes }: Settings, { scratch }: Home): { close(): Promise<void> } {
-  const takeBack = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
-  return { close: async () => takeBack() };
+  const removeLimit = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
+  return { close: async () => removeLimit() };
 }
 
 /** Limits the memory of reader processes through the operating system. */
@@ -17,6 +17,6 @@ export function createReadingLimit(
 ): { close(): Promise<void> } {
   const onUnlimited = (limit: ReaderLimit, reason: string) =>
     log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');
-  const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
-  return { close: async () => takeBack() };
+  const removeLimit = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });
+  return { close: async () => removeLimit() };
 }

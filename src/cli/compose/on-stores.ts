@@ -29,22 +29,22 @@ export function wrapForStores(
   kinds: JobHandlers,
   { stores, markets }: { readonly stores: Pick<StoreMarkets, 'within'>; readonly markets: Pick<Markets, 'settled'> },
 ): JobHandlers {
-  const read = async <T>({ on_store: storeId }: StorePayload, work: () => Promise<T>): Promise<T> => {
+  const runOnStoreMarket = async <T>({ on_store: storeId }: StorePayload, work: () => Promise<T>): Promise<T> => {
     if (storeId === undefined) return runOffMarket(work);
     await markets.settled(); // The store may be the one that was served before a restart.
     return runOffMarket(() => stores.within(storeId, work));
   };
-  const wrap = <P extends StorePayload>(kind: JobKind<P>): JobKind<P> => ({
+  const wrapKind = <P extends StorePayload>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
-    run: (payload, attempt) => read(payload, () => kind.run(payload, attempt)),
+    run: (payload, attempt) => runOnStoreMarket(payload, () => kind.run(payload, attempt)),
     ...(kind.runParts && {
       runParts: (payload: P, parts: readonly number[], attempt: Attempt) =>
-        read(payload, () => kind.runParts!(payload, parts, attempt)),
+        runOnStoreMarket(payload, () => kind.runParts!(payload, parts, attempt)),
     }),
   });
-  const wrapped = Object.entries(kinds as unknown as Record<string, JobKind<StorePayload>>).map(([name, kind]) => [
+  const wrappedKinds = Object.entries(kinds as unknown as Record<string, JobKind<StorePayload>>).map(([name, kind]) => [
     name,
-    wrap(kind),
+    wrapKind(kind),
   ]);
-  return Object.fromEntries(wrapped) as JobHandlers; // Each kind keeps its name.
+  return Object.fromEntries(wrappedKinds) as JobHandlers; // Each kind keeps its name.
 }

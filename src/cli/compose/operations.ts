@@ -33,13 +33,13 @@ import type { Core } from './core.js';
 /** Composes the data stores, whose job handlers already exist. */
 export function composeDatasets(core: Core, removals: Removals) {
   const watchlists = createWatchlists(core);
-  const overriding = createPriceOverriding(core);
+  const priceOverrides = createPriceOverriding(core);
   return {
     watchlists,
     kinds: core.jobKinds,
     handlers: {
       ...createDatasetHandlers(core.datasets, removals),
-      ...createOverrideHandlers(overriding),
+      ...createOverrideHandlers(priceOverrides),
       ...createDataVersionHandlers(core.dataVersions),
       ...createDataHandlers(core.data),
       ...createWatchlistHandlers(watchlists, removals),
@@ -58,11 +58,11 @@ function createLimits(settings: Settings): Health['limits'] {
 /** Interval in ms between health checks when no client requests health, so that the last known states are recent. */
 const LOOK_MS = 15_000;
 
-function checkPeriodically(health: Pick<HealthService, 'look'>, stopping: AbortSignal): void {
-  const look = (): void => void health.look().catch(() => {}); // the next request reports the failure
-  const timer = setInterval(look, LOOK_MS);
+function checkPeriodically(health: Pick<HealthService, 'look'>, stopSignal: AbortSignal): void {
+  const checkHealth = (): void => void health.look().catch(() => {}); // the next request reports the failure
+  const timer = setInterval(checkHealth, LOOK_MS);
   timer.unref();
-  stopping.addEventListener('abort', () => clearInterval(timer), { once: true });
+  stopSignal.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 
 /** Returns the contract that the build wrote, which is faster than generating it again. */
@@ -71,8 +71,8 @@ function readContract({ built, openApi }: DocumentationSources): OpenApiDocument
   return page === undefined ? openApi() : (JSON.parse(new TextDecoder().decode(page.bytes)) as OpenApiDocument);
 }
 
-function ignoreRefusal(thrown: unknown): void {
-  if (!(thrown instanceof Refusal)) throw thrown;
+function ignoreRefusal(failure: unknown): void {
+  if (!(failure instanceof Refusal)) throw failure;
 }
 
 /** Returns the source of the results of risk jobs, which reads their models. */

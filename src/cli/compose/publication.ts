@@ -9,14 +9,14 @@ import type { Core } from './core.js';
 
 /** Composes published closes and their signing keys. */
 export function composePublication(core: Core, { maker }: { readonly maker: ViewMaker }) {
-  const terms = { ...core, maker, archive, timestamp: () => formatTimestamp(core.now()) };
+  const terms = { ...core, maker, archive: createArchive, timestamp: () => formatTimestamp(core.now()) };
   const signingKeys = createSigningKeys(terms);
   const publications = createPublications({ ...terms, signingKeys });
   const bundles = createBundles({ ...terms, publications, signingKeys });
   return { publications, handlers: createPublicationHandlers(publications, bundles) };
 }
 
-const archive = (members: readonly TarMember[]) => ({
+const createArchive = (members: readonly TarMember[]) => ({
   parts: createTarParts(members),
   length: computeTarLength(members),
 });

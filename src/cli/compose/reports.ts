@@ -8,12 +8,12 @@ import type { JobComponents } from './documents-of-jobs.js';
 
 /** Composes report templates and rendered reports. */
 export function composeReports(core: JobComponents, removals: Removals) {
-  const render = createRenderJob({
+  const renderJobKind = createRenderJob({
     ...core,
     documents: core.documentsOfJobs,
     timestamp: () => formatTimestamp(core.now()),
     creator: `Divisor ${buildVersion()}`,
   });
-  const reports = createReports({ ...core, kind: render });
-  return { reports, kinds: { render }, handlers: createReportHandlers(reports, removals) };
+  const reports = createReports({ ...core, kind: renderJobKind });
+  return { reports, kinds: { render: renderJobKind }, handlers: createReportHandlers(reports, removals) };
 }

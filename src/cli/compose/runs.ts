@@ -40,7 +40,7 @@ import { composeSql } from './sql.js';
 /** Composes backtests, the views of their stored runs, and pricing on them. */
 export function composeRuns(
   core: JobComponents,
-  { calendarViews, open }: { readonly calendarViews: CalendarViews; readonly open: Closable[] },
+  { calendarViews, resources }: { readonly calendarViews: CalendarViews; readonly resources: Closable[] },
 ) {
   const { settings, version: engineVersion } = core;
   const { nextRebalance, comingRebalance } = calendarViews;
@@ -79,7 +79,7 @@ export function composeRuns(
       ...createRunViewHandlers(runViews),
       ...createExportHandlers(exports),
       ...createDeskHandlers(core, runViews),
-      ...composeSql(core, exports, open).handlers,
+      ...composeSql(core, exports, resources).handlers,
       ...createReplayHandlers(replays),
       ...createSweepHandlers(sweeps),
       ...createRerunHandlers(reruns),
@@ -92,15 +92,15 @@ export function composeRuns(
 /** Returns the kinds of job that compute runs and results of runs. */
 function createKinds(core: JobComponents, runnables: RunnableRuns) {
   const { runsKept, workers } = core.settings;
-  const ofJobs = { ...core, documents: core.documentsOfJobs };
-  const runMaker = createRunMaker(ofJobs);
+  const jobDependencies = { ...core, documents: core.documentsOfJobs };
+  const runMaker = createRunMaker(jobDependencies);
   return {
     backtest: createBacktestJob({ runMaker, runsKept }),
-    rerun: createRerunJob({ ...ofJobs, runMaker, runnables, runsKept, workers }),
-    replay: createReplayJob(ofJobs),
-    diff: createRunDifferenceJob(ofJobs),
-    sweep: createSweepJob({ ...ofJobs, workers }),
-    simulate: createSimulationJob({ ...ofJobs, workers }),
+    rerun: createRerunJob({ ...jobDependencies, runMaker, runnables, runsKept, workers }),
+    replay: createReplayJob(jobDependencies),
+    diff: createRunDifferenceJob(jobDependencies),
+    sweep: createSweepJob({ ...jobDependencies, workers }),
+    simulate: createSimulationJob({ ...jobDependencies, workers }),
   };
 }
 

@@ -21,7 +21,7 @@ import type { Role } from './service-store.js';
 export interface SchedulesInput {
   readonly role: Role;
   readonly removals: Removals;
-  readonly open: Closable[];
+  readonly resources: Closable[];
   readonly keys: Pick<Keys, 'findScopes'>;
   readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
   readonly reports: Pick<PerformerDependencies, 'reports'>;
@@ -29,7 +29,7 @@ export interface SchedulesInput {
 }
 
 /** Creates publication, the daily plans of index families, and their runner. */
-export function composeSchedules(core: Core, { role, removals, open, keys, ...parts }: SchedulesInput) {
+export function composeSchedules(core: Core, { role, removals, resources, keys, ...parts }: SchedulesInput) {
   const { runs, reports, indices } = parts;
   const publication = composePublication(core, runs);
   const { documents, settings, calendars, now, log } = core;
@@ -57,19 +57,19 @@ export function composeSchedules(core: Core, { role, removals, open, keys, ...pa
   });
   const changes = followDayChanges(documents);
   const days = createDays({ ...core, schedules, days: storedDays, changes, wake: runner.wake });
-  const resumed = { documents, schedules, days: storedDays, now };
-  const whenDue = (isDue: boolean): void => void (isDue && runner.wake());
+  const resumedDays = { documents, schedules, days: storedDays, now };
+  const wakeWhenDue = (isDue: boolean): void => void (isDue && runner.wake());
   const onApproval = documents.subscribe('approval-given', ({ approval_id: id }) => {
     if (role === 'worker') return;
-    resumeDays(resumed, waitsForApproval(id))
-      .then(whenDue)
+    resumeDays(resumedDays, waitsForApproval(id))
+      .then(wakeWhenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'a day that waits for approval resumes at its next attempt'));
   });
   /** Makes the open days of a closed exchange due, so that each day ends with the reason for the closure. */
   const endClosedDays = async (code: string): Promise<void> => {
     if (role === 'worker') return;
-    await resumeDays(resumed, isWithoutSession(code, calendars))
-      .then(whenDue)
+    await resumeDays(resumedDays, isWithoutSession(code, calendars))
+      .then(wakeWhenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'days of a closed exchange end at their next attempt'));
   };
   const governance = composeGovernance(core, {
@@ -80,8 +80,8 @@ export function composeSchedules(core: Core, { role, removals, open, keys, ...pa
     endClosedDays,
   });
   const onClosures = calendars.onFollowed((code) => void endClosedDays(code));
-  const ends = [onApproval, onClosures, changes.close];
-  open.push({ close: runner.close }, { close: async () => ends.forEach((end) => end()) });
+  const closeFunctions = [onApproval, onClosures, changes.close];
+  resources.push({ close: runner.close }, { close: async () => closeFunctions.forEach((close) => close()) });
   return {
     schedules,
     procedures: governance.procedures,

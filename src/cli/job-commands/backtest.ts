@@ -2,7 +2,7 @@ import type { BacktestRequest, BacktestRunResult, IndexDocumentBody } from '#cli
 import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { formatTable, formatWhole } from '../terminal.js';
-import { AS_KNOWN_FLAGS, readAsKnownOn, BENCHMARK, JOB_FLAGS, readJobQuery, formatFigure } from './fields.js';
+import { AS_KNOWN_FLAGS, readAsKnownOn, BENCHMARK_FLAG, JOB_FLAGS, readJobQuery, formatFigure } from './fields.js';
 
 export const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
@@ -17,7 +17,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
     end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the data.' },
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
-    ...BENCHMARK,
+    ...BENCHMARK_FLAG,
     ...AS_KNOWN_FLAGS,
     ...JOB_FLAGS,
     'if-stale': {

@@ -6,7 +6,7 @@ import { formatTable } from '../terminal.js';
 import {
   AS_KNOWN_FLAGS,
   readAsKnownOn,
-  BENCHMARK,
+  BENCHMARK_FLAG,
   JOB_FLAGS,
   readJobQuery,
   FAIL_ON_FLAGS,
@@ -35,7 +35,7 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
     end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the data.' },
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
-    ...BENCHMARK,
+    ...BENCHMARK_FLAG,
     ...AS_KNOWN_FLAGS,
     ...JOB_FLAGS,
     ...FAIL_ON_FLAGS,
@@ -62,10 +62,10 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
     });
     const result: BacktestOutcome[] = [];
     for (const { index_id, outcome, job, error } of entries) {
-      const nothing = { index_id, total_return: null, error: null, findings: [] };
+      const emptyOutcome = { index_id, total_return: null, error: null, findings: [] };
       if (job !== null) result.push(await awaitBacktest(client, index_id, job));
-      else if (outcome === 'current') result.push({ ...nothing, outcome });
-      else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
+      else if (outcome === 'current') result.push({ ...emptyOutcome, outcome });
+      else result.push({ ...emptyOutcome, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
     }
     if (!result.some(({ outcome }) => outcome === 'done')) return { result };
     const findings = await listStartFindings(client);

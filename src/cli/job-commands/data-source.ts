@@ -21,25 +21,26 @@ export type DataSource =
     };
 
 /** Table files that the service reads in place. */
-const TABLE = /\.(parquet|csv|csv\.gz|jsonl|jsonl\.gz|txt|tsv)$/i;
+const TABLE_FILES = /\.(parquet|csv|csv\.gz|jsonl|jsonl\.gz|txt|tsv)$/i;
 
 /** Files to upload to the service. */
 const UPLOADED_FILES = /\.(xlsx|zip|arrow|feather|ipc)$/i;
 
 /** Files to convert to Parquet before the upload. */
-const ARROW = /\.(arrow|feather|ipc)$/i;
+const ARROW_FILES = /\.(arrow|feather|ipc)$/i;
 
 /** Parses the word that names the data, and reads a file to upload. @throws UsageError for a file of another kind, or if the file to upload does not exist */
 export async function readDataSource(word: string): Promise<DataSource> {
   if (word.includes('://')) return { kind: 'database', location: word, tables: {}, name: basename(word) };
   const path = resolve(word);
-  const name = basename(path).replace(TABLE, '');
+  const name = basename(path).replace(TABLE_FILES, '');
   const result = await stat(path).catch(() => undefined);
   // A path that is absent here may be a folder or table on the machine of the service.
   if (result === undefined && UPLOADED_FILES.test(path)) throw new UsageError(`there is no file ${path}`);
-  const isFile = result?.isFile() ?? TABLE.test(path);
+  const isFile = result?.isFile() ?? TABLE_FILES.test(path);
   if (!isFile) return { kind: 'folder', location: path, tables: {}, name: basename(path) };
-  if (TABLE.test(path)) return { kind: 'folder', location: dirname(path), tables: { market: basename(path) }, name };
+  if (TABLE_FILES.test(path))
+    return { kind: 'folder', location: dirname(path), tables: { market: basename(path) }, name };
   const format = detectFormat(path);
   const bytes = await (format === 'parquet' ? convertArrowToParquet(path) : readFile(path));
   return { kind: 'content', format, content: bytes.toString('base64'), name: basename(path, extname(path)) };
@@ -49,7 +50,7 @@ function detectFormat(path: string): 'csv' | 'xlsx' | 'parquet' {
   const extension = extname(path).toLowerCase();
   if (extension === '.zip') return 'csv';
   if (extension === '.xlsx') return 'xlsx';
-  if (ARROW.test(path)) return 'parquet';
+  if (ARROW_FILES.test(path)) return 'parquet';
   throw new UsageError(
     `${path} must be a folder, a table (.parquet, .csv, .jsonl, .txt, .tsv, .arrow, .feather), an .xlsx workbook or a .zip of CSV files`,
   );

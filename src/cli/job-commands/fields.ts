@@ -7,7 +7,7 @@ import { formatDecimal, formatPercent, formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 
 /** Members that are fractions, shown as percentages. */
-const FRACTIONS = new Set([
+const FRACTION_METRICS = new Set([
   'total_return',
   'annualised_return',
   'volatility',
@@ -20,7 +20,7 @@ const FRACTIONS = new Set([
 /** Formats a figure: fractions as percentages, other metrics with two decimals, a dash for a missing value. */
 export function formatFigure(name: string, value: number | null): string {
   if (value === null) return '-';
-  return FRACTIONS.has(name) ? formatPercent(value) : formatDecimal(value);
+  return FRACTION_METRICS.has(name) ? formatPercent(value) : formatDecimal(value);
 }
 
 /** Lists members of a result, one per row. */
@@ -28,13 +28,16 @@ export function formatMembers<R extends object>(result: R, names: readonly (keyo
   return formatTable(
     names.map((name) => {
       const value = result[name];
-      return [name, typeof value === 'number' && FRACTIONS.has(name) ? formatPercent(value) : String(value ?? '-')];
+      return [
+        name,
+        typeof value === 'number' && FRACTION_METRICS.has(name) ? formatPercent(value) : String(value ?? '-'),
+      ];
     }),
   );
 }
 
 /** Flag that names a benchmark. */
-export const BENCHMARK = {
+export const BENCHMARK_FLAG = {
   benchmark: {
     type: 'string',
     value: 'NAME',
@@ -60,9 +63,9 @@ export function readAsKnownOn(flags: FlagValues): {
   readonly as_known_on?: string | number;
   readonly as_known?: 'decision';
 } {
-  const on = flags.text('as-known-on');
+  const knownOn = flags.text('as-known-on');
   return {
-    ...(on === undefined ? {} : { as_known_on: /^\d+$/.test(on) ? Number(on) : on }),
+    ...(knownOn === undefined ? {} : { as_known_on: /^\d+$/.test(knownOn) ? Number(knownOn) : knownOn }),
     ...(flags.isSet('as-known-at-decisions') ? { as_known: 'decision' } : {}),
   };
 }
@@ -110,5 +113,5 @@ export function parseFailingCodes(flags: FlagValues): readonly FindingCode[] {
 /** Returns the exit status of a completed command, which depends on the findings that `--fail-on` names. */
 export function computeFindingsStatus(findings: readonly { readonly code: string }[], flags: FlagValues): number {
   const codes = parseFailingCodes(flags);
-  return findings.some(({ code }) => codes.some((failing) => failing === code)) ? EXIT.found : EXIT.done;
+  return findings.some(({ code }) => codes.some((failingCode) => failingCode === code)) ? EXIT.found : EXIT.done;
 }

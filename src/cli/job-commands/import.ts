@@ -23,7 +23,7 @@ import {
   removeDamaged,
   type StoredMapping,
 } from './inspect.js';
-import { readMappingAnswers, formatFlag, READING, type MappingAnswers } from './reading-flags.js';
+import { readMappingAnswers, formatFlag, READING_FLAGS, type MappingAnswers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
 
@@ -53,7 +53,7 @@ export const importMarket: JobCommand<ImportedStore> = {
     currency: { type: 'string', value: 'CODE', help: 'Currency of securities without a CURRENCY value.' },
     activate: { type: 'boolean', help: 'Serve the store.' },
     ...NOTE,
-    ...READING,
+    ...READING_FLAGS,
   },
   examples: [
     'divisor import ./prices --id desk --activate',
@@ -65,7 +65,7 @@ export const importMarket: JobCommand<ImportedStore> = {
     const source = await readDataSource(word);
     const note = flags.text('note');
     const { read_as = null, ...terms } = await determineTerms(client, source, flags);
-    const common = {
+    const commonTerms = {
       name: flags.text('name') ?? source.name,
       store_id: flags.text('id'),
       currency: flags.text('currency'),
@@ -73,7 +73,7 @@ export const importMarket: JobCommand<ImportedStore> = {
       ...terms,
     };
     if (source.kind === 'content') {
-      const { tables: _none, ...body } = common;
+      const { tables: _none, ...body } = commonTerms;
       const { format, content } = source;
       const { store } = await (format === 'parquet'
         ? uploadTable(client, content, { ...body, note })
@@ -81,7 +81,7 @@ export const importMarket: JobCommand<ImportedStore> = {
       return { result: { ...store, read_as } };
     }
     const { kind, location } = source;
-    const store = await client.call('createStore', { body: { ...common, kind, location }, note });
+    const store = await client.call('createStore', { body: { ...commonTerms, kind, location }, note });
     return { result: { ...store, read_as } };
   },
   lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
@@ -89,7 +89,7 @@ export const importMarket: JobCommand<ImportedStore> = {
   show: (store) =>
     [
       formatStore(store),
-      ...(store.read_as === null ? [] : [readAs(store.read_as)]),
+      ...(store.read_as === null ? [] : [formatReading(store.read_as)]),
       ...(store.findings === undefined || store.findings.length === 0 ? [] : [formatFindings(store.findings)]),
     ].join('\n'),
 };
@@ -124,10 +124,10 @@ export const shortenStore = <S extends { readonly files?: readonly unknown[] | u
 const formatStore = (store: DataStore) =>
   formatMembers(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
 
-const readAs = (importProposal: ImportProposal) =>
+const formatReading = (importProposal: ImportProposal) =>
   `Read as ${importProposal.recognised_as ?? 'its column names state'}\n${formatTable(listAssumedChoices(importProposal).map((line) => [line]))}`;
 
-interface Terms {
+interface ImportTerms {
   readonly mapping?: Mapping;
   readonly adjustment?: Adjustment | undefined;
   readonly tables: InspectResult['tables'];
@@ -138,7 +138,7 @@ interface Terms {
  * Determines the mapping, from the command line or from the proposal of the service.
  * @throws UsageError if a question remains open
  */
-async function determineTerms(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<Terms> {
+async function determineTerms(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<ImportTerms> {
   const tables = source.kind === 'content' ? {} : source.tables;
   const answers = readMappingAnswers(flags);
   const { adjustment, ...said } = answers;
@@ -149,16 +149,17 @@ async function determineTerms(client: DivisorClient, source: DataSource, flags: 
     return { tables, ...mergeMappingAnswers(await readJsonFile<StoredMapping | Mapping>(file), answers) };
   // Flags for columns and days complete the proposal from the data.
   if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
-  const proposed = await requestInspection(client, source, answers);
-  const isAsked = proposed.unsure.some(({ required }) => required);
-  const errors = proposed.findings.filter(({ severity }) => severity === 'error');
-  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw createUnreadableError(errors, proposed);
-  if (proposed.confidence === 'unsure') throw new UsageError(describeUnsure(proposed));
-  const { recognised_as, confidence, mapping, basis, unsure } = proposed;
+  const proposal = await requestInspection(client, source, answers);
+  const hasRequiredQuestions = proposal.unsure.some(({ required }) => required);
+  const errors = proposal.findings.filter(({ severity }) => severity === 'error');
+  if (errors.length > 0 && (!hasRequiredQuestions || proposal.rows_read === 0))
+    throw createUnreadableError(errors, proposal);
+  if (proposal.confidence === 'unsure') throw new UsageError(describeUnsure(proposal));
+  const { recognised_as, confidence, mapping, basis, unsure } = proposal;
   return {
     mapping,
-    adjustment: proposed.adjustment,
-    tables: { ...tables, ...proposed.tables },
+    adjustment: proposal.adjustment,
+    tables: { ...tables, ...proposal.tables },
     read_as: { recognised_as, confidence, mapping, basis, unsure },
   };
 }
@@ -167,16 +168,16 @@ async function determineTerms(client: DivisorClient, source: DataSource, flags: 
 function mergeMappingAnswers(
   read: StoredMapping | Mapping,
   { adjustment, ...said }: MappingAnswers,
-): Omit<Terms, 'tables'> {
-  const isReading = typeof read === 'object' && read !== null && 'mapping' in read;
-  const { mapping, adjustment: readAdjustment } = isReading ? read : { mapping: read, adjustment: undefined };
-  return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? readAdjustment }; // the service validates it
+): Omit<ImportTerms, 'tables'> {
+  const isProposal = typeof read === 'object' && read !== null && 'mapping' in read;
+  const { mapping, adjustment: proposedAdjustment } = isProposal ? read : { mapping: read, adjustment: undefined };
+  return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? proposedAdjustment }; // the service validates it
 }
 
 /** Returns the error for faulty rows, which no answer about the mapping can correct. */
-const createUnreadableError = (findings: InspectResult['findings'], proposed: InspectResult) => {
+const createUnreadableError = (findings: InspectResult['findings'], proposal: InspectResult) => {
   const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
-  const message = [`${count} in the data.`, ...removeDamaged(proposed), ...listRequired(proposed)].join(' ');
+  const message = [`${count} in the data.`, ...removeDamaged(proposal), ...listRequired(proposal)].join(' ');
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 
@@ -184,11 +185,11 @@ const createUnreadableError = (findings: InspectResult['findings'], proposed: In
 const listRequired = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
   unsure.filter(({ required }) => required).map(({ field, question }) => `--${formatFlag(field)}: ${question}`);
 
-function describeUnsure(proposed: InspectResult): string {
+function describeUnsure(proposal: InspectResult): string {
   const statements = [
-    ...listRequired(proposed),
-    ...proposed.findings.filter(({ severity }) => severity === 'error').map(formatFinding),
-    ...removeDamaged(proposed),
+    ...listRequired(proposal),
+    ...proposal.findings.filter(({ severity }) => severity === 'error').map(formatFinding),
+    ...removeDamaged(proposal),
   ];
   const lines = statements.map((line) => `  ${line}\n`).join('');
   return `the format of the data is ambiguous:\n${lines}Each flag answers its question. Or write the proposal with divisor inspect PATH --out mapping.json, edit it and pass it to import --mapping`;

@@ -4,14 +4,14 @@ import type { JobCommand } from '../job-command.js';
 import { EXIT } from '../connection.js';
 import { formatTable } from '../terminal.js';
 import { readDataSource, type DataSource } from './data-source.js';
-import { readMappingAnswers, formatFlag, READING, type MappingAnswers } from './reading-flags.js';
+import { readMappingAnswers, formatFlag, READING_FLAGS, type MappingAnswers } from './reading-flags.js';
 
 export const inspectData: JobCommand<InspectResult> = {
   summary: 'Inspect data and propose a mapping for its import.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
     '--out writes the mapping and the adjustment for import --mapping. Flags answer questions in advance. Nothing is stored. The exit status is 2 if the data cannot be read as proposed.',
-  flags: READING,
+  flags: READING_FLAGS,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
     return { result: await requestInspection(client, await readDataSource(word), readMappingAnswers(flags)) };
@@ -53,11 +53,11 @@ const listErrors = ({ findings }: Pick<InspectResult, 'findings'>) =>
 
 /** Returns the flag that skips damaged files, if other files remain. */
 export function removeDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
-  const damaged = [...new Set(listErrors({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
-  if (damaged.length === 0 || damaged.length >= files) return [];
-  const names = damaged.join(',');
+  const damagedFiles = [...new Set(listErrors({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
+  if (damagedFiles.length === 0 || damagedFiles.length >= files) return [];
+  const names = damagedFiles.join(',');
   return [
-    `${damaged.length} of ${formatCount(files, 'file')} cannot be read this way; --ignore ${quoteWord(names)} skips them.`,
+    `${damagedFiles.length} of ${formatCount(files, 'file')} cannot be read this way; --ignore ${quoteWord(names)} skips them.`,
   ];
 }
 
@@ -82,14 +82,14 @@ export const listAssumptions = (assumptions: Assumptions): readonly string[] =>
 
 /** Returns the assumptions made where the data is ambiguous, the adjustment first, with the flags that change them. */
 export function listAssumedChoices({ basis, unsure }: Assumptions): readonly string[] {
-  const otherwise = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} if ${meaning}`);
+  const alternatives = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} if ${meaning}`);
   const requests = unsure
     .filter(({ field }) => field !== 'adjustment')
     .map(({ field, question, taken, others }) => {
-      const other = others.length === 0 ? '' : `, or ${others.map(quoteMark).join(', ')}`;
-      return `${field} ${taken ?? 'none'}: ${question} Otherwise --${formatFlag(field)}${other}.`;
+      const alternative = others.length === 0 ? '' : `, or ${others.map(quoteMark).join(', ')}`;
+      return `${field} ${taken ?? 'none'}: ${question} Otherwise --${formatFlag(field)}${alternative}.`;
     });
-  return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...requests];
+  return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${alternatives.join('; ')}.`, ...requests];
 }
 
 /** Quotes a value that is a single punctuation mark, to distinguish it from the punctuation of the sentence. */
@@ -100,8 +100,8 @@ export function formatFindings(findings: InspectResult['findings']): string {
   const rows = findings
     .slice(0, LISTED_ROWS_MAX)
     .map(({ code, path, message, file }) => [code, file ?? '', path, message]);
-  const more = findings.length - rows.length;
-  return `Findings${more > 0 ? `, the first ${LISTED_ROWS_MAX} of ${findings.length}` : ''}\n${formatTable(rows)}`;
+  const hiddenCount = findings.length - rows.length;
+  return `Findings${hiddenCount > 0 ? `, the first ${LISTED_ROWS_MAX} of ${findings.length}` : ''}\n${formatTable(rows)}`;
 }
 
 function formatProposal({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {

@@ -14,7 +14,7 @@ export const formatFlag = (field: string) => field.replaceAll('_', '-');
  * A flag for each member of a mapping and for the adjustment, so that flags can answer every question of an
  * inspection.
  */
-export const READING: Readonly<Record<string, Flag>> = {
+export const READING_FLAGS: Readonly<Record<string, Flag>> = {
   adjustment: {
     type: 'string',
     value: 'none|splits|total',

@@ -30,12 +30,12 @@ export const rerun: JobCommand<RerunView> = {
     }),
   }),
   show(view) {
-    const changed = view.rows.filter(({ outcome }) => outcome !== 'current');
-    const rerunRows = changed.slice(0, LISTED_ROWS_MAX);
-    const unlistedCount = view.stored + view.refused - rerunRows.length;
+    const changedRows = view.rows.filter(({ outcome }) => outcome !== 'current');
+    const listedRows = changedRows.slice(0, LISTED_ROWS_MAX);
+    const unlistedCount = view.stored + view.refused - listedRows.length;
     const counts = `  ${formatCount(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
-    if (rerunRows.length === 0) return counts;
-    const rows = rerunRows.map((row) => listCells(row).map((cell) => String(cell ?? '-')));
+    if (listedRows.length === 0) return counts;
+    const rows = listedRows.map((row) => listCells(row).map((cell) => String(cell ?? '-')));
     return `${formatTable([HEADER, ...rows])}${unlistedCount > 0 ? `  and ${unlistedCount} more: --json lists up to 2,000\n` : ''}${counts}`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),

@@ -28,7 +28,7 @@ const ESTIMATORS = Object.keys({
   styles: true,
 } satisfies Readonly<Record<Estimator, true>>);
 
-const RETURNS = ['total', 'price'] as const;
+const RETURN_VARIANTS = ['total', 'price'] as const;
 
 /** Every setting of an estimator, from the declarations of the service. */
 const SETTINGS = Object.entries(ESTIMATOR_SETTINGS) as [EstimatorSettingName, EstimatorSetting][]; // the entries have the keys of ESTIMATOR_SETTINGS
@@ -73,9 +73,9 @@ export const risk: JobCommand<RiskModel> = {
     ),
     returns: {
       type: 'string',
-      value: RETURNS.join('|'),
+      value: RETURN_VARIANTS.join('|'),
       help: 'Total returns include dividends; price returns do not.',
-      choices: RETURNS,
+      choices: RETURN_VARIANTS,
     },
     repair: { type: 'boolean', help: 'Clip negative eigenvalues.' },
   },
@@ -92,7 +92,7 @@ export const risk: JobCommand<RiskModel> = {
       end: flags.text('end'),
       estimator: flags.text<Estimator>('estimator'),
       ...parseSettings(flags),
-      returns: flags.text<(typeof RETURNS)[number]>('returns'),
+      returns: flags.text<(typeof RETURN_VARIANTS)[number]>('returns'),
       repair: flags.isSet('repair'),
     };
     return { job: await client.call('estimateRiskModel', { params: { model_id }, query: readJobQuery(flags), body }) };
@@ -102,7 +102,7 @@ export const risk: JobCommand<RiskModel> = {
 };
 
 /** Maximum number of securities to list. */
-const LISTED_MAX = 5;
+const LISTED_NAMES_MAX = 5;
 
 const formatNames = (names: readonly string[]) =>
-  `${names.slice(0, LISTED_MAX).join(', ')}${names.length > LISTED_MAX ? ', ...' : ''}`;
+  `${names.slice(0, LISTED_NAMES_MAX).join(', ')}${names.length > LISTED_NAMES_MAX ? ', ...' : ''}`;

@@ -31,8 +31,8 @@ export const study: JobCommand<StudyView> = {
   show({ rows, runs, solved, refused }) {
     const listedRows = rows.slice(0, LISTED_ROWS_MAX).map((row) => listCells(row).map((cell) => String(cell ?? '-')));
     const unlistedCount = runs - listedRows.length;
-    const more = unlistedCount > 0 ? `  and ${unlistedCount} more: --csv lists up to 2,000\n` : '';
-    return `${formatTable([HEADER, ...listedRows])}${more}  ${runs} optimisations: ${solved} solved, ${refused} refused\n`;
+    const omissionNote = unlistedCount > 0 ? `  and ${unlistedCount} more: --csv lists up to 2,000\n` : '';
+    return `${formatTable([HEADER, ...listedRows])}${omissionNote}  ${runs} optimisations: ${solved} solved, ${refused} refused\n`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: HEADER, rows: rows.map(listCells) }),

@@ -6,7 +6,7 @@ import { UsageError } from '../usage-error.js';
 import { formatFigure, JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Metrics of a row in addition to the metric that ranks the variants. */
-const METRICS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
+const METRIC_COLUMNS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
 const LISTED_ROWS_MAX = 20;
 
 export const sweep: JobCommand<SweepView> = {
@@ -61,7 +61,7 @@ export const sweep: JobCommand<SweepView> = {
 };
 
 async function readRequest(file: string, flags: FlagValues): Promise<SweepRequest> {
-  const sweepRequest = toRequest(file, await readJsonFile<unknown>(file));
+  const sweepRequest = convertToRequest(file, await readJsonFile<unknown>(file));
   const document = flags.text('document');
   const [index, start, end, id, rankBy] = [
     flags.text('index'),
@@ -97,7 +97,7 @@ async function readRequest(file: string, flags: FlagValues): Promise<SweepReques
  * Distinguishes a grid or a list of variants from a request by its keys: pointers begin with a slash, fields do
  * not.
  */
-function toRequest(file: string, value: unknown): SweepRequest {
+function convertToRequest(file: string, value: unknown): SweepRequest {
   if (Array.isArray(value)) return { patches: value };
   if (typeof value !== 'object' || value === null)
     throw new UsageError(`${file} must contain a grid, a list of variants or a request, not ${JSON.stringify(value)}`);
@@ -108,7 +108,7 @@ function toRequest(file: string, value: unknown): SweepRequest {
 
 function formatRanking({ rows, rank_by }: SweepView, rowsMax: number): string {
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
-  const metrics = [rank_by, ...METRICS.filter((name) => name !== rank_by)];
+  const metrics = [rank_by, ...METRIC_COLUMNS.filter((name) => name !== rank_by)];
   const header = [
     alignRight('rank'),
     ...shortenPointers(pointers),

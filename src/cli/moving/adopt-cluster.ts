@@ -65,10 +65,10 @@ export function moveToNewLocation(settings: Settings, to: Settings): Promise<Ado
     const source = await openFiles(settings, oldId);
     const target = await openFiles(to, storeId);
     try {
-      const move = await createFileMove(source.files, target.files, true);
-      await copyNamedDocuments(documents, move);
+      const fileMove = await createFileMove(source.files, target.files, true);
+      await copyNamedDocuments(documents, fileMove);
       await recordNewStore(documents, storeId);
-      return { store_id: storeId, named: move.count, missing: move.damaged };
+      return { store_id: storeId, named: fileMove.count, missing: fileMove.damaged };
     } finally {
       await source.close();
       await target.close();
@@ -76,11 +76,12 @@ export function moveToNewLocation(settings: Settings, to: Settings): Promise<Ado
   });
 }
 
-async function copyNamedDocuments(documents: DatabaseDocuments, move: FileMove): Promise<void> {
+async function copyNamedDocuments(documents: DatabaseDocuments, fileMove: FileMove): Promise<void> {
   for (const kind of DOCUMENT_KINDS)
     for (const id of await documents.ids(kind)) {
-      const stored = await documents.get(kind, id);
-      if (stored !== undefined && !('unreadable' in stored)) await move.copy(artifactsIn(stored.body));
+      const storedDocument = await documents.get(kind, id);
+      if (storedDocument !== undefined && !('unreadable' in storedDocument))
+        await fileMove.copy(artifactsIn(storedDocument.body));
     }
 }
 

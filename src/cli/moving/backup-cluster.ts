@@ -68,10 +68,10 @@ async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders
     const target = await openDocumentStore({ folder: folders.documents, now: () => clock.ms });
     try {
       const files = await createFileMove(from, { kind: 'home', folders });
-      const copied = await copyDocuments({ source, target, clock, files, onKind: onProgress });
-      const unreadable = copied.flatMap(({ kind, unreadable: ids }) => ids.map((id) => `${kind} ${id}`));
+      const copiedKinds = await copyDocuments({ source, target, clock, files, onKind: onProgress });
+      const unreadable = copiedKinds.flatMap(({ kind, unreadable: ids }) => ids.map((id) => `${kind} ${id}`));
       return {
-        documents: copied.reduce((sum, { copied: count }) => sum + count, 0),
+        documents: copiedKinds.reduce((sum, { copied: count }) => sum + count, 0),
         damaged: [...files.damaged, ...unreadable],
       };
     } finally {

@@ -37,15 +37,15 @@ const PENDING_WRITES_MAX = 64;
 
 /** Copies every document with its time and the files that it refers to, then reads each again and compares its hash. */
 export async function copyDocuments(copy: CopiedDocuments): Promise<CopiedKind[]> {
-  const copied: CopiedKind[] = [];
+  const copiedKinds: CopiedKind[] = [];
   for (const kind of COPIED_KINDS) {
     copy.onKind?.(kind);
     // Several processes share a market; a single home reads its active store instead.
     if (kind === 'market' && !('database' in copy.target)) continue;
-    copied.push(await copyKind(kind, copy));
+    copiedKinds.push(await copyKind(kind, copy));
   }
   if ('database' in copy.target) await advanceSequence(copy.target);
-  return copied;
+  return copiedKinds;
 }
 
 /** Ensures that the target contains no documents. @throws StartRefusal 78 if the target contains documents */
@@ -60,9 +60,9 @@ export async function assertEmpty(documents: DocumentSource): Promise<void> {
 async function copyKind(kind: DocumentKind, { source, target, clock, files }: CopiedDocuments): Promise<CopiedKind> {
   const unreadable: string[] = [];
   const ids = kind === 'job' ? await listInSubmissionOrder(source) : await source.ids(kind);
-  const atOnce = kind === 'job' ? 1 : PENDING_WRITES_MAX; // Jobs are written one after another, because the queue runs them in the order of writing.
-  for (let i = 0; i < ids.length; i += atOnce) {
-    const result = await Promise.all(ids.slice(i, i + atOnce).map((id) => source.get(kind, id)));
+  const concurrency = kind === 'job' ? 1 : PENDING_WRITES_MAX; // Jobs are written one after another, because the queue runs them in the order of writing.
+  for (let i = 0; i < ids.length; i += concurrency) {
+    const result = await Promise.all(ids.slice(i, i + concurrency).map((id) => source.get(kind, id)));
     const storedDocuments: StoredDocument[] = [];
     for (const document of result) {
       if (document === undefined) continue;
@@ -109,7 +109,7 @@ async function assertSame(
   target: DocumentEngine,
   { kind, id, etag }: { readonly kind: DocumentKind; readonly id: string; readonly etag: string },
 ): Promise<void> {
-  const stored = await target.get(kind, id);
-  if (stored === undefined || 'unreadable' in stored || stored.etag !== etag)
+  const storedDocument = await target.get(kind, id);
+  if (storedDocument === undefined || 'unreadable' in storedDocument || storedDocument.etag !== etag)
     throw new Error(`the copy of ${kind} ${id} differs from its source`);
 }

@@ -27,21 +27,21 @@ export interface FileMove {
   readonly bytes: number;
 }
 
-/** @param isAgain true if an interrupted move may have left files in `to` */
-export async function createFileMove(from: FileLocation, to: FileLocation, isAgain = false): Promise<FileMove> {
+/** @param isContinued true if an interrupted move may have left files in `to` */
+export async function createFileMove(from: FileLocation, to: FileLocation, isContinued = false): Promise<FileMove> {
   const movedNames = new Set<string>();
-  const damaged: string[] = [];
+  const damagedFiles: string[] = [];
   let bytes = 0;
-  const put = await getWriter(to);
+  const putFile = await getWriter(to);
 
   async function copyArtifact(ref: ArtifactRef): Promise<void> {
     if (movedNames.has(ref.name)) return;
     movedNames.add(ref.name);
     const path = await readPath(from, ref.name).catch(() => undefined);
     const result = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
-    if (result === undefined || result.sha256 !== ref.sha256) return void damaged.push(ref.name);
-    if (isAgain) await removeFrom(to, ref.name);
-    const fileDigest = await put(ref.name, path!); // the path exists, because its digest was computed above
+    if (result === undefined || result.sha256 !== ref.sha256) return void damagedFiles.push(ref.name);
+    if (isContinued) await removeFrom(to, ref.name);
+    const fileDigest = await putFile(ref.name, path!); // the path exists, because its digest was computed above
     if (fileDigest.sha256 !== ref.sha256) throw new Error(`the copy of ${ref.name} differs from its source`);
     bytes += fileDigest.bytes;
   }
@@ -57,7 +57,7 @@ export async function createFileMove(from: FileLocation, to: FileLocation, isAga
       return body;
     },
     copy,
-    damaged,
+    damaged: damagedFiles,
     get count() {
       return movedNames.size;
     },

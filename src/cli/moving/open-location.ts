@@ -75,11 +75,11 @@ export async function openDatabaseLocation(
       documents,
       files: shared?.files,
       async begin() {
-        const isAgain = await isMarked(documents);
-        if (isAgain) await clear(documents);
+        const isContinued = await isMarked(documents);
+        if (isContinued) await clear(documents);
         await assertEmpty(documents);
         await markMove({ documents });
-        return isAgain;
+        return isContinued;
       },
       async finish() {
         await unmarkMove({ documents });
@@ -151,9 +151,9 @@ export async function openHomeLocation(path: string, clock: CopyClock, isTarget:
       files: { kind: 'home', folders: home },
       async begin() {
         await assertEmpty(documents);
-        const isAgain = (await readFormat(home)) === RESTORING;
+        const isContinued = (await readFormat(home)) === RESTORING;
         await writeFormat(home, RESTORING);
-        return isAgain;
+        return isContinued;
       },
       async finish() {
         for (const folder of [home.artifacts, home.stores]) await flushFolder(folder);

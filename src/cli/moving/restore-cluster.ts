@@ -35,8 +35,12 @@ export async function restoreCluster({ backup, settings, onProgress }: ClusterRe
     try {
       const target = await openDatabaseLocation(settings, clock, true);
       try {
-        const isAgain = await target.begin();
-        const files = await createFileMove({ kind: 'home', folders: listHomeFolders(backup) }, target.files!, isAgain);
+        const isContinued = await target.begin();
+        const files = await createFileMove(
+          { kind: 'home', folders: listHomeFolders(backup) },
+          target.files!,
+          isContinued,
+        );
         await copyDocuments({ source, target: target.documents, clock, files, onKind: onProgress });
         await target.finish();
       } finally {

@@ -35,45 +35,45 @@ export function openTracing({ settings, version, log }: ExporterOptions): { clos
     }),
   };
   const headers = { 'content-type': 'application/json', ...parsePairs(settings.otlpHeaders) };
-  let waiting: Span[] = [];
-  let dropped = 0;
-  let warnedMs = -Infinity;
+  let queuedSpans: Span[] = [];
+  let droppedCount = 0;
+  let lastWarningMs = -Infinity;
   let timer: NodeJS.Timeout | undefined;
-  let sending: Promise<void> = Promise.resolve();
+  let transmission: Promise<void> = Promise.resolve();
 
-  function end(span: Span): void {
-    if (waiting.length >= QUEUE_MAX) return void (dropped += 1);
-    waiting.push(span);
-    if (waiting.length >= BATCH_MAX) flush();
+  function enqueueSpan(span: Span): void {
+    if (queuedSpans.length >= QUEUE_MAX) return void (droppedCount += 1);
+    queuedSpans.push(span);
+    if (queuedSpans.length >= BATCH_MAX) flush();
     else timer ??= setTimeout(flush, settings.traceDelayMs).unref();
   }
 
   function flush(): void {
     clearTimeout(timer);
     timer = undefined;
-    sending = sending.then(sendAll);
+    transmission = transmission.then(sendAll);
   }
 
   async function sendAll(): Promise<void> {
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, BATCH_MAX);
-      waiting = waiting.slice(BATCH_MAX);
+    while (queuedSpans.length > 0) {
+      const batch = queuedSpans.slice(0, BATCH_MAX);
+      queuedSpans = queuedSpans.slice(BATCH_MAX);
       const fault = await send(url!, headers, formatBody(batch, resource, version));
-      if (fault !== undefined) dropped += batch.length;
-      if (dropped > 0 && performance.now() - warnedMs > WARN_EVERY_MS) {
-        warnedMs = performance.now();
-        log.warn({ dropped, fault }, 'spans were not accepted by the collector');
-        dropped = 0;
+      if (fault !== undefined) droppedCount += batch.length;
+      if (droppedCount > 0 && performance.now() - lastWarningMs > WARN_EVERY_MS) {
+        lastWarningMs = performance.now();
+        log.warn({ dropped: droppedCount, fault }, 'spans were not accepted by the collector');
+        droppedCount = 0;
       }
     }
   }
 
-  const stopTracing = startTracing({ end, samples: createSampler(settings) });
+  const stopTracing = startTracing({ end: enqueueSpan, samples: createSampler(settings) });
   return {
     async close() {
       stopTracing();
       flush();
-      await sending;
+      await transmission;
     },
   };
 }
@@ -92,11 +92,11 @@ function createSampler({ traceSampler, traceRatio }: TraceSettings): (traceId: s
  * @returns the reason if the spans were not accepted
  */
 function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
-  const post = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const requestFunction = url.startsWith('https:') ? httpsRequest : httpRequest;
   const length = { 'content-length': String(Buffer.byteLength(body)) };
-  const answered = new Promise<string | undefined>((resolve, fail) => {
+  const outcome = new Promise<string | undefined>((resolve, fail) => {
     const options = { method: 'POST', headers: { ...headers, ...length }, signal: AbortSignal.timeout(TIMEOUT_MS) };
-    const request = post(url, options, (response) => {
+    const request = requestFunction(url, options, (response) => {
       const { statusCode = 0 } = response;
       const isAccepted = statusCode >= 200 && statusCode < 300;
       response.on('error', fail);
@@ -106,11 +106,11 @@ function send(url: string, headers: Readonly<Record<string, string>>, body: stri
     request.on('error', fail);
     request.end(body);
   });
-  return answered.catch((failure: Error) => failure.message);
+  return outcome.catch((failure: Error) => failure.message);
 }
 
 /** Numeric codes of span kinds in the protocol. */
-const KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, client: 3, consumer: 5 };
+const SPAN_KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, client: 3, consumer: 5 };
 const STATUS_ERROR = 2;
 
 /** @source OTLP 1.9, JSON encoding: ids in hexadecimal, 64-bit integers as text */
@@ -125,7 +125,7 @@ const toOtlpSpan = ({ context, parentId, name, kind, startMs, endMs, attributes,
   spanId: context.spanId,
   ...(parentId !== null && { parentSpanId: parentId }),
   name,
-  kind: KINDS[kind],
+  kind: SPAN_KINDS[kind],
   startTimeUnixNano: formatNanoseconds(startMs),
   endTimeUnixNano: formatNanoseconds(endMs),
   attributes: convertAttributes(attributes),

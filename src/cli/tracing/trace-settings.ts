@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { declare } from '../setting-schemas.js';
+import { declareSetting } from '../setting-schemas.js';
 
 const url = z
   .string()
@@ -8,8 +8,8 @@ const url = z
   })
   .transform((text) => (text === '' ? undefined : text));
 
-const PAIRS = /^(?:[^=,\s]+=[^,]*(?:,[^=,\s]+=[^,]*)*)?$/;
-const pairs = z.string().regex(PAIRS, 'must be name=value pairs, separated by commas');
+const PAIRS_PATTERN = /^(?:[^=,\s]+=[^,]*(?:,[^=,\s]+=[^,]*)*)?$/;
+const pairs = z.string().regex(PAIRS_PATTERN, 'must be name=value pairs, separated by commas');
 
 const SAMPLERS = [
   'always_on',
@@ -22,52 +22,52 @@ const SAMPLERS = [
 
 /** Settings of tracing, which have the standard environment variables of OpenTelemetry. */
 export const TRACE_SETTINGS = {
-  otlpEndpoint: declare({
+  otlpEndpoint: declareSetting({
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     otherwise: () => '',
     help: 'Address of the collector that receives traces as OTLP/HTTP with JSON. The service appends /v1/traces. Default: none, which turns tracing off.',
     schema: url,
     mayHoldSecret: true,
   }),
-  otlpTracesEndpoint: declare({
+  otlpTracesEndpoint: declareSetting({
     variable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     otherwise: () => '',
     help: 'Full address of the collector. Nothing is appended to it.',
     schema: url,
     mayHoldSecret: true,
   }),
-  otlpHeaders: declare({
+  otlpHeaders: declareSetting({
     variable: 'OTEL_EXPORTER_OTLP_HEADERS',
     otherwise: () => '',
     help: 'Headers of requests to the collector: name=value pairs, separated by commas, percent-encoded.',
     schema: pairs,
     isSecret: true,
   }),
-  otlpServiceName: declare({
+  otlpServiceName: declareSetting({
     variable: 'OTEL_SERVICE_NAME',
     otherwise: () => 'divisor',
     help: 'Name of this process in traces.',
     schema: z.string().min(1).max(255),
   }),
-  otlpResource: declare({
+  otlpResource: declareSetting({
     variable: 'OTEL_RESOURCE_ATTRIBUTES',
     otherwise: () => '',
     help: 'Further attributes of this process: name=value pairs, separated by commas, percent-encoded.',
     schema: pairs,
   }),
-  traceSampler: declare({
+  traceSampler: declareSetting({
     variable: 'OTEL_TRACES_SAMPLER',
     otherwise: () => 'parentbased_always_on',
     help: 'Sampler for requests without a trace. For requests with a traceparent, its flag decides.',
     schema: z.enum(SAMPLERS),
   }),
-  traceRatio: declare({
+  traceRatio: declareSetting({
     variable: 'OTEL_TRACES_SAMPLER_ARG',
     otherwise: () => '1',
     help: 'Share of requests without a trace that are traced, from 0 to 1, for the samplers by ratio.',
     schema: z.coerce.number().min(0).max(1),
   }),
-  traceDelayMs: declare({
+  traceDelayMs: declareSetting({
     variable: 'OTEL_BSP_SCHEDULE_DELAY',
     otherwise: () => '5000',
     help: 'Delay in milliseconds from the end of a span until it is sent, together with other ended spans.',
@@ -98,11 +98,11 @@ export const parsePairs = (text: string): Readonly<Record<string, string>> =>
       .filter((pair) => pair !== '')
       .map((pair) => {
         const separator = pair.indexOf('=');
-        return [pair.slice(0, separator).trim(), decode(pair.slice(separator + 1).trim())];
+        return [pair.slice(0, separator).trim(), decodeComponent(pair.slice(separator + 1).trim())];
       }),
   );
 
-function decode(text: string): string {
+function decodeComponent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -34,10 +34,10 @@ export const amend: JobCommand<SavedIndex> = {
     const effectiveFrom = flags.text('from');
     if (effectiveFrom === undefined) throw new UsageError('divisor index amend requires --from');
     const reason = flags.text('reason');
-    const announced = flags.text('announced');
+    const announcementDate = flags.text('announced');
     const amendment = {
       effective_from: effectiveFrom,
-      ...(announced !== undefined && { announced }),
+      ...(announcementDate !== undefined && { announced: announcementDate }),
       ...(reason !== undefined && { reason }),
       ...(flags.isSet('rebalance') === true && { rebalance: true }),
       changes: await readJsonFile<Record<string, unknown>>(file),

@@ -1,4 +1,4 @@
-import { BENCHMARK } from '../job-commands/fields.js';
+import { BENCHMARK_FLAG } from '../job-commands/fields.js';
 import { createViewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
@@ -33,8 +33,8 @@ export const runs = createViewCommand({
   ask: (client, [index_id = '']) => client.call('listRuns', { params: { index_id } }),
   records: (view) =>
     view.runs.map((run) => {
-      const { as_known_on: version, as_known: when } = run.request as DataVersion;
-      return { ...run, known: version ?? when ?? null };
+      const { as_known_on: version, as_known: knownTime } = run.request as DataVersion;
+      return { ...run, known: version ?? knownTime ?? null };
     }),
   columns: ['run_id', 'run_at', 'start', 'end', 'index_version', 'store_id', 'store_version', 'known', 'published'],
 });
@@ -86,7 +86,7 @@ export const compare = createViewCommand({
   words: [{ name: 'INDICES', help: 'Ids, separated by commas. For an earlier run, use ID@RUN.', isList: true }],
   flags: {
     ...RANGE,
-    benchmark: { ...BENCHMARK.benchmark, help: `In addition: ${BENCHMARK.benchmark.help}` },
+    benchmark: { ...BENCHMARK_FLAG.benchmark, help: `In addition: ${BENCHMARK_FLAG.benchmark.help}` },
   },
   examples: [
     'divisor compare CORE-100,EVEN-100',
@@ -122,8 +122,8 @@ export const attribution = createViewCommand({
       help: 'Group securities by a column of the reference data, for example SECTOR.',
     },
     benchmark: {
-      ...BENCHMARK.benchmark,
-      help: `With --by, for allocation, selection and interaction: ${BENCHMARK.benchmark.help}`,
+      ...BENCHMARK_FLAG.benchmark,
+      help: `With --by, for allocation, selection and interaction: ${BENCHMARK_FLAG.benchmark.help}`,
     },
   },
   examples: [
@@ -159,7 +159,7 @@ export const rolling = createViewCommand({
       choices: ['index', 'benchmark'],
       help: 'Series of the comparison: the tracked index, or the benchmark of the run. Default: index.',
     },
-    benchmark: { ...BENCHMARK.benchmark, help: `Instead of --against: ${BENCHMARK.benchmark.help}` },
+    benchmark: { ...BENCHMARK_FLAG.benchmark, help: `Instead of --against: ${BENCHMARK_FLAG.benchmark.help}` },
   },
   examples: [
     'divisor rolling CORE-100 --against benchmark --csv',
@@ -190,14 +190,14 @@ export const performance = createViewCommand({
       params: { index_id },
       query: { start: flags.text('start'), end: flags.text('end') },
     }),
-  records({ index_id: index, metrics, statistics, benchmark, benchmark_statistics: relative }) {
+  records({ index_id: index, metrics, statistics, benchmark, benchmark_statistics: benchmarkStatistics }) {
     const { tracking_difference, tracking_error, ...own } = metrics;
-    const listFigures = (figures: Readonly<Record<string, number | null>>, against: string | null) =>
-      Object.entries(figures).map(([figure, value]) => ({ figure, value, against }));
+    const listFigures = (figures: Readonly<Record<string, number | null>>, reference: string | null) =>
+      Object.entries(figures).map(([figure, value]) => ({ figure, value, against: reference }));
     return [
       ...listFigures({ ...own, ...statistics }, null),
       ...listFigures({ tracking_difference, tracking_error }, index),
-      ...listFigures({ ...relative }, benchmark),
+      ...listFigures({ ...benchmarkStatistics }, benchmark),
     ];
   },
 });

@@ -25,9 +25,9 @@ export function formatFacts(facts: Approval['facts']): string[] {
       return [
         `${formatCount(facts.total, 'finding')}:`,
         ...facts.findings.map(({ index_id: index, message, measure }) => {
-          const matches =
+          const comparison =
             measure && ` (${formatFigure(measure.value)}, limit ${formatFigure(measure.limit)} ${measure.unit})`;
-          return `  ${index}: ${message}${matches ?? ''}`;
+          return `  ${index}: ${message}${comparison ?? ''}`;
         }),
         `Reason: ${facts.reason}`,
       ];
@@ -42,10 +42,10 @@ function formatCloseFacts(facts: FactsOf<'publish' | 'restate'>): string[] {
     ...(previous === null ? [] : [`Levels of ${previous.date}: ${formatLevels(previous)}`]),
   ];
   if (facts.kind === 'publish') return lines;
-  const { latest, largest, levels_changed: changed, reason } = facts;
+  const { latest, largest, levels_changed: changedLevels, reason } = facts;
   return [
     ...lines,
-    `Dates with changed levels: ${changed}`,
+    `Dates with changed levels: ${changedLevels}`,
     `Before on ${latest.date}: ${formatLevels(latest.before)}`,
     `After on ${latest.date}: ${formatLevels(latest.after)}`,
     ...(largest === null

@@ -26,8 +26,8 @@ async function readNumbers(client: DivisorClient, word: string): Promise<number[
   const [, schedule_id, date] = DAY.exec(word) ?? [];
   if (schedule_id === undefined) return [...new Set(word.split(',').map(parseNumber))];
   const query = { state: 'pending', schedule_id, date: date!, limit: LISTED_MAX } as const; // DAY
-  const { approvals: found } = await client.call('listApprovals', { query });
-  if (found.length > 0) return found.map(({ approval_id: id }) => id).toReversed();
+  const { approvals: foundApprovals } = await client.call('listApprovals', { query });
+  if (foundApprovals.length > 0) return foundApprovals.map(({ approval_id: id }) => id).toReversed();
   throw new UsageError(`no approval of ${word} is pending; divisor approval list shows them`);
 }
 
@@ -91,15 +91,15 @@ function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], su
       const comment = flags.text('comment');
       if (isRequired && comment === undefined) throw new UsageError(`divisor approval ${decision} requires --comment`);
       const body = { decision, comment: comment ?? null };
-      const decided: Approval[] = [];
+      const decidedApprovals: Approval[] = [];
       for (const id of await readNumbers(client, word))
-        decided.push(await client.call('decideApproval', { params: { approval_id: id }, body }));
-      return decided;
+        decidedApprovals.push(await client.call('decideApproval', { params: { approval_id: id }, body }));
+      return decidedApprovals;
     },
-    records: (decided) => decided,
+    records: (decidedApprovals) => decidedApprovals,
     columns: COLUMNS,
-    notices: (decided) =>
-      decided.flatMap((approval) => formatHistory(approval).map((line) => `${approval.approval_id}: ${line}`)),
+    notices: (decidedApprovals) =>
+      decidedApprovals.flatMap((approval) => formatHistory(approval).map((line) => `${approval.approval_id}: ${line}`)),
   });
 }
 

@@ -35,8 +35,8 @@ export const auditStore = createViewCommand({
   flags: {},
   examples: ['divisor audit desk'],
   ask: (client, [store_id = '']) => client.call('auditStore', { params: { store_id } }),
-  records: ({ doubts, partial_dates: partial }) => [
-    ...partial.map(({ code, path, message }) => ({ id: `${code} ${path}`, confidence: 1, repair: null, message })),
+  records: ({ doubts, partial_dates: partialDates }) => [
+    ...partialDates.map(({ code, path, message }) => ({ id: `${code} ${path}`, confidence: 1, repair: null, message })),
     ...doubts
       .map(({ repair, ...doubt }) => ({ ...doubt, repair: repair?.kind ?? null }))
       .toSorted((a, b) => b.confidence - a.confidence),
@@ -72,10 +72,10 @@ export const watchlists = createViewCommand({
   examples: ['divisor watchlist list'],
   ask: (client) => client.call('listWatchlists', {}),
   records: (result) =>
-    result.watchlists.map(({ identifiers, unknown = [], ...rest }) => ({
+    result.watchlists.map(({ identifiers, unknown: unknownIdentifiers = [], ...rest }) => ({
       ...rest,
       names: identifiers.join(' '),
-      unknown: unknown.join(' '),
+      unknown: unknownIdentifiers.join(' '),
     })),
   columns: ['watchlist_id', 'name', 'names', 'unknown', 'updated_at'],
 });
@@ -96,12 +96,12 @@ export const putWatchlist = createViewCommand({
       );
     const body = { name: flags.text('name') ?? watchlist_id, identifiers };
     const list = await client.call('putWatchlist', { params: { watchlist_id }, body, note: flags.text('note') });
-    const unknown = list.unknown ?? [];
-    if (unknown.length > 0) process.stderr.write(`divisor: ${describeUnknown(unknown)}\n`);
+    const unknownIdentifiers = list.unknown ?? [];
+    if (unknownIdentifiers.length > 0) process.stderr.write(`divisor: ${describeUnknown(unknownIdentifiers)}\n`);
     return list;
   },
-  records: ({ identifiers, unknown = [] }) =>
-    identifiers.map((identifier) => ({ identifier, is_held: !unknown.includes(identifier) })),
+  records: ({ identifiers, unknown: unknownIdentifiers = [] }) =>
+    identifiers.map((identifier) => ({ identifier, is_held: !unknownIdentifiers.includes(identifier) })),
 });
 
 /** Splits a text into identifiers, by lines or by commas. */
@@ -114,10 +114,10 @@ const listNames = (text: string) =>
 /** Maximum number of unknown identifiers to list. */
 const UNKNOWN_LISTED_MAX = 20;
 
-function describeUnknown(unknown: readonly string[]): string {
-  const more = unknown.length - UNKNOWN_LISTED_MAX;
-  const list = unknown.slice(0, UNKNOWN_LISTED_MAX).join(', ');
-  return `the served store has no ${list}${more > 0 ? ` and ${more} more` : ''}: the watchlist contains them, but no universe does`;
+function describeUnknown(unknownIdentifiers: readonly string[]): string {
+  const hiddenCount = unknownIdentifiers.length - UNKNOWN_LISTED_MAX;
+  const list = unknownIdentifiers.slice(0, UNKNOWN_LISTED_MAX).join(', ');
+  return `the served store has no ${list}${hiddenCount > 0 ? ` and ${hiddenCount} more` : ''}: the watchlist contains them, but no universe does`;
 }
 
 export const renders = createViewCommand({
@@ -173,7 +173,7 @@ interface RefreshBody {
   readonly fail_on: FindingCode[];
 }
 
-const isSame = (request: unknown, body: RefreshBody): boolean => {
+const isSameRequest = (request: unknown, body: RefreshBody): boolean => {
   const { full, until, dry_run: isTrial, fail_on: failOn } = request as Partial<RefreshBody>; // the request body of the job
   return (
     full === body.full &&
@@ -238,7 +238,7 @@ export const refresh: JobCommand<RefreshResult> = {
     } catch (failure) {
       if (!(failure instanceof DivisorError) || failure.code !== 'STORE_REFRESHING') throw failure;
       const job = await findRunningJob(client, store_id);
-      if (job?.kind === 'refresh' && isSame(job.request, body))
+      if (job?.kind === 'refresh' && isSameRequest(job.request, body))
         return { job: job as typeof job & { readonly result: RefreshResult | null } }; // a refresh job has this result
       // A job that a stopped service left behind runs in the process of this command: an early exit would stop
       // it again.
@@ -285,14 +285,14 @@ export const repair: JobCommand<ImportResult> = {
   },
   examples: ['divisor repair desk --confidence 0.95 --id desk-clean --activate'],
   async submit(client, [store_id = ''], flags) {
-    const least = flags.number('confidence');
+    const minConfidence = flags.number('confidence');
     const warningKinds = flags.text('doubts');
-    if ((least === undefined) === (warningKinds === undefined))
+    if ((minConfidence === undefined) === (warningKinds === undefined))
       throw new UsageError('divisor repair requires either --doubts or --confidence');
-    const audited = least === undefined ? undefined : await client.call('auditStore', { params: { store_id } });
+    const audit = minConfidence === undefined ? undefined : await client.call('auditStore', { params: { store_id } });
     const doubts =
       warningKinds?.split(',').map((id) => id.trim()) ??
-      audited!.doubts.filter((doubt) => doubt.repair !== null && doubt.confidence >= least!).map(({ id }) => id);
+      audit!.doubts.filter((doubt) => doubt.repair !== null && doubt.confidence >= minConfidence!).map(({ id }) => id);
     if (doubts.length === 0) throw new UsageError(`no data warning of ${store_id} has a repair with this confidence`);
     const body = { doubts, store_id: flags.text('id'), activate: flags.isSet('activate') ?? false };
     return { result: await client.call('repairStore', { params: { store_id }, body, note: flags.text('note') }) };

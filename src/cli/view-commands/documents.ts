@@ -45,8 +45,8 @@ async function callOperation<A>(
   { params, ...request }: DocumentRequest,
 ): Promise<A> {
   const { noun, param } = FAMILIES[parseFamily(family)];
-  const whole = { ...request, params: { ...params, [param]: id } };
-  return (await client.call(operation(noun), whole as never)) as A; // the operation determines the types of request and response
+  const fullRequest = { ...request, params: { ...params, [param]: id } };
+  return (await client.call(operation(noun), fullRequest as never)) as A; // the operation determines the types of request and response
 }
 
 function parseFamily(word: string): Family {

@@ -55,19 +55,18 @@ export const diff = createViewCommand({
   flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
   async ask(client, [index_id = '', file = '']) {
-    const [stored, written, { parseAcceptedIndex: acceptedIndex }, { listChanges: changesBetween }] = await Promise.all(
-      [
+    const [stored, written, { parseAcceptedIndex: parseIndex }, { listChanges: listDocumentChanges }] =
+      await Promise.all([
         client.call('getIndex', { params: { index_id } }),
         readJsonFile<unknown>(file),
         // This module imports every class of rules, which no other command needs.
         import('#domain/checks/validate-index.js'),
         import('#domain/documents/document-changes.js'),
-      ],
-    );
-    const document = acceptedIndex(written);
+      ]);
+    const document = parseIndex(written);
     if (document === undefined)
       throw new UsageError(`${file} is not an index document; divisor index put reports its errors`);
-    return changesBetween(stored, document).map(formatChange);
+    return listDocumentChanges(stored, document).map(formatChange);
   },
   records: (changes) => changes,
   columns: ['path', 'stored', 'file'],

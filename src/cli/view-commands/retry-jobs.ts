@@ -21,11 +21,11 @@ export const retryJobs = createViewCommand({
   examples: ['divisor jobs retry --failed --kind backtest,sweep --since 2024-06-28'],
   async ask(client, _words, flags) {
     if (!flags.isSet('failed')) throw new UsageError('divisor jobs retry requires --failed');
-    const since = flags.text('since');
+    const sinceTime = flags.text('since');
     const kinds = flags.text('kind')?.split(',');
     const body = {
       kinds: kinds && (await Promise.all(kinds.map((text) => requireKind('--kind', text)))),
-      since: since !== undefined && DATE.test(since) ? `${since}T00:00:00Z` : since,
+      since: sinceTime !== undefined && DATE.test(sinceTime) ? `${sinceTime}T00:00:00Z` : sinceTime,
       limit: flags.number('limit'),
     };
     return client.call('retryJobs', { body });

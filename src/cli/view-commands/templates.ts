@@ -49,12 +49,13 @@ export const create: JobCommand<{ readonly saved: readonly SavedIndex[] }> = {
       query: { index_id: flags.text('id'), base_date: flags.text('base-date') },
     });
     const usedIds = new Set((await client.call('listIndices', {})).indices.map(({ id }) => id));
-    const clash = documents.map(({ id }) => String(id)).filter((id) => usedIds.has(id));
-    if (clash.length > 0) throw new UsageError(`already stored: ${clash.join(', ')}; choose another id with --id`);
-    const saved: SavedIndex[] = [];
+    const usedTemplateIds = documents.map(({ id }) => String(id)).filter((id) => usedIds.has(id));
+    if (usedTemplateIds.length > 0)
+      throw new UsageError(`already stored: ${usedTemplateIds.join(', ')}; choose another id with --id`);
+    const savedIndices: SavedIndex[] = [];
     for (const body of documents)
-      saved.push(await client.call('createIndex', { body: body as never, note: flags.text('note') })); // The service wrote the document.
-    return { result: { saved } };
+      savedIndices.push(await client.call('createIndex', { body: body as never, note: flags.text('note') })); // The service wrote the document.
+    return { result: { saved: savedIndices } };
   },
   show: ({ saved }) =>
     formatTable(

@@ -1,5 +1,5 @@
 import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
-import { BENCHMARK } from '../job-commands/fields.js';
+import { BENCHMARK_FLAG } from '../job-commands/fields.js';
 import { UsageError } from '../usage-error.js';
 import { RUN } from './analytics.js';
 import { createViewCommand } from './view-command.js';
@@ -40,7 +40,7 @@ export const factorRisk = createViewCommand({
   words: [INDEX],
   flags: {
     ...RUN,
-    benchmark: { ...BENCHMARK.benchmark, help: `Required: ${BENCHMARK.benchmark.help}` },
+    benchmark: { ...BENCHMARK_FLAG.benchmark, help: `Required: ${BENCHMARK_FLAG.benchmark.help}` },
     model: {
       type: 'string',
       value: MODELS.join('|'),
@@ -70,9 +70,9 @@ export const factorRisk = createViewCommand({
     };
     return client.call('getFactorRisk', { params: { index_id }, query });
   },
-  records: ({ contributions, factor_share: ofFactors, total_variance: total }) => [
-    ...Object.entries(contributions).map(([factor, share]) => createRow(factor, share * ofFactors, total)),
-    createRow('specific', 1 - ofFactors, total),
+  records: ({ contributions, factor_share: factorShare, total_variance: total }) => [
+    ...Object.entries(contributions).map(([factor, share]) => createRow(factor, share * factorShare, total)),
+    createRow('specific', 1 - factorShare, total),
   ],
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });

@@ -3784,6 +3784,24 @@ export interface EventsView {
   readonly skipped_causes: SkippedCauses;
 }
 
+/** Soft bound that a solution violates. */
+export interface ExceededLimit {
+  /** Label of the bound, as in the binding constraints. */
+  readonly label: string;
+  /** Id of the constraint in the request; empty if it has none. */
+  readonly id: string;
+  /** Type of the constraint. */
+  readonly type: string;
+  /** Bound that is violated; `eq` for an equality. */
+  readonly side: 'lower' | 'upper' | 'eq';
+  /** Unit of `value` and `limit`. */
+  readonly unit: 'fraction' | 'count' | 'value';
+  /** Value of the solution. */
+  readonly value: number;
+  /** Bound as requested. */
+  readonly limit: number;
+}
+
 /** Return of the index in excess of cash. */
 export interface ExcessReturnOverlay {
   readonly type: 'excess_return';
@@ -7414,6 +7432,8 @@ export interface OptimisationRunResult {
   readonly weights: readonly WeightRow[];
   /** Binding constraints: id, index, type, label, side, unit and shadow_price as text. */
   readonly binding: readonly (Readonly<Record<string, string>> | null)[];
+  /** Soft bounds that the weights violate. Absent in runs of earlier versions. */
+  readonly exceeded?: readonly ExceededLimit[] | undefined;
   /** Effect of relaxing each binding bound: fractions by one percentage point, counts by one, other bounds by one hundredth. At most 20 bounds, the most expensive first. If constraints select securities, the selection does not change. This field and the next two fields are absent in runs of earlier versions. */
   readonly sensitivities?: readonly SensitivityRow[] | undefined;
   /** Cost of each of the first 20 constraints of the request. */
@@ -8096,6 +8116,8 @@ export interface PreviewSolve {
   readonly binding: readonly string[];
   /** Every constraint, binding or not. */
   readonly constraints: readonly PreviewConstraint[];
+  /** Soft bounds that the solved weights violate. */
+  readonly exceeded: readonly ExceededLimit[];
 }
 
 export interface PreviewStep {

@@ -56,13 +56,14 @@ function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<Findi
 /** Length of a message in characters above which only its first part is shown outside of "Details". */
 const MESSAGE_MAX = 200;
 
-/** Shortens a long message to its first sentences, or to the part before its list. */
+/** Shortens a long message to its first sentences, or omits its list but keeps the clause after the list. */
 function shorten(finding: Finding): Finding {
   const { message } = finding;
   if (message.length <= MESSAGE_MAX) return finding;
   const sentence = message.lastIndexOf('. ', MESSAGE_MAX);
   const end = sentence > 0 ? sentence : message.lastIndexOf(': ', MESSAGE_MAX);
-  return end > 0 ? { ...finding, message: `${message.slice(0, end)}.` } : finding;
+  const [clause = '.'] = (sentence < 0 && /; [^;()]{1,60}$/.exec(message)) || [];
+  return end > 0 ? { ...finding, message: message.slice(0, end) + clause } : finding;
 }
 
 interface FindingTextProps {

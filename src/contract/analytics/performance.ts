@@ -6,12 +6,12 @@ import { runState, type WithoutRunState } from '../run-state.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
 
 /** Series of a run for which performance figures are available. */
-export const MEASURED = ['portfolio', 'index'] as const;
+export const MEASURED_SERIES = ['portfolio', 'index'] as const;
 
 export const PerformanceView = defineObject(() => ({
   ...runState,
   index_id: z.string(),
-  of: z.enum(MEASURED).meta({
+  of: z.enum(MEASURED_SERIES).meta({
     description: 'Series that all figures describe: the portfolio after costs, or the index that it tracks.',
   }),
   return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the measured series.' }),

@@ -17,7 +17,7 @@ import type { ExportTable } from '#domain/exports/export-table.js';
 import { LIMIT_TABLE_NAMES, LIMIT_TABLES } from '#domain/exports/limit-tables.js';
 import { SCENARIO_TABLE_NAMES, SCENARIO_TABLES } from '#domain/exports/scenario-tables.js';
 import { LimitsRequest, LimitsView } from './limits.js';
-import { MEASURED, PerformanceView } from './performance.js';
+import { MEASURED_SERIES, PerformanceView } from './performance.js';
 import { RebalanceList, RebalanceView } from './rebalances.js';
 import { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { ScenariosView } from './scenarios.js';
@@ -29,7 +29,7 @@ const window = {
   end: IsoDate.optional().meta({ description: 'Last day. Default: the last date of the run.' }),
 };
 const errors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
-const common = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
+const commonRoute = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
 
 /** Maximum number of groups in a response about exposures. */
 const GROUPS_MAX = 100;
@@ -65,7 +65,7 @@ const scenarioTable = z.enum(SCENARIO_TABLE_NAMES).optional().meta(createTableQu
 
 export const runViewRoutes = defineRoutes({
   listSummaries: {
-    ...common,
+    ...commonRoute,
     path: '/analytics/summaries',
     summary: 'Returns level, returns, volatility and rebalances of every stored run, one row per run.',
     description: 'A run that is no longer readable is omitted and counted in `skipped`.',
@@ -74,7 +74,7 @@ export const runViewRoutes = defineRoutes({
     errors: [],
   },
   getPerformance: {
-    ...common,
+    ...commonRoute,
     path: '/analytics/{index_id}/performance',
     summary: 'Returns levels, drawdown, returns and figures of a run over a window.',
     description: 'The window is narrowed to dates of the run. All figures are measured within this window.',
@@ -82,7 +82,7 @@ export const runViewRoutes = defineRoutes({
     query: defineObject(() => ({
       ...runQuery,
       ...window,
-      of: z.enum(MEASURED).optional().meta({
+      of: z.enum(MEASURED_SERIES).optional().meta({
         description:
           'Series that the figures describe: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.',
       }),
@@ -96,7 +96,7 @@ export const runViewRoutes = defineRoutes({
     errors: [...errors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'VARIANT_NOT_AVAILABLE'],
   },
   listRebalances: {
-    ...common,
+    ...commonRoute,
     path: '/analytics/{index_id}/rebalances',
     summary: 'Lists every rebalance of a run with its changes, turnover and cost.',
     params,
@@ -106,7 +106,7 @@ export const runViewRoutes = defineRoutes({
     errors,
   },
   getRebalance: {
-    ...common,
+    ...commonRoute,
     path: '/analytics/{index_id}/rebalances/{date}',
     summary: 'Returns one rebalance of a run by security: weights before and after, and trades.',
     params: defineObject(() => ({
@@ -121,7 +121,7 @@ export const runViewRoutes = defineRoutes({
     errors: [...errors, 'NO_DATA_AT_DATE'],
   },
   getIndexActions: {
-    ...common,
+    ...commonRoute,
     path: '/indices/{index_id}/actions',
     summary:
       'Returns the effects of past and coming corporate actions on an index: weight, shares and divisor before and after.',
@@ -142,7 +142,7 @@ export const runViewRoutes = defineRoutes({
     errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE'],
   },
   getDividendPoints: {
-    ...common,
+    ...commonRoute,
     path: '/analytics/{index_id}/dividend-points',
     summary: 'Returns ordinary dividends in index points by session and year, the yield, and announced dividends.',
     description:
@@ -161,7 +161,7 @@ export const runViewRoutes = defineRoutes({
     ],
   },
   getExposures: {
-    ...common,
+    ...commonRoute,
     path: '/analytics/{index_id}/exposures',
     summary: 'Returns weights by group and averages of datapoints over time, with concentration and turnover.',
     description: `Groups and datapoints are as known on each date. BETA is computed as in rules, against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. A CSV or Arrow file contains one \`table\`:\n\n${formatTableLines(EXPOSURE_TABLES)}`,
@@ -213,7 +213,7 @@ export const runViewRoutes = defineRoutes({
     ],
   },
   getLimits: {
-    ...common,
+    ...commonRoute,
     path: '/analytics/{index_id}/limits',
     summary: 'Checks a published concentration rule on every session, and returns headroom, breaches and their causes.',
     description: `A security without a value in the reference column ISSUER is a separate issuer. A finding reports this. ${limitsAsFile}`,
@@ -240,7 +240,7 @@ export const runViewRoutes = defineRoutes({
     errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
   },
   watchLimits: {
-    ...common,
+    ...commonRoute,
     method: 'POST',
     path: '/analytics/{index_id}/limits',
     summary: 'Checks constraints on every session of a run.',
@@ -256,7 +256,7 @@ export const runViewRoutes = defineRoutes({
     errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
   },
   runScenarios: {
-    ...common,
+    ...commonRoute,
     method: 'POST',
     path: '/analytics/{index_id}/scenarios',
     summary:

@@ -9,7 +9,7 @@ const dayReturn = z
   .number()
   .nullable()
   .meta({ description: 'Return of the last session, a fraction; null with a single date.' });
-const moves = {
+const moveFields = {
   day_return: dayReturn,
   year_to_date: defineFraction(
     'Return since the last date of the previous calendar year, or since the first date of the run.',
@@ -22,7 +22,7 @@ const moves = {
   trace: SeriesPayload.meta({ description: 'Levels of the last year: every fourth date, and the last date.' }),
 };
 
-export const IndexMoves = z.strictObject(moves).meta({ id: 'IndexMoves' });
+export const IndexMoves = z.strictObject(moveFields).meta({ id: 'IndexMoves' });
 
 export const RunSummaryRow = defineObject(() => ({
   ...runState,
@@ -34,7 +34,7 @@ export const RunSummaryRow = defineObject(() => ({
     .number()
     .meta({ description: 'Level in index points on that date; for a strategy, its level (100 at the start).' }),
   return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the levels.' }),
-  ...moves,
+  ...moveFields,
   index: IndexMoves.nullable().meta({
     description:
       'The same figures for the index, on the dates of the run, before trading costs but after the costs of an overlay. Null for a strategy. All other figures describe the portfolio after costs.',

@@ -32,7 +32,7 @@ const riskWindow = {
   window_start: z.string().nullable(),
   window_end: z.string().nullable(),
 };
-const measured = {
+const measuredFields = {
   risk_model: z
     .string()
     .nullable()
@@ -46,14 +46,14 @@ const measured = {
 export const RiskPayload = defineObject(() => ({
   volatility: z.number(),
   covered_weight: z.number(),
-  ...measured,
+  ...measuredFields,
 })).meta({ id: 'RiskPayload' });
 export const ActiveRiskPayload = defineObject(() => ({
   benchmark: z.string(),
   tracking_error: z.number(),
   covered_weight: z.number(),
   contributions_not_held: z.record(z.string(), z.number()),
-  ...measured,
+  ...measuredFields,
 })).meta({ id: 'ActiveRiskPayload' });
 
 export const WeightsView = defineObject(() => ({
@@ -95,7 +95,7 @@ export const RiskDecomposition = defineObject(() => ({
   requested_as_of: z.string().nullable(),
   as_of: z.string().meta({ description: 'Date of the weights.' }),
   covered_weight: z.number().meta({ description: 'Fraction of the gross active weight that the figures cover.' }),
-  ...measured,
+  ...measuredFields,
   risk_estimator: z
     .enum(FACTOR_ESTIMATORS)
     .nullable()

@@ -1,5 +1,5 @@
 /** Descriptions of date fields. */
-export const DATES_WORDS: Readonly<Record<string, string>> = {
+export const DATE_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   date: 'The date.',
   start: 'First date.',
   end: 'Last date.',

@@ -1,5 +1,5 @@
 /** Descriptions of fields of documents, definitions and requests about them. */
-export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
+export const DOCUMENT_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   // Fields of documents.
   id: 'Id: 1 to 64 letters, digits, dashes and underscores.',
   name: 'Display name.',

@@ -1,5 +1,5 @@
 /** Descriptions of fields of derivatives, simulations and sweeps. */
-export const PRICING_WORDS: Readonly<Record<string, string>> = {
+export const PRICING_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   // Fields of derivatives.
   spot: 'Level of the underlying index.',
   days: 'Calendar days.',

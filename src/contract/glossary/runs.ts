@@ -1,5 +1,5 @@
 /** Descriptions of fields of series, runs, weights and risk. */
-export const RUNS_WORDS: Readonly<Record<string, string>> = {
+export const RUN_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   // Fields of series and tables.
   index: 'Labels of the rows.',
   'SavedIndex.index': 'The stored document.',

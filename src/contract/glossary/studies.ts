@@ -1,5 +1,5 @@
 /** Descriptions of fields of monitored limits, rebalance orders, scenarios and dividend points. */
-export const STUDIES_WORDS: Readonly<Record<string, string>> = {
+export const STUDY_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'AnnouncedDividend.status': 'State of the action; null if the store has none.',
   'AnnouncedDividends.dividends_total': 'Number of announced dividends.',
   'DividendPointsView.trailing': 'Sum of the twelve months that end on as_of.',

@@ -76,12 +76,12 @@ export const DatapointEvaluation = defineObject(() => ({
 })).meta({ id: 'DatapointEvaluation', description: 'Analysis of an expression, for an editor.' });
 export type DatapointEvaluation = z.output<typeof DatapointEvaluation>;
 
-const forms = [...new Set(FUNCTIONS.map(({ form }) => form))] as [string, ...string[]];
+const functionForms = [...new Set(FUNCTIONS.map(({ form }) => form))] as [string, ...string[]];
 
 /** A function that expressions may call. */
 export const FunctionSpec = defineObject(() => ({
   name: z.string(),
-  form: z.enum(forms).meta({
+  form: z.enum(functionForms).meta({
     description: 'Scope of the function: one security, several securities, trailing sessions, or the decision.',
   }),
   signature: z.string().meta({ description: 'Syntax.' }),

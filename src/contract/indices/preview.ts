@@ -5,6 +5,7 @@ import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { EXPOSURE_REASONS } from '#domain/overlays/overlay-type.js';
 import { IsoDate } from '#domain/schema/shape.js';
 import { Finding, SeriesPayload } from '../common.js';
+import { ExceededLimit } from '../exceeded-limit.js';
 import { WeightFigures } from '../weight-figures.js';
 import { definitionRun } from '../run-state.js';
 import { IndexDocumentBody } from './definition.js';
@@ -95,6 +96,7 @@ export const PreviewSolve = defineObject(() => ({
   after: WeightFigures.meta({ description: 'Figures of the solved weights.' }),
   binding: z.array(z.string()).meta({ description: 'Labels of binding constraints.' }),
   constraints: z.array(PreviewConstraint).meta({ description: 'Every constraint, binding or not.' }),
+  exceeded: z.array(ExceededLimit).meta({ description: 'Soft bounds that the solved weights violate.' }),
 })).meta({ id: 'PreviewSolve' });
 
 type ExposureReason = keyof typeof EXPOSURE_REASONS; // Object.keys returns plain strings.

@@ -30,6 +30,19 @@ export function listRowSides(problem: Problem, solution: ConvexSolution): RowSid
   return problem.rows.flatMap((rowWithOrigin) => listSides(problem, rowWithOrigin, solution.weights, prices));
 }
 
+/** Violation below which a soft limit counts as satisfied: a hundredth of a basis point of a fraction. */
+const EXCESS_MIN = 1e-6;
+
+/** Returns the sides of soft rows whose bound the solution violates, in row order. */
+export const listExceededSides = (sides: readonly RowSide[]): RowSide[] =>
+  sides.filter((side) => side.placed.origin.soft !== null && computeExcess(side) > EXCESS_MIN);
+
+/** Returns how far the measure of a side is beyond its bound, in the unit of the row; negative inside of it. */
+function computeExcess({ side, value, limit }: RowSide): number {
+  if (side === 'eq') return Math.abs(value - limit);
+  return side === 'upper' ? value - limit : limit - value;
+}
+
 /** Shadow prices of bounds by row. The price of a weight bound belongs to the first row that sets the bound. */
 interface Prices {
   lower(rowWithOrigin: RowWithOrigin): number;

@@ -6,16 +6,26 @@ import type { Problem } from './problem.js';
 /** Maximum number of securities listed individually. */
 const NAMED_MAX = 5;
 
-/** Describes the securities that the risk-model window does not cover; empty if it covers all. */
+/** Risk of the securities in the metric, see `estimateRisk`. */
+const ASSUMPTION = 'the mean variance and no correlation are assumed';
+
+/**
+ * Describes the securities that the risk-model window does not cover: their number, their share of the index, and their
+ * treatment. Empty if the window covers all.
+ */
 export function describeUncovered(
   sm: SessionMarket,
   { coverage: { excluded } }: Pick<RiskEstimate, 'coverage'>,
-  { objective: { entry }, index }: Pick<Problem, 'objective' | 'index'>,
+  { objective: { entry }, identifiers, index }: Pick<Problem, 'objective' | 'identifiers' | 'index'>,
 ): string {
   if (excluded.size === 0) return '';
-  const named = [...excluded].slice(0, NAMED_MAX).map(([column, why]) => `${sm.identifiers[column]} (${why})`);
+  const reasons = new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why]));
+  const share = index.reduce((sum, weight, i) => (reasons.has(identifiers[i]!) ? sum + weight : sum), 0);
+  const treatment =
+    entry.type === TRACKING_OBJECTIVE.entry.type
+      ? `and are kept; ${ASSUMPTION}`
+      : `and are excluded; for the figures of the index, ${ASSUMPTION}`;
+  const named = [...reasons].slice(0, NAMED_MAX).map(([identifier, why]) => `${identifier} (${why})`);
   const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
-  const effect =
-    entry.type === TRACKING_OBJECTIVE.entry.type ? 'the mean variance is used instead' : 'they are excluded';
-  return `${excluded.size} of ${index.length} securities have no risk estimate: ${named.join(', ')}${more}; ${effect}.`;
+  return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate ${treatment}: ${named.join(', ')}${more}.`;
 }

@@ -65,8 +65,8 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
   const callableTools = [...tools.values()].filter((tool) => mayCall(tool, catalogue, client));
   server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
     const list = callableTools.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
-    const all = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as MutableDeep<ListedTool>[];
-    const { page, ...next } = findListingPage(sdk, groupByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
+    const allTools = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as MutableDeep<ListedTool>[];
+    const { page, ...next } = findListingPage(sdk, groupByBytes(allTools, LISTING_BYTES_MAX), params?.cursor, 1);
     return { tools: page.flat(), ...next };
   });
   server.setRequestHandler(

@@ -18,7 +18,7 @@ export interface RunningCalls {
 }
 
 export function createRunningCalls(perKeyMax: number = LIMITS.MAX_KEY_TOOL_CALLS): RunningCalls {
-  const running = new Map<string, AbortController>();
+  const runningCalls = new Map<string, AbortController>();
   const counts = new Map<string | null, number>();
 
   return {
@@ -32,11 +32,11 @@ export function createRunningCalls(perKeyMax: number = LIMITS.MAX_KEY_TOOL_CALLS
       counts.set(keyId, count + 1);
       const controller = new AbortController();
       const key = formatKey(name);
-      if (key !== undefined) running.set(key, controller);
+      if (key !== undefined) runningCalls.set(key, controller);
       return {
         signal: controller.signal,
         end() {
-          if (key !== undefined && running.get(key) === controller) running.delete(key);
+          if (key !== undefined && runningCalls.get(key) === controller) runningCalls.delete(key);
           const remainingCount = counts.get(keyId)! - 1;
           if (remainingCount === 0) counts.delete(keyId);
           else counts.set(keyId, remainingCount);
@@ -45,7 +45,7 @@ export function createRunningCalls(perKeyMax: number = LIMITS.MAX_KEY_TOOL_CALLS
     },
     cancel(name) {
       const key = formatKey(name);
-      if (key !== undefined) running.get(key)?.abort(CANCELLED);
+      if (key !== undefined) runningCalls.get(key)?.abort(CANCELLED);
     },
   };
 }

@@ -11,14 +11,14 @@ const DEPTH_MAX = 8;
  * @param components schemas by the names in references
  */
 export function createShallowSchema(schema: JsonSchema, components: Json, charactersMax: number): JsonSchema {
-  let fitting: JsonSchema = { type: 'object' };
+  let fittingSchema: JsonSchema = { type: 'object' };
   // Tries depths from the smallest: schemas grow fast with depth, and expressions contain expressions.
   for (let depth = 1; depth <= DEPTH_MAX; depth++) {
-    const shallow = expandSchema(schema, components, depth) as JsonSchema;
-    if (JSON.stringify(shallow).length > charactersMax) break;
-    fitting = shallow;
+    const shallowSchema = expandSchema(schema, components, depth) as JsonSchema;
+    if (JSON.stringify(shallowSchema).length > charactersMax) break;
+    fittingSchema = shallowSchema;
   }
-  return fitting;
+  return fittingSchema;
 }
 
 /** Members of a schema that map names to schemas. */
@@ -26,7 +26,7 @@ const NAMED_MEMBERS: ReadonlySet<string> = new Set(['properties', 'patternProper
 /** Members that describe the same value in alternative forms, at the same depth. */
 const ALTERNATIVES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
 /** Members without information for a caller. */
-const DROPPED: ReadonlySet<string> = new Set(['title', 'example', 'examples', 'additionalProperties']);
+const OMITTED_MEMBERS: ReadonlySet<string> = new Set(['title', 'example', 'examples', 'additionalProperties']);
 
 function expandSchema(schema: unknown, components: Json, depth: number): unknown {
   if (Array.isArray(schema)) return schema.map((member) => expandSchema(member, components, depth));
@@ -39,7 +39,7 @@ function expandSchema(schema: unknown, components: Json, depth: number): unknown
   if (depth === 0) return toLeaf(own);
   return Object.fromEntries(
     Object.entries(own)
-      .filter(([name]) => !DROPPED.has(name))
+      .filter(([name]) => !OMITTED_MEMBERS.has(name))
       .map(([name, member]) => [
         name,
         NAMED_MEMBERS.has(name)

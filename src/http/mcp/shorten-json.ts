@@ -23,7 +23,7 @@ const SHORTEST = [
   { items: 2, members: 4 },
 ] as const;
 /** Maximum characters of a text per item of a list. */
-const CHARACTERS_AN_ITEM = 100;
+const CHARACTERS_PER_ITEM = 100;
 /** Maximum number of reported cuts. */
 const CUTS_MAX = 12;
 
@@ -33,48 +33,48 @@ const CUTS_MAX = 12;
  * @cost one walk and one text for each attempted length
  */
 export function shortenJson(value: unknown, bytesMax: number): ShortenedText {
-  const whole = JSON.stringify(value);
-  if (Buffer.byteLength(whole) <= bytesMax) return { text: whole, cuts: [] };
+  const fullText = JSON.stringify(value);
+  if (Buffer.byteLength(fullText) <= bytesMax) return { text: fullText, cuts: [] };
   for (const lengths of [...LENGTHS, ...SHORTEST]) {
     const cuts = new Map<string, Cut>();
-    const text = JSON.stringify(shorten(value, { ...lengths, path: '', cuts }));
+    const text = JSON.stringify(shortenValue(value, { ...lengths, path: '', cuts }));
     if (Buffer.byteLength(text) <= bytesMax) return { text, cuts: listLongestCuts(cuts) };
   }
   return {
-    text: whole.slice(0, Math.floor(bytesMax / 4)), // a character has at most four bytes
-    cuts: [{ path: '', total: whole.length, unit: 'characters' }],
+    text: fullText.slice(0, Math.floor(bytesMax / 4)), // a character has at most four bytes
+    cuts: [{ path: '', total: fullText.length, unit: 'characters' }],
   };
 }
 
 const listLongestCuts = (cuts: ReadonlyMap<string, Cut>): readonly Cut[] =>
   [...cuts.values()].toSorted((a, b) => b.total - a.total).slice(0, CUTS_MAX);
 
-interface Position {
+interface ShorteningTerms {
   readonly items: number;
   readonly members: number;
   readonly path: string;
   readonly cuts: Map<string, Cut>;
 }
 
-function shorten(value: unknown, position: Position): unknown {
-  const { items, members: most, path } = position;
+function shortenValue(value: unknown, terms: ShorteningTerms): unknown {
+  const { items, members: membersMax, path } = terms;
   if (typeof value === 'string') {
-    const characters = items * CHARACTERS_AN_ITEM;
+    const characters = items * CHARACTERS_PER_ITEM;
     if (value.length <= characters) return value;
-    note(position, value.length, 'characters');
+    recordCut(terms, value.length, 'characters');
     return `${value.slice(0, characters / 2)} … ${value.slice(-characters / 2)}`;
   }
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    if (value.length > items) note(position, value.length, 'items');
-    return listFirstAndLast(value, items).map((item) => shorten(item, { ...position, path: `${path}[]` }));
+    if (value.length > items) recordCut(terms, value.length, 'items');
+    return listFirstAndLast(value, items).map((item) => shortenValue(item, { ...terms, path: `${path}[]` }));
   }
   const members = Object.entries(value);
-  if (members.length > most) note(position, members.length, 'members');
+  if (members.length > membersMax) recordCut(terms, members.length, 'members');
   return Object.fromEntries(
-    listFirstAndLast(members, most).map(([name, member]) => [
+    listFirstAndLast(members, membersMax).map(([name, member]) => [
       name,
-      shorten(member, { ...position, path: path === '' ? name : `${path}.${name}` }),
+      shortenValue(member, { ...terms, path: path === '' ? name : `${path}.${name}` }),
     ]),
   );
 }
@@ -85,7 +85,7 @@ function listFirstAndLast<T>(items: readonly T[], length: number): readonly T[] 
   return [...items.slice(0, length / 2), ...items.slice(-length / 2)];
 }
 
-function note({ path, cuts }: Position, total: number, unit: Cut['unit']): void {
+function recordCut({ path, cuts }: ShorteningTerms, total: number, unit: Cut['unit']): void {
   const cut = cuts.get(path);
   if (cut === undefined || cut.total < total) cuts.set(path, { path, total, unit });
 }

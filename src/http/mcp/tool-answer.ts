@@ -42,18 +42,20 @@ export async function toToolResult(
   const text = Buffer.from(bytes).toString('utf8');
   if (answer.status >= 400) return createErrorResult(answer, text);
   if (text === '') return { content: [{ type: 'text', text: `Done (${answer.status}).` }] };
-  const most = bytesMax - NOTICE_BYTES;
-  if (bytes.byteLength <= most) return { content: [{ type: 'text', text }] };
-  const shortened = type.startsWith('application/json') ? shortenJson(JSON.parse(text), most) : shortenText(text, most);
+  const bodyBytesMax = bytesMax - NOTICE_BYTES;
+  if (bytes.byteLength <= bodyBytesMax) return { content: [{ type: 'text', text }] };
+  const shortened = type.startsWith('application/json')
+    ? shortenJson(JSON.parse(text), bodyBytesMax)
+    : shortenText(text, bodyBytesMax);
   return {
     content: [{ type: 'text', text: shortened.text }, ...createNotices(shortened.cuts, type, address, bytesMax)],
   };
 }
 
 function shortenText(text: string, bytesMax: number): ReturnType<typeof shortenJson> {
-  const cut = Buffer.from(text).subarray(0, bytesMax).toString('utf8');
+  const truncatedText = Buffer.from(text).subarray(0, bytesMax).toString('utf8');
   return {
-    text: cut.slice(0, cut.lastIndexOf('\n') + 1 || undefined),
+    text: truncatedText.slice(0, truncatedText.lastIndexOf('\n') + 1 || undefined),
     cuts: [{ path: '', total: text.length, unit: 'characters' }],
   };
 }
@@ -80,7 +82,7 @@ function createLinks(type: string, { method, url }: Pick<Request, 'method' | 'ur
 }
 
 function createLinkResult(answer: ResponseParts, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
-  discard(answer);
+  cancelBody(answer);
   const size = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
   const text = `The response is a file${size} (${type}); read it with ${formatRequest(address)}.`;
   return { content: [{ type: 'text', text }, ...createLinks(type, address)] };
@@ -89,12 +91,12 @@ function createLinkResult(answer: ResponseParts, type: string, address: Pick<Req
 /** Returns an error with the meaning of its code, so that an agent can correct its call. */
 function createErrorResult(answer: ResponseParts, text: string): ToolResult {
   const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
-  const retry = answer.headers.byName()['Retry-After'];
-  return createError(error, retry === undefined ? {} : { retry_after_seconds: Number(retry) });
+  const retryAfter = answer.headers.byName()['Retry-After'];
+  return createError(error, retryAfter === undefined ? {} : { retry_after_seconds: Number(retryAfter) });
 }
 
-export function createError(error: ErrorDetail, more: Readonly<Record<string, unknown>> = {}): ToolResult {
-  const detail = { error, hint: ERRORS[error.code].help, ...more };
+export function createError(error: ErrorDetail, extraDetail: Readonly<Record<string, unknown>> = {}): ToolResult {
+  const detail = { error, hint: ERRORS[error.code].help, ...extraDetail };
   return { content: [{ type: 'text', text: shortenJson(detail, LIMITS.MAX_TOOL_ANSWER_BYTES).text }], isError: true };
 }
 
@@ -106,7 +108,7 @@ export const getType = ({ headers }: ResponseParts): string =>
 export async function readWithin(answer: ResponseParts, bytesMax: number): Promise<Uint8Array | undefined> {
   const { body, headers } = answer;
   if (body === null) return new Uint8Array(0);
-  if ((headers.length ?? 0) > bytesMax) return void discard(answer);
+  if ((headers.length ?? 0) > bytesMax) return void cancelBody(answer);
   if (typeof body === 'string') return Buffer.from(body);
   if (body instanceof Uint8Array) return body.byteLength > bytesMax ? undefined : body;
   const chunks: Uint8Array[] = [];
@@ -119,6 +121,6 @@ export async function readWithin(answer: ResponseParts, bytesMax: number): Promi
   return Buffer.concat(chunks, total);
 }
 
-function discard({ body }: ResponseParts): void {
+function cancelBody({ body }: ResponseParts): void {
   if (body instanceof ReadableStream) body.cancel().catch(() => undefined);
 }

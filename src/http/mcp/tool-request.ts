@@ -16,7 +16,7 @@ export interface OuterRequest {
 const BASE = 'http://localhost';
 
 /** Parts of a request that arguments fill. */
-interface Parts {
+interface RequestParts {
   path: string;
   readonly query: URLSearchParams;
   readonly headers: Record<string, string>;
@@ -29,14 +29,14 @@ interface Parts {
 export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: OuterRequest): Request {
   const { route, parameters, hasBody } = tool;
   const argumentNames = [...parameters.map(({ argument }) => argument), ...(hasBody ? ['body'] : [])];
-  const parts: Parts = {
+  const parts: RequestParts = {
     path: route.path,
     query: new URLSearchParams(),
     headers: { ...outer.headers, accept: chooseMediaType(route) },
   };
   const findings = [
     ...findUnknownArguments(argumentNames, argumentValues),
-    ...parameters.flatMap((parameter) => fill(parts, parameter, argumentValues[parameter.argument]) ?? []),
+    ...parameters.flatMap((parameter) => fillRequest(parts, parameter, argumentValues[parameter.argument]) ?? []),
   ];
   if (findings.length > 0) throw refuseWithFindings('arguments', findings);
   const { path, query, headers } = parts;
@@ -51,8 +51,8 @@ export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: 
 }
 
 /** Writes an argument to its part of the request. @returns a finding for an invalid argument */
-function fill(
-  parts: Parts,
+function fillRequest(
+  parts: RequestParts,
   { argument, name, in: location, required }: ToolParameter,
   value: unknown,
 ): Finding | undefined {

@@ -113,24 +113,26 @@ const getArgument = ({ name, in: location }: Parameter): string =>
 function createParameterSchema({ schema, description: help, example }: Parameter): JsonSchema {
   return {
     ...schema,
-    ...(help === undefined ? {} : { description: shorten(help, PARAMETER_MAX) }),
+    ...(help === undefined ? {} : { description: shortenText(help, PARAMETER_MAX) }),
     ...(help === undefined && example !== undefined ? { examples: [example] } : {}),
   };
 }
 
 function formatDescription({ summary, description: more }: Operation): string {
-  return shorten(more === undefined ? summary : `${summary} ${more}`, DESCRIPTION_MAX);
+  return shortenText(more === undefined ? summary : `${summary} ${more}`, DESCRIPTION_MAX);
 }
 
 /**
  * Shortens a text to its first sentences if they fill half of the limit, otherwise to whole words; the contract has the
  * full text.
  */
-function shorten(text: string, charactersMax: number): string {
+function shortenText(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;
-  const cut = text.slice(0, charactersMax);
-  const sentences = cut.lastIndexOf('. ') + 1;
-  return sentences >= charactersMax / 2 ? cut.slice(0, sentences) : `${cut.slice(0, cut.lastIndexOf(' '))} …`;
+  const truncatedText = text.slice(0, charactersMax);
+  const sentences = truncatedText.lastIndexOf('. ') + 1;
+  return sentences >= charactersMax / 2
+    ? truncatedText.slice(0, sentences)
+    : `${truncatedText.slice(0, truncatedText.lastIndexOf(' '))} …`;
 }
 
 function formatLimits(route: Route): string {

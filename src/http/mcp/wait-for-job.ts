@@ -35,7 +35,7 @@ export function createWaitTool(): ListedTool {
   };
 }
 
-export interface Waiting {
+export interface WaitContext {
   /** Sends a request to the service. */
   readonly ask: (method: 'GET' | 'DELETE', path: string) => Promise<ResponseParts>;
   /** Aborts when the client cancels or disconnects; the reason CANCELLED also cancels the job. */
@@ -44,29 +44,29 @@ export interface Waiting {
 }
 
 /** Waits for a job. @throws Refusal VALIDATION_FAILED */
-export async function waitForJob(argumentValues: Arguments, { ask, signal, report }: Waiting): Promise<ToolResult> {
-  const shaped = checkShape(WaitArguments, argumentValues);
-  if (shaped.value === undefined) throw refuseWithFindings('arguments', shaped.findings);
-  const { job_id: jobId, seconds } = shaped.value;
+export async function waitForJob(argumentValues: Arguments, { ask, signal, report }: WaitContext): Promise<ToolResult> {
+  const parsedArguments = checkShape(WaitArguments, argumentValues);
+  if (parsedArguments.value === undefined) throw refuseWithFindings('arguments', parsedArguments.findings);
+  const { job_id: jobId, seconds } = parsedArguments.value;
   const path = `/jobs/${jobId}`;
-  const until = performance.now() + seconds * 1000;
-  let reported = -1;
+  const deadlineMs = performance.now() + seconds * 1000;
+  let lastProgress = -1;
   for (;;) {
-    const secondsLeft = (until - performance.now()) / 1000;
+    const secondsLeft = (deadlineMs - performance.now()) / 1000;
     const answer = await ask('GET', `${path}?wait=${Math.max(0, Math.min(LOOK_SECONDS, secondsLeft)).toFixed(3)}`);
     const isCancelled = signal.aborted && signal.reason === CANCELLED;
     if (isCancelled) return toToolResult(await ask('DELETE', path), { method: 'GET', url: path });
     const status = await readStatus(answer);
-    if (status !== undefined && status.progress > reported) {
-      reported = status.progress;
+    if (status !== undefined && status.progress > lastProgress) {
+      lastProgress = status.progress;
       await report(status.progress, `${status.status}: ${status.message}`);
     }
-    const isOver =
+    const hasEnded =
       status === undefined ||
       status.status === 'succeeded' ||
       status.status === 'failed' ||
       status.status === 'cancelled';
-    if (isOver || secondsLeft <= 0 || signal.aborted)
+    if (hasEnded || secondsLeft <= 0 || signal.aborted)
       return toToolResult(answer, { method: 'GET', url: path }, LIMITS.MAX_TOOL_JOB_BYTES);
   }
 }

@@ -11,12 +11,12 @@ export interface ClaimGrant {
   readonly prefixes?: readonly string[];
 }
 
-const GRANT =
+const GRANT_PATTERN =
   /^([^=:]{1,200})=([^:]{1,200}):([a-z]+(?:\+[a-z]+)*)(?::([A-Za-z0-9_-]{1,32}(?:\+[A-Za-z0-9_-]{1,32})*))?$/;
 
 /** Parses `claim=value:scope+scope`, optionally followed by `:prefix+prefix`; undefined if the text is invalid. */
 export function parseClaimGrant(text: string): ClaimGrant | undefined {
-  const [, claim, value, words, prefixes] = GRANT.exec(text) ?? [];
+  const [, claim, value, words, prefixes] = GRANT_PATTERN.exec(text) ?? [];
   const scopes = words?.split('+') ?? [];
   const isScope = (word: string): word is Scope => (SCOPES as readonly string[]).includes(word);
   if (claim === undefined || value === undefined || !scopes.every(isScope)) return undefined;
@@ -41,14 +41,14 @@ export function createPrincipal(claims: Claims, grants: readonly ClaimGrant[]): 
   const { sub: subject } = claims;
   if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_LENGTH_MAX)
     throw new Refusal('UNAUTHENTICATED', 'The token has no subject of 1 to 255 characters.');
-  const applying = grants.filter(({ claim, value }) => matchesClaim(claims[claim], value));
-  const isLimited = applying.length > 0 && applying.every(({ prefixes }) => prefixes !== undefined);
+  const applicableGrants = grants.filter(({ claim, value }) => matchesClaim(claims[claim], value));
+  const isLimited = applicableGrants.length > 0 && applicableGrants.every(({ prefixes }) => prefixes !== undefined);
   return {
     keyId: `${SUBJECT_PREFIX}${subject}`,
     name: readDisplayName(claims) ?? subject,
     isSubject: true,
-    scopes: new Set(applying.flatMap(({ scopes }) => scopes)),
-    ...(isLimited && { prefixes: [...new Set(applying.flatMap(({ prefixes = [] }) => prefixes))] }),
+    scopes: new Set(applicableGrants.flatMap(({ scopes }) => scopes)),
+    ...(isLimited && { prefixes: [...new Set(applicableGrants.flatMap(({ prefixes = [] }) => prefixes))] }),
   };
 }
 

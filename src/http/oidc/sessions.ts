@@ -52,8 +52,8 @@ export function createSessions({ key, ended, now }: SessionsDependencies): Sessi
     seal(purpose, value) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(purpose));
-      const sealed = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()]);
-      return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
+      const encryptedBytes = Buffer.concat([cipher.update(JSON.stringify(value), 'utf8'), cipher.final()]);
+      return Buffer.concat([nonce, encryptedBytes, cipher.getAuthTag()]).toString('base64url');
     },
     open<T extends { readonly ends: number }>(purpose: CookiePurpose, text: string) {
       try {
@@ -62,8 +62,8 @@ export function createSessions({ key, ended, now }: SessionsDependencies): Sessi
           authTagLength: TAG_BYTES,
         });
         decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(-TAG_BYTES));
-        const opened = [decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()];
-        const value = JSON.parse(Buffer.concat(opened).toString('utf8')) as T; // only a holder of the key can have sealed it
+        const decryptedParts = [decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()];
+        const value = JSON.parse(Buffer.concat(decryptedParts).toString('utf8')) as T; // only a holder of the key can have sealed it
         return value.ends > now() ? value : undefined;
       } catch {
         return undefined; // the cookie is truncated, changed, or sealed for another purpose or by another process

@@ -29,17 +29,17 @@ export interface SignIn {
 
 /** Creates the sign-in; discovers the provider when the first browser signs in. */
 export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInTerms): SignIn {
-  let opening: Promise<Configuration> | undefined;
+  let configuration: Promise<Configuration> | undefined;
   const loadLibrary = () => import('openid-client');
 
   async function readConfiguration(): Promise<Configuration> {
     const { discovery, allowInsecureRequests, enableNonRepudiationChecks } = await loadLibrary();
     const isLocal = issuer.startsWith('http:'); // the schema of the setting admits only such addresses
-    opening ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
+    configuration ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
       execute: [enableNonRepudiationChecks, ...(isLocal ? [allowInsecureRequests] : [])],
     });
-    opening.catch(() => (opening = undefined)); // The next browser tries again.
-    return opening;
+    configuration.catch(() => (configuration = undefined)); // The next browser tries again.
+    return configuration;
   }
 
   return {
@@ -60,10 +60,10 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
     async finish(search, { verifier, state, nonce, redirect }) {
       const { authorizationCodeGrant } = await loadLibrary();
       const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true };
-      const returned = new URL(`${redirect}?${search}`);
+      const callbackUrl = new URL(`${redirect}?${search}`);
       const tokens = await authorizationCodeGrant(
         await readConfiguration().catch(refuseUnanswered),
-        returned,
+        callbackUrl,
         checks,
       ).catch((cause: unknown) => {
         throw new Refusal('UNAUTHENTICATED', 'The provider did not confirm the sign-in.', null, { cause });

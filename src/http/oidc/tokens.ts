@@ -52,7 +52,7 @@ export function createTokens({
   onFailure,
   cooldownMs = KEYS_COOLDOWN_MS,
 }: TokenTerms): Tokens {
-  let verifying: Promise<(token: string) => Promise<JWTPayload>> | undefined;
+  let verifier: Promise<(token: string) => Promise<JWTPayload>> | undefined;
 
   async function open(): Promise<(token: string) => Promise<JWTPayload>> {
     const { createRemoteJWKSet, jwtVerify } = await import('jose');
@@ -74,12 +74,12 @@ export function createTokens({
   return {
     async verify(token) {
       try {
-        verifying ??= open();
-        return createPrincipal(await (await verifying)(token), grants);
+        verifier ??= open();
+        return createPrincipal(await (await verifier)(token), grants);
       } catch (failure) {
         const { code } = failure as { readonly code?: string };
         if (code === undefined || code === 'ERR_JWKS_TIMEOUT') {
-          verifying = undefined; // The next token tries again.
+          verifier = undefined; // The next token tries again.
           onFailure(failure);
         }
         throw new Refusal('UNAUTHENTICATED', 'The token is not valid here.', null, { cause: undefined });

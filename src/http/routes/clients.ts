@@ -12,10 +12,10 @@ export function createClientHandlers(
   return {
     async listClients({ query }) {
       const { items, ...skipped } = await clients.page(query);
-      const listed = await Promise.all(
+      const listedClients = await Promise.all(
         items.map(async (client) => ({ ...client, latest_delivery: await records.latest(client.client_id) })),
       );
-      return { json: { clients: listed, ...skipped } };
+      return { json: { clients: listedClients, ...skipped } };
     },
     getClient: async ({ params }) => toClientReply(await clients.get(params.client_id)),
     putClient: async ({ params, body, precondition, authorship }) =>

@@ -12,11 +12,14 @@ export function createClosureHandlers(closures: Closures, removals: Removals): H
       const { dry_run: isDry, ...document } = body();
       const code = params.calendar_code;
       const effect = await closures.computeEffect(code, document);
-      const stored = isDry
+      const storedClosures = isDry
         ? await closures.get(code)
         : await closures.put(code, document, precondition(), authorship());
-      const changes = isDry ? document.changes : stored.closures.changes;
-      return { ...toClosuresReply(stored), json: { ...stored.closures, changes, dry_run: isDry, effect } };
+      const changes = isDry ? document.changes : storedClosures.closures.changes;
+      return {
+        ...toClosuresReply(storedClosures),
+        json: { ...storedClosures.closures, changes, dry_run: isDry, effect },
+      };
     },
     async deleteClosures(request) {
       const id = createFileName(request.params.calendar_code);

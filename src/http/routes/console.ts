@@ -101,8 +101,8 @@ export function createEncodedReply(
   { header }: PageRequest,
 ): Reply & { readonly etag: string } {
   const coding = selectCoding(header('accept-encoding'));
-  const stored = coding === null ? undefined : coded[coding];
+  const encodedBytes = coding === null ? undefined : coded[coding];
   const headers = { Vary: 'Accept-Encoding' };
-  if (coding === null || stored === undefined) return { type, bytes, etag, headers };
-  return { type, bytes: stored, etag: `${etag}-${coding}`, headers: { ...headers, 'Content-Encoding': coding } };
+  if (coding === null || encodedBytes === undefined) return { type, bytes, etag, headers };
+  return { type, bytes: encodedBytes, etag: `${etag}-${coding}`, headers: { ...headers, 'Content-Encoding': coding } };
 }

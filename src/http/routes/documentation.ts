@@ -36,31 +36,36 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
   const openApi = callOnce(sources.openApi);
   const guide = callOnce(sources.guide);
   const json = callOnce(() => {
-    const built = sources.built('contract');
-    if (built !== undefined) return built;
+    const builtContract = sources.built('contract');
+    if (builtContract !== undefined) return builtContract;
     const bytes = new TextEncoder().encode(JSON.stringify(openApi()));
     return { bytes, etag: createHash('sha256').update(bytes).digest('hex') };
   });
   const reference = callOnce(() => sources.built('reference') ?? renderReferencePage(openApi(), guide()));
   const pages = callOnce(() => new Map(guide().map((page) => [page.name, renderGuidePage(page, guide())])));
 
-  const coded = memoise(sources.coded);
+  const readEncoded = memoise(sources.coded);
 
   /** Replies in the best coding that the client accepts; each coding has a separate etag, because its bytes differ. */
   function createReply(
     { bytes, etag }: Page,
     { header }: Pick<RouteRequest<Route>, 'header'>,
-    more: Pick<Reply, 'type' | 'headers'> = {},
+    extraFields: Pick<Reply, 'type' | 'headers'> = {},
   ): Reply {
     const coding = selectCoding(header('accept-encoding'));
-    const stored = coding === null ? undefined : coded(etag, coding);
-    const headers = { ...more.headers, Vary: 'Accept-Encoding' };
-    if (coding === null || stored === undefined) return { ...more, bytes, etag, headers };
-    return { ...more, bytes: stored, etag: `${etag}-${coding}`, headers: { ...headers, 'Content-Encoding': coding } };
+    const encodedBytes = coding === null ? undefined : readEncoded(etag, coding);
+    const headers = { ...extraFields.headers, Vary: 'Accept-Encoding' };
+    if (coding === null || encodedBytes === undefined) return { ...extraFields, bytes, etag, headers };
+    return {
+      ...extraFields,
+      bytes: encodedBytes,
+      etag: `${etag}-${coding}`,
+      headers: { ...headers, 'Content-Encoding': coding },
+    };
   }
 
   const createPageReply = (page: Page, request: Pick<RouteRequest<Route>, 'header'>) =>
-    createReply(page, request, PAGE);
+    createReply(page, request, PAGE_HEADERS);
 
   function createGuideReply(name: string, request: Pick<RouteRequest<Route>, 'header' | 'media'>): Reply {
     const page = pages().get(name);
@@ -74,10 +79,10 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
     return { bytes, type: `${MARKDOWN_MEDIA}; charset=utf-8`, etag: createHash('sha256').update(bytes).digest('hex') };
   }
 
-  const pictures = memoise(sources.picture);
+  const readPicture = memoise(sources.picture);
 
   function createPictureReply(name: string): Reply {
-    const bytes = pictures(name);
+    const bytes = readPicture(name);
     if (bytes === undefined) throw new Refusal('ROUTE_NOT_FOUND', `The guide has no picture ${name}.`);
     return { bytes, type: 'image/webp', etag: createHash('sha256').update(bytes).digest('hex') };
   }
@@ -91,20 +96,20 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
   };
 }
 
-const PAGE: Pick<Reply, 'type' | 'headers'> = {
+const PAGE_HEADERS: Pick<Reply, 'type' | 'headers'> = {
   type: 'text/html; charset=utf-8',
   headers: { 'Content-Security-Policy': PAGE_POLICY },
 };
 
 /** Caches the result for each combination of arguments. */
 function memoise<W extends readonly string[], T>(read: (...words: W) => T): (...words: W) => T {
-  const pages = new Map<string, T>();
+  const cachedValues = new Map<string, T>();
   return (...words) => {
     const key = words.join('.');
-    const entry = pages.get(key);
-    if (entry !== undefined || pages.has(key)) return entry as T; // the value was cached before, possibly as undefined
+    const entry = cachedValues.get(key);
+    if (entry !== undefined || cachedValues.has(key)) return entry as T; // the value was cached before, possibly as undefined
     const value = read(...words);
-    pages.set(key, value);
+    cachedValues.set(key, value);
     return value;
   };
 }

@@ -3,7 +3,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { HealthReport, HealthService } from '#services/operations/health.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
 
-const live = { text: JSON.stringify({ status: 'live' }) };
+const liveReply = { text: JSON.stringify({ status: 'live' }) };
 
 /** @param limits limits of this process */
 export function createHealthHandlers(
@@ -13,17 +13,17 @@ export function createHealthHandlers(
   const createReply = (healthReport: HealthReport): Reply => ({ json: { ...healthReport, limits } });
   return {
     getHealth({ principal }) {
-      if (isStranger(principal)) return { json: { status: 'live', version: health.version } };
+      if (isAnonymous(principal)) return { json: { status: 'live', version: health.version } };
       const read = health.health();
       return read instanceof Promise ? read.then(createReply) : createReply(read);
     },
-    getLiveness: () => live,
+    getLiveness: () => liveReply,
     getReadiness({ principal }) {
       const checks = health.readiness();
-      return { json: { status: 'ready', checks: isStranger(principal) ? [] : checks } };
+      return { json: { status: 'ready', checks: isAnonymous(principal) ? [] : checks } };
     },
   };
 }
 
 /** Returns true for an unauthenticated client. */
-const isStranger = ({ scopes }: Principal): boolean => scopes.size === 0;
+const isAnonymous = ({ scopes }: Principal): boolean => scopes.size === 0;

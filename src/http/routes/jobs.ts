@@ -106,20 +106,20 @@ function createEventStream(
     async pull(controller) {
       const { done, value } = await events.next().catch(releaseStream);
       if (done !== true && (await isStillAllowed())) return controller.enqueue(encoder.encode(formatEvent(value)));
-      await end();
+      await endStream();
       controller.close();
     },
-    cancel: end,
+    cancel: endStream,
   });
 
-  async function end(): Promise<void> {
+  async function endStream(): Promise<void> {
     clearInterval(comments);
     await events.return?.();
   }
 
   /** Releases the resources of a failed stream, which receives no cancellation. @throws the failure */
   async function releaseStream(failure: unknown): Promise<never> {
-    await end();
+    await endStream();
     throw failure;
   }
 }

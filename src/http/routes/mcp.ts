@@ -45,7 +45,7 @@ export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoute
     templates: listResourceTemplates(api),
     pages: sources.pages(),
   }));
-  const running = createRunningCalls();
+  const runningCalls = createRunningCalls();
   return {
     async callMcp(request) {
       const message = request.body() as Message;
@@ -53,11 +53,11 @@ export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoute
       const { keyId } = request.principal;
       if (message.method === 'notifications/cancelled') {
         const id = message.params?.requestId;
-        if (isId(id)) running.cancel({ keyId, session, id });
+        if (isId(id)) runningCalls.cancel({ keyId, session, id });
         return { status: 202 };
       }
       if (!isId(message.id)) return { status: 202 }; // the server sends no requests, and other notifications change nothing
-      const call = running.begin({ keyId, session, id: message.id });
+      const call = runningCalls.begin({ keyId, session, id: message.id });
       return answerMessage(request, message, { call, catalogue: catalogue(), answerFor: sources.answerFor });
     },
   };
@@ -84,7 +84,7 @@ async function answerMessage(
   const server = createMcpServer(sdk, catalogue, createClient(request, signal, answerFor));
   const wantsProgress = message.params?._meta?.progressToken !== undefined;
   const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !wantsProgress });
-  const end = (): void => {
+  const endCall = (): void => {
     call.end();
     void server.close();
   };
@@ -100,19 +100,19 @@ async function answerMessage(
       },
     });
     // A client that cancels a request expects no response to it.
-    const cancelled = awaitAbort(call.signal);
+    const cancellation = awaitAbort(call.signal);
     const response = await Promise.race([
       transport.handleRequest(transportRequest, { parsedBody: message }),
-      cancelled,
+      cancellation,
     ]);
     if (response === undefined) {
-      end();
+      endCall();
       return { status: 202 };
     }
     if (wantsProgress) void awaitAbort(signal).then(() => server.close());
-    return await createReply(response, message, end);
+    return await createReply(response, message, endCall);
   } catch (failure) {
-    end();
+    endCall();
     throw failure;
   }
 }
@@ -129,32 +129,32 @@ function createClient(
   const span = findCurrentSpan();
   const traceParent = span === undefined ? header('traceparent') : formatTraceParent(span);
   const requestId = header('x-request-id');
-  const inherited = {
+  const inheritedHeaders = {
     ...(requestId !== undefined && { 'x-request-id': requestId }),
     ...(traceParent !== undefined && { traceparent: traceParent }),
   };
   return {
     principal,
     toolsets: new Set<string>(names.includes('all') ? Object.keys(TOOLSETS) : names),
-    headers: inherited,
+    headers: inheritedHeaders,
     signal,
-    ask: (asked) => answerFor(asked, { principal, isStillAllowed }),
+    ask: (toolRequest) => answerFor(toolRequest, { principal, isStillAllowed }),
   };
 }
 
 /** Converts a response of the transport to a route's reply. A session only names requests that can be cancelled. */
-async function createReply(response: Response, { method }: Message, end: () => void): Promise<Reply> {
+async function createReply(response: Response, { method }: Message, endCall: () => void): Promise<Reply> {
   const { status, body } = response;
   if (status >= 400) throw await readRefusal(response);
   const type = response.headers.get('content-type') ?? 'application/json';
   const headers = method === 'initialize' ? { 'Mcp-Session-Id': randomUUID() } : {};
   if (body === null || !type.startsWith('text/event-stream')) {
     const text = await response.text();
-    end();
+    endCall();
     return { status, headers, text };
   }
-  const noBuffering = { 'X-Accel-Buffering': 'no', ...headers };
-  return { status, headers: noBuffering, type, stream: notifyAtEnd(body, end) };
+  const streamHeaders = { 'X-Accel-Buffering': 'no', ...headers };
+  return { status, headers: streamHeaders, type, stream: notifyAtEnd(body, endCall) };
 }
 
 /** Returns the refusal of a message that the transport rejects. */
@@ -164,17 +164,17 @@ async function readRefusal(response: Response): Promise<Refusal> {
 }
 
 /** Reports the end of a stream, also when its reader disconnects. */
-function notifyAtEnd(stream: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
+function notifyAtEnd(stream: ReadableStream<Uint8Array>, endCall: () => void): ReadableStream<Uint8Array> {
   const reader = stream.getReader();
   return new ReadableStream({
     async pull(controller) {
       const { done, value } = await reader.read();
       if (!done) return controller.enqueue(value);
-      end();
+      endCall();
       controller.close();
     },
     async cancel(reason) {
-      end();
+      endCall();
       await reader.cancel(reason);
     },
   });

@@ -18,10 +18,10 @@ export function createScheduleHandlers(
     async listSchedules({ query }) {
       const { items, ...skipped } = await schedules.page(query);
       const readLatest = (id: string) => (query.days === 0 ? null : days.list(id, { limit: query.days }));
-      const listed = await Promise.all(
+      const listedSchedules = await Promise.all(
         items.map(async (schedule) => ({ ...schedule, latest: await readLatest(schedule.schedule_id) })),
       );
-      return { json: { schedules: listed, ...skipped } };
+      return { json: { schedules: listedSchedules, ...skipped } };
     },
     getSchedulePlan: async ({ params }) => toScheduleReply(await schedules.get(params.schedule_id)),
     async putSchedule({ params, body, precondition, authorship, principal }) {

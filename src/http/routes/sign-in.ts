@@ -83,12 +83,12 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
   return {
     async beginSignIn(request) {
       const { url, attempt } = await requireSignIn().begin(getRedirect(request));
-      const sealed = sessions.seal('attempt', { ...attempt, ends: now() + ATTEMPT_SECONDS * 1000 });
-      return createRedirection(url, formatCookie(attemptName, sealed, ATTEMPT_SECONDS, 'Lax'));
+      const sealedAttempt = sessions.seal('attempt', { ...attempt, ends: now() + ATTEMPT_SECONDS * 1000 });
+      return createRedirection(url, formatCookie(attemptName, sealedAttempt, ATTEMPT_SECONDS, 'Lax'));
     },
     async finishSignIn(request) {
-      const sealed = readCookie(request.header('cookie') ?? null, attemptName);
-      const attempt = sealed === undefined ? undefined : sessions.open<TimedAttempt>('attempt', sealed);
+      const sealedAttempt = readCookie(request.header('cookie') ?? null, attemptName);
+      const attempt = sealedAttempt === undefined ? undefined : sessions.open<TimedAttempt>('attempt', sealedAttempt);
       if (attempt === undefined)
         throw new Refusal('UNAUTHENTICATED', 'The sign-in did not begin in this browser, or it expired.');
       const principal = await requireSignIn().finish(request.search(), attempt);

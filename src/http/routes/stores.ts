@@ -5,7 +5,7 @@ import { parseJson } from '#domain/json/parse-json.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Datasets } from '#services/datasets/datasets.js';
-import type { Asker } from '#services/shared/gate.js';
+import type { Requester } from '#services/shared/gate.js';
 import type { ImportedBody } from '#services/datasets/import-reading.js';
 import type { Handlers, RouteRequest } from '../handler.js';
 import type { Removals } from '../removals.js';
@@ -59,7 +59,7 @@ export function createDatasetHandlers(datasets: Datasets, removals: Removals): H
 }
 
 /** Returns the identity of the client that requests a store; its signal aborts when the client disconnects. */
-const createRequester = ({ principal, signal }: Pick<RouteRequest<Route>, 'principal' | 'signal'>): Asker => ({
+const createRequester = ({ principal, signal }: Pick<RouteRequest<Route>, 'principal' | 'signal'>): Requester => ({
   client: principal.keyId,
   signal,
 });
@@ -80,8 +80,8 @@ function parseImport({ query, body, upload }: RouteRequest<(typeof storeRoutes)[
   const table = upload();
   const { dataset = 'market', mapping, ...said } = query;
   if (table !== undefined) {
-    const mapped = mapping === undefined ? said : { ...said, mapping: parseMapping(mapping) };
-    const { value: header, findings } = checkShape(ImportHeader, mapped);
+    const mappedRequest = mapping === undefined ? said : { ...said, mapping: parseMapping(mapping) };
+    const { value: header, findings } = checkShape(ImportHeader, mappedRequest);
     if (header === undefined) throw refuseWithFindings('query', findings);
     const format = TABLE_FORMATS[table.media as keyof typeof TABLE_FORMATS]; // the route accepts no other media type
     return { kind: 'table', header, dataset, format, bytes: table.bytes };

@@ -72,8 +72,8 @@ export function createVersionHandlers(services: VersionedServices): Handlers<typ
     'watchlist',
     'watchlist_id',
     async ({ body }, id, ifMatch, authorship) => {
-      const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, authorship);
-      return { json: restored.watchlist, etag: restored.etag };
+      const restoredDocument = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, authorship);
+      return { json: restoredDocument.watchlist, etag: restoredDocument.etag };
     },
   );
   return {
@@ -115,8 +115,8 @@ function createLaterHandlers({
     toClientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, authorship)),
   );
   const plugin = createFamilyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, authorship) => {
-    const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, authorship);
-    return { json: restored.plugin, etag: restored.etag };
+    const restoredDocument = await plugins.put(id, PluginDocument.parse(body), ifMatch, authorship);
+    return { json: restoredDocument.plugin, etag: restoredDocument.etag };
   });
   const schedule = createFamilyHandlers(
     versions,

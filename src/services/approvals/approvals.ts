@@ -43,9 +43,9 @@ export interface ApprovalAgreement {
  */
 export interface Admission {
   /** Admits a change inside its transaction, which uses up the approval. */
-  admit(tx: DocumentTransaction, requested: ProposedChange | undefined): Promise<ApprovalAgreement>;
+  admit(tx: DocumentTransaction, proposedChange: ProposedChange | undefined): Promise<ApprovalAgreement>;
   /** Checks the approval before work that precedes the transaction, without using it up. */
-  foresee(reader: Pick<DocumentReader, 'get'>, requested: ProposedChange | undefined): Promise<void>;
+  foresee(reader: Pick<DocumentReader, 'get'>, proposedChange: ProposedChange | undefined): Promise<void>;
 }
 
 /** Gate that holds back changes that need a second person. */
@@ -96,16 +96,16 @@ const OPEN_MAX = 5000;
 /** Thrown for a change without the required approval; caught by `guarded`. */
 class UnapprovedChange extends Error {
   readonly requested: ProposedChange;
-  constructor(requested: ProposedChange) {
-    super(requested.summary);
-    this.requested = requested;
+  constructor(proposedChange: ProposedChange) {
+    super(proposedChange.summary);
+    this.requested = proposedChange;
   }
 }
 
 export function createApprovals({ documents, rules, hours, now }: ApprovalsDependencies): Approvals {
   const formatTime = (): string => formatTimestamp(now());
-  const stored = createStoredApprovals(documents, now);
-  const { find, findOpen, save } = stored;
+  const storedApprovals = createStoredApprovals(documents, now);
+  const { find, findOpen, save } = storedApprovals;
 
   async function get(approvalId: number): Promise<Approval> {
     const approval = await find(documents, approvalId);
@@ -114,27 +114,27 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   }
 
   /** Stores the request for a change, unless an open request for it exists. */
-  async function request(requested: ProposedChange, authorship: Authorship): Promise<Approval> {
-    const digest = computeDigest(requested);
-    const before = await findOpen(documents, digest);
-    if (before !== undefined) return before;
-    const { asked, ...day } = requested.day ?? {};
+  async function request(proposedChange: ProposedChange, authorship: Authorship): Promise<Approval> {
+    const digest = computeDigest(proposedChange);
+    const earlierApproval = await findOpen(documents, digest);
+    if (earlierApproval !== undefined) return earlierApproval;
+    const { asked, ...day } = proposedChange.day ?? {};
     if (asked !== undefined) assertNotRejected(await find(documents, asked), digest);
     return documents.transaction(
       async (tx) => {
         const openApproval = await findOpen(tx, digest);
         if (openApproval !== undefined) return openApproval;
-        if ((await stored.dropExpired(tx)) >= OPEN_MAX)
+        if ((await storedApprovals.dropExpired(tx)) >= OPEN_MAX)
           throw new Refusal('OVERLOADED', `${OPEN_MAX} requests wait for approval.`);
-        const { persons } = rules[requested.action]!; // the error is thrown only for changes with a rule
+        const { persons } = rules[proposedChange.action]!; // the error is thrown only for changes with a rule
         const approval: Approval = {
-          approval_id: (await stored.lastNumber(tx)) + 1,
-          action: requested.action,
-          subject: requested.subject,
+          approval_id: (await storedApprovals.lastNumber(tx)) + 1,
+          action: proposedChange.action,
+          subject: proposedChange.subject,
           state: 'pending',
-          summary: requested.summary,
-          facts: requested.facts,
-          detail: createDetail(requested.facts),
+          summary: proposedChange.summary,
+          facts: proposedChange.facts,
+          detail: createDetail(proposedChange.facts),
           schedule_day: 'schedule_id' in day ? day : null,
           digest,
           requested_at: formatTime(),
@@ -154,24 +154,24 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   /** Returns the approval of a change; undefined if the change needs no approval. @throws Unapproved */
   async function readApproval(
     reader: Pick<DocumentReader, 'get'>,
-    requested: ProposedChange | undefined,
+    proposedChange: ProposedChange | undefined,
   ): Promise<Approval | undefined> {
-    if (requested === undefined || rules[requested.action] === undefined) return undefined;
-    const approval = await findOpen(reader, computeDigest(requested));
-    if (approval?.state !== 'approved') throw new UnapprovedChange(requested);
+    if (proposedChange === undefined || rules[proposedChange.action] === undefined) return undefined;
+    const approval = await findOpen(reader, computeDigest(proposedChange));
+    if (approval?.state !== 'approved') throw new UnapprovedChange(proposedChange);
     return approval;
   }
 
   const createAdmission = (authorship: Authorship): Admission => ({
-    async admit(tx, requested) {
-      const approval = await readApproval(tx, requested);
+    async admit(tx, proposedChange) {
+      const approval = await readApproval(tx, proposedChange);
       if (approval === undefined) return { approval_id: null, approved_by: [] };
       const usedStep = createStep('used', authorship, { at: formatTime(), comment: null });
       await save(tx, { ...approval, state: 'used', history: [...approval.history, usedStep] });
-      const approved = approval.history.filter(({ action }) => action === 'approved');
-      return { approval_id: approval.approval_id, approved_by: approved.map(({ author }) => author) };
+      const approvalSteps = approval.history.filter(({ action }) => action === 'approved');
+      return { approval_id: approval.approval_id, approved_by: approvalSteps.map(({ author }) => author) };
     },
-    foresee: async (reader, requested) => void (await readApproval(reader, requested)),
+    foresee: async (reader, proposedChange) => void (await readApproval(reader, proposedChange)),
   });
 
   return {
@@ -180,20 +180,20 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     async guarded(authorship = SYSTEM_AUTHORSHIP, work) {
       try {
         return await work(createAdmission(authorship));
-      } catch (thrown) {
-        if (!(thrown instanceof UnapprovedChange)) throw thrown;
+      } catch (failure) {
+        if (!(failure instanceof UnapprovedChange)) throw failure;
         // Requests of other clients count as existing, whether or not the client may read them.
-        throw refuseUnapproved(await runUnrestricted(() => request(thrown.requested, authorship)));
+        throw refuseUnapproved(await runUnrestricted(() => request(failure.requested, authorship)));
       }
     },
     async list(query) {
       const { state, before = Infinity, limit } = query;
-      const matches: Approval[] = [];
-      for await (const approval of stored.newestFirst(state, before)) {
-        if (isQueried(approval, query)) matches.push(approval);
-        if (matches.length === limit) break;
+      const foundApprovals: Approval[] = [];
+      for await (const approval of storedApprovals.newestFirst(state, before)) {
+        if (matchesQuery(approval, query)) foundApprovals.push(approval);
+        if (foundApprovals.length === limit) break;
       }
-      return matches;
+      return foundApprovals;
     },
     get,
     async decide(approvalId, decision, comment, decider) {
@@ -203,12 +203,12 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
       return documents.transaction(
         async (tx) => {
           const approval = (await find(tx, approvalId))!; // Approvals are not deleted.
-          const decided = applyDecision(approval, decision, { comment, decider, at: formatTime(), rules });
-          await save(tx, decided);
+          const decidedApproval = applyDecision(approval, decision, { comment, decider, at: formatTime(), rules });
+          await save(tx, decidedApproval);
           // A schedule that waits for the approval publishes at once, or shows the rejection.
-          if (decided.state === 'approved' || decided.state === 'rejected')
+          if (decidedApproval.state === 'approved' || decidedApproval.state === 'rejected')
             tx.publish({ type: 'approval-given', approval_id: approvalId });
-          return decided;
+          return decidedApproval;
         },
         { by: { ...decider.by, note: comment ?? decider.by.note } },
       );
@@ -233,7 +233,7 @@ function assertNotRejected(previousApproval: Approval | undefined, digest: strin
   });
 }
 
-const isQueried = (
+const matchesQuery = (
   approval: Approval,
   { state, action, subject, schedule_id: schedule, date }: ApprovalQuery,
 ): boolean =>
@@ -251,8 +251,8 @@ function createDetail({ kind, ...members }: ApprovalFacts): Record<string, unkno
 }
 
 function refuseUnapproved({ approval_id, state, action, subject, missing, expires_at, summary }: Approval): Refusal {
-  const persons = missing === 1 ? 'one more person' : `${missing} more persons`;
-  const nextStep = state === 'approved' ? 'It was approved meanwhile; repeat it.' : `It waits for ${persons}.`;
+  const personsText = missing === 1 ? 'one more person' : `${missing} more persons`;
+  const nextStep = state === 'approved' ? 'It was approved meanwhile; repeat it.' : `It waits for ${personsText}.`;
   const message = `${summary} This needs approval ${approval_id}. ${nextStep}`;
   return new Refusal('APPROVAL_REQUIRED', message, { approval_id, action, subject, missing, expires_at });
 }

@@ -47,7 +47,7 @@ export function applyDecision(approval: Approval, decision: ApprovalDecision, te
   if (!isOpen(approval))
     throw new Refusal('APPROVAL_CLOSED', `Approval ${approval_id} is ${state}.`, { approval_id, state });
   if (decision === 'withdraw') {
-    if (!isSame(approval.history[0]!, decider.by) && !decider.scopes.has('admin'))
+    if (!isSamePerson(approval.history[0]!, decider.by) && !decider.scopes.has('admin'))
       throw createForbiddenRefusal(approval, `Only ${approval.requested_by}, who requested it, may withdraw it.`);
     return add('withdrawn', { state: 'withdrawn' });
   }
@@ -72,7 +72,7 @@ function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decid
   if (by.keyId == null)
     throw createForbiddenRefusal(approval, 'Without keys the service cannot distinguish persons: create keys.');
   const previousStep = approval.history.find(
-    (step) => (step.action === 'requested' || step.action === 'approved') && isSame(step, by),
+    (step) => (step.action === 'requested' || step.action === 'approved') && isSamePerson(step, by),
   );
   if (previousStep?.action === 'requested')
     throw createForbiddenRefusal(approval, `${by.author} requested it: another person decides.`);
@@ -90,7 +90,7 @@ function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decid
 }
 
 /** Returns true if a step and an author belong to one person: two keys with the same name do. */
-const isSame = (step: ApprovalStep, { author, keyId = null }: Authorship): boolean =>
+const isSamePerson = (step: ApprovalStep, { author, keyId = null }: Authorship): boolean =>
   step.key_id === keyId || step.author === author;
 
 const createForbiddenRefusal = ({ approval_id }: Approval, message: string): Refusal =>

@@ -28,32 +28,32 @@ export function createStoredApprovals(documents: DocumentStore, now: () => numbe
   const updateState = (approval: Approval): Approval =>
     isOpen(approval) && Date.parse(approval.expires_at) <= now() ? { ...approval, state: 'expired' } : approval;
 
-  async function find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined> {
-    const stored = await reader.get('approval', formatKey(approvalId));
-    const read = parseStored(stored, Approval);
+  async function findApproval(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined> {
+    const storedDocument = await reader.get('approval', formatKey(approvalId));
+    const read = parseStored(storedDocument, Approval);
     return read && updateState(read);
   }
 
   async function findOpen(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined> {
-    const openApproval = (await openIn(reader)).find((open) => open.digest === digest);
-    const approval = openApproval && (await find(reader, openApproval.approval_id));
+    const openApproval = (await readOpenApprovals(reader)).find((open) => open.digest === digest);
+    const approval = openApproval && (await findApproval(reader, openApproval.approval_id));
     return approval && isOpen(approval) ? approval : undefined;
   }
 
   async function save(tx: DocumentTransaction, approval: Approval): Promise<void> {
     await tx.put('approval', formatKey(approval.approval_id), approval);
-    const open = await openIn(tx);
+    const open = await readOpenApprovals(tx);
     const otherApprovals = open.filter(({ approval_id: id }) => id !== approval.approval_id);
     const { approval_id, digest } = approval;
     const next = isOpen(approval) ? [...otherApprovals, { approval_id, digest }] : otherApprovals;
     if (next.length !== open.length) await tx.put('approval-state', OWNER, { open: next } satisfies OpenApprovals);
   }
 
-  async function dropExpired(tx: DocumentTransaction): Promise<number> {
-    const open = await openIn(tx);
+  async function removeExpired(tx: DocumentTransaction): Promise<number> {
+    const open = await readOpenApprovals(tx);
     const keptApprovals = [];
     for (const openApproval of open) {
-      const approval = await find(tx, openApproval.approval_id);
+      const approval = await findApproval(tx, openApproval.approval_id);
       if (approval !== undefined && isOpen(approval)) keptApprovals.push(openApproval);
       else if (approval?.state === 'expired') await tx.put('approval', formatKey(openApproval.approval_id), approval);
     }
@@ -63,24 +63,31 @@ export function createStoredApprovals(documents: DocumentStore, now: () => numbe
   }
 
   async function* listNewestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval> {
-    const isFew = state === 'pending' || state === 'approved';
+    const isOpenState = state === 'pending' || state === 'approved';
     const last = await readLastNumber(documents);
-    const numbers = isFew
-      ? (await openIn(documents)).map(({ approval_id: id }) => id).toSorted((a, b) => b - a)
+    const numbers = isOpenState
+      ? (await readOpenApprovals(documents)).map(({ approval_id: id }) => id).toSorted((a, b) => b - a)
       : Array.from({ length: last }, (_, k) => last - k);
     for (const number of numbers) {
       if (number >= before) continue;
-      const approval = await find(documents, number);
+      const approval = await findApproval(documents, number);
       if (approval !== undefined) yield approval;
     }
   }
 
   const readLastNumber: StoredApprovals['lastNumber'] = (reader) => reader.lastNumber('approval', OWNER);
 
-  return { find, findOpen, save, dropExpired, lastNumber: readLastNumber, newestFirst: listNewestFirst };
+  return {
+    find: findApproval,
+    findOpen,
+    save,
+    dropExpired: removeExpired,
+    lastNumber: readLastNumber,
+    newestFirst: listNewestFirst,
+  };
 }
 
-async function openIn(reader: Pick<DocumentReader, 'get'>): Promise<OpenApprovals['open']> {
-  const stored = await reader.get('approval-state', OWNER);
-  return parseStored(stored, OpenApprovals)?.open ?? [];
+async function readOpenApprovals(reader: Pick<DocumentReader, 'get'>): Promise<OpenApprovals['open']> {
+  const storedDocument = await reader.get('approval-state', OWNER);
+  return parseStored(storedDocument, OpenApprovals)?.open ?? [];
 }

@@ -44,14 +44,14 @@ export interface CheckSubject {
 const COMPARED_SESSIONS = 260;
 
 /** Error codes for tables that an index does not have; an overlay, for example, has no constituents. */
-const WITHOUT_TABLE: ReadonlySet<string> = new Set([
+const CHECKS_WITHOUT_TABLE: ReadonlySet<string> = new Set([
   'VALIDATION_FAILED',
   'NO_DATA_AT_DATE',
   'NO_DATA_IN_RANGE',
   'INVALID_RANGE',
 ]);
 
-type Rows = readonly Readonly<Record<string, string | number | null>>[];
+type TableRows = readonly Readonly<Record<string, string | number | null>>[];
 
 interface TableTerms {
   readonly table: 'closing' | 'opening' | 'levels';
@@ -68,7 +68,7 @@ export async function readTable(
   run: RunDocument,
   terms: TableTerms,
   signal: AbortSignal,
-): Promise<Rows | null> {
+): Promise<TableRows | null> {
   try {
     const runExport = await exports.export(
       { subject: run.index_id, id: computeRunId(run) },
@@ -79,9 +79,9 @@ export async function readTable(
       readonly data: readonly (readonly (string | number | null)[])[];
     }; // the engine wrote the file with these columns
     return body.data.map((row) => Object.fromEntries(body.columns.map((column, k) => [column, row[k] ?? null])));
-  } catch (thrown) {
-    if (thrown instanceof Refusal && WITHOUT_TABLE.has(thrown.code)) return null;
-    throw thrown;
+  } catch (failure) {
+    if (failure instanceof Refusal && CHECKS_WITHOUT_TABLE.has(failure.code)) return null;
+    throw failure;
   }
 }
 
@@ -95,33 +95,33 @@ export async function checkInput(
   const calendar = calendars.get(index.calendar)!; // the calendar of a stored index is known
   const day = parseValidDay(date);
   const sessionAt = findLastAtMost(calendar.sessions, day - 1);
-  const previous = calendar.sessions[Math.max(sessionAt, 0)]!;
+  const previousSession = calendar.sessions[Math.max(sessionAt, 0)]!;
   const from = calendar.sessions[Math.max(sessionAt - COMPARED_SESSIONS, 0)]!;
-  const timestamp = run !== undefined && run.end < date ? run.end : date;
+  const asOf = run !== undefined && run.end < date ? run.end : date;
 
-  const loadTable = (name: 'closing' | 'opening' | 'levels', start?: string): Promise<Rows | null> =>
+  const loadTable = (name: 'closing' | 'opening' | 'levels', start?: string): Promise<TableRows | null> =>
     run === undefined || !reads.has(name)
       ? Promise.resolve(null)
-      : readTable(exports, run, { table: name, end: timestamp, ...(start !== undefined && { start }) }, signal);
+      : readTable(exports, run, { table: name, end: asOf, ...(start !== undefined && { start }) }, signal);
 
   const { rounding } = findTextOn(index, day).document;
   const start = run !== undefined && formatDay(from) < run.start ? run.start : formatDay(from);
   const lookup = getLookup(market);
   const close = market.fields.get('CLOSE')!;
-  const closing = createComposition(await loadTable('closing'));
-  const opening = createComposition(await loadTable('opening'));
+  const closingComposition = createComposition(await loadTable('closing'));
+  const openingComposition = createComposition(await loadTable('opening'));
   const states = new Map<CorporateAction, DeskState>();
   if (reads.has('decisions'))
-    for (const { identifier } of [...(closing?.holdings ?? []), ...(opening?.holdings ?? [])])
+    for (const { identifier } of [...(closingComposition?.holdings ?? []), ...(openingComposition?.holdings ?? [])])
       for (const action of lookup.actionsOf(identifier))
-        if (action.exDay > previous && action.exDay <= day && !states.has(action))
+        if (action.exDay > previousSession && action.exDay <= day && !states.has(action))
           states.set(action, await readDeskState(documents, subject.storeId, action));
   return {
     indexId: index.id,
     date: day,
-    previous,
-    closing,
-    opening,
+    previous: previousSession,
+    closing: closingComposition,
+    opening: openingComposition,
     levels: createLevels((await loadTable('levels', start)) ?? []),
     published: reads.has('published') ? await listPublishedLevels(publications, index.id, formatDay(from)) : new Map(),
     decimals: {
@@ -130,10 +130,10 @@ export async function checkInput(
       weights: rounding?.weights ?? null,
     },
     maySellShort: !isRuleDocument(index),
-    closeOn(identifier, on) {
+    closeOn(identifier, closeDay) {
       const column = lookup.positionOf(identifier);
-      const row = findLastAtMost(market.dates, on);
-      if (column === undefined || row < 0 || market.dates[row] !== on) return Number.NaN;
+      const row = findLastAtMost(market.dates, closeDay);
+      if (column === undefined || row < 0 || market.dates[row] !== closeDay) return Number.NaN;
       return close[row * market.identifiers.length + column]!;
     },
     lastDays(count) {
@@ -147,11 +147,11 @@ export async function checkInput(
       const exchange = typeof code === 'string' ? calendars.get(code) : undefined;
       return exchange !== undefined && !exchange.isSession(day);
     },
-    isSession: (on) => calendar.isSession(on),
+    isSession: (sessionDay) => calendar.isSession(sessionDay),
     issuerOf: (identifier) => String(readReference(market.reference, identifier, 'ISSUER', day) ?? identifier),
-    seriesOn(identifier, on) {
+    seriesOn(identifier, seriesDay) {
       const series = market.series?.get(identifier);
-      return series === undefined ? Number.NaN : closeOn(series, on);
+      return series === undefined ? Number.NaN : closeOn(series, seriesDay);
     },
     restated,
   };
@@ -160,23 +160,23 @@ export async function checkInput(
 const NO_CASH = { marketValue: 0, weight: 0 };
 
 /** Returns the securities and the cash in the rows of an index file; null without a file. */
-export function createComposition(rows: Rows | null): CheckedComposition | null {
+export function createComposition(rows: TableRows | null): CheckedComposition | null {
   if (rows === null) return null;
-  const all = rows.map((row) => ({
+  const holdings = rows.map((row) => ({
     identifier: String(row['identifier']),
     marketValue: Number(row['market_value'] ?? Number.NaN),
     weight: Number(row['weight'] ?? Number.NaN),
   }));
   const { divisor, variant } = rows[0] ?? {};
   return {
-    holdings: all.filter(({ identifier }) => !isCashName(identifier)),
-    cash: all.find(({ identifier }) => isCashName(identifier)) ?? NO_CASH,
+    holdings: holdings.filter(({ identifier }) => !isCashName(identifier)),
+    cash: holdings.find(({ identifier }) => isCashName(identifier)) ?? NO_CASH,
     divisor: typeof divisor === 'number' ? divisor : null,
     variant: LEVEL_VARIANTS.find((name) => name === variant) ?? 'price', // only a file without rows has no variant
   };
 }
 
-function createLevels(rows: Rows): ReadonlyMap<Day, CheckedLevels> {
+function createLevels(rows: TableRows): ReadonlyMap<Day, CheckedLevels> {
   const getValue = (cell: unknown): number | null => (typeof cell === 'number' ? cell : null);
   return new Map(
     rows.map((row) => [
@@ -195,8 +195,8 @@ async function listPublishedLevels(
   try {
     for await (const batch of await publications.entries(indexId, { start }))
       for (const { date, price, total, net } of batch) levels.set(parseValidDay(date), { price, total, net });
-  } catch (thrown) {
-    if (!(thrown instanceof Refusal) || thrown.code !== 'NOTHING_PUBLISHED') throw thrown;
+  } catch (failure) {
+    if (!(failure instanceof Refusal) || failure.code !== 'NOTHING_PUBLISHED') throw failure;
   }
   return levels;
 }

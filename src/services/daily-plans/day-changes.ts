@@ -17,12 +17,12 @@ export interface DayWatch {
 const NOTIFICATION_MS = 5_000;
 
 export function followDayChanges(documents: Pick<DocumentStore, 'subscribe'>): DayChanges {
-  const watching = new Map<string, Set<() => void>>();
-  const end = documents.subscribe('day-changed', ({ schedule_id: scheduleId, date }) => {
-    for (const notify of watching.get(formatDayId(scheduleId, date)) ?? []) notify();
+  const watchersByDay = new Map<string, Set<() => void>>();
+  const unsubscribe = documents.subscribe('day-changed', ({ schedule_id: scheduleId, date }) => {
+    for (const notify of watchersByDay.get(formatDayId(scheduleId, date)) ?? []) notify();
   });
   return {
-    close: end,
+    close: unsubscribe,
     watch(scheduleId, date) {
       const key = formatDayId(scheduleId, date);
       let hasChanged = false;
@@ -31,22 +31,22 @@ export function followDayChanges(documents: Pick<DocumentStore, 'subscribe'>): D
         hasChanged = true;
         wake();
       };
-      const watchers = watching.get(key) ?? new Set();
-      watching.set(key, watchers.add(notify));
+      const watchers = watchersByDay.get(key) ?? new Set();
+      watchersByDay.set(key, watchers.add(notify));
       return {
         next: (waitMs, signal) =>
           new Promise((resolve) => {
-            const timer = setTimeout(finish, Math.max(0, Math.min(waitMs, NOTIFICATION_MS)));
-            function finish(): void {
+            const timer = setTimeout(stopWaiting, Math.max(0, Math.min(waitMs, NOTIFICATION_MS)));
+            function stopWaiting(): void {
               clearTimeout(timer);
-              signal.removeEventListener('abort', finish);
+              signal.removeEventListener('abort', stopWaiting);
               watchers.delete(notify);
-              if (watchers.size === 0 && watching.get(key) === watchers) watching.delete(key);
+              if (watchers.size === 0 && watchersByDay.get(key) === watchers) watchersByDay.delete(key);
               resolve();
             }
-            wake = finish;
-            signal.addEventListener('abort', finish);
-            if (hasChanged || signal.aborted) finish();
+            wake = stopWaiting;
+            signal.addEventListener('abort', stopWaiting);
+            if (hasChanged || signal.aborted) stopWaiting();
           }),
       };
     },

@@ -45,7 +45,7 @@ export interface DayDecisions {
    * Accepts findings of a check, and continues the day immediately. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND,
    * DAY_ENDED
    */
-  waive(scheduleId: string, date: string, waived: WaiverRequest, by: Authorship): Promise<ScheduleDay>;
+  waive(scheduleId: string, date: string, waiverRequest: WaiverRequest, by: Authorship): Promise<ScheduleDay>;
   /** Performs the days of a range, oldest first. @throws Refusal SCHEDULE_NOT_FOUND, VALIDATION_FAILED, INVALID_RANGE */
   backfill(scheduleId: string, range: Backfill, by: Authorship): Promise<{ readonly dates: readonly string[] }>;
 }
@@ -70,7 +70,7 @@ type JudgementDraft = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'reaso
 interface DecidedDay {
   readonly day: DayDocument;
   readonly draft: JudgementDraft;
-  readonly requested?: ProposedChange;
+  readonly proposedChange?: ProposedChange;
 }
 const NO_WAIVER = { index_id: null, check: null, identifier: null, findings: [], approval_id: null, approved_by: [] };
 
@@ -80,7 +80,7 @@ const BACKFILL_MAX = 1040;
 export function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecisions {
   const { documents, schedules, days, calendars, approvals, now, wake } = dependencies;
 
-  async function judge(tx: DocumentTransaction, draft: JudgementDraft, authorship: Authorship) {
+  async function recordJudgement(tx: DocumentTransaction, draft: JudgementDraft, authorship: Authorship) {
     const seq = (await tx.lastNumber('judgement', draft.schedule_id)) + 1;
     const { author, keyId = null } = authorship;
     const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...draft };
@@ -100,17 +100,17 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
     );
 
     async function decideIn(tx: DocumentTransaction, admit: Admission['admit']): Promise<ScheduleDay> {
-      const stored = await readDay(tx, scheduleId, date);
-      if (stored === undefined) throw refuseMissingDay(scheduleId, date);
-      if (hasEnded(stored))
-        throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${stored.state}.`, {
-          state: stored.state,
+      const storedDay = await readDay(tx, scheduleId, date);
+      if (storedDay === undefined) throw refuseMissingDay(scheduleId, date);
+      if (hasEnded(storedDay))
+        throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${storedDay.state}.`, {
+          state: storedDay.state,
         });
-      const { day, draft, requested } = decide(stored);
-      const agreement = await admit(tx, requested);
+      const { day, draft, proposedChange } = decide(storedDay);
+      const agreement = await admit(tx, proposedChange);
       await days.changeIn(tx, day);
-      const findings = requested?.facts.kind === 'waive' ? requested.facts.findings : [];
-      await judge(tx, { ...draft, ...agreement, findings }, authorship);
+      const findings = proposedChange?.facts.kind === 'waive' ? proposedChange.facts.findings : [];
+      await recordJudgement(tx, { ...draft, ...agreement, findings }, authorship);
       return toDayResponse(day);
     }
   }
@@ -121,10 +121,10 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       assertSession(schedule, date, dependencies);
       const day = await documents.transaction(
         async (tx) => {
-          const stored = await readDay(tx, scheduleId, date);
-          const next = renew(stored, schedule, { date, again, calendars, now });
+          const storedDay = await readDay(tx, scheduleId, date);
+          const next = createRenewal(storedDay, schedule, { date, again, calendars, now });
           await days.changeIn(tx, next);
-          await judge(tx, { action: 'run', schedule_id: scheduleId, date, reason }, authorship);
+          await recordJudgement(tx, { action: 'run', schedule_id: scheduleId, date, reason }, authorship);
           return next;
         },
         { by: { ...authorship, note: reason ?? authorship.note } },
@@ -146,19 +146,19 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
         draft: { action: 'skip', schedule_id: scheduleId, date, reason },
       }));
     },
-    async waive(scheduleId, date, waived, authorship) {
+    async waive(scheduleId, date, waiverRequest, authorship) {
       const timestamp = formatTimestamp(now());
       const { author, keyId = null } = authorship;
-      const day = await toDecision(scheduleId, date, authorship, (stored) => {
-        assertFindingExists(stored, waived);
+      const day = await toDecision(scheduleId, date, authorship, (storedDay) => {
+        assertFindingExists(storedDay, waiverRequest);
         return {
           day: {
-            ...stored,
-            waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at: timestamp }],
+            ...storedDay,
+            waivers: [...storedDay.waivers, { ...waiverRequest, author, key_id: keyId, at: timestamp }],
             next_attempt_at: timestamp,
           },
-          draft: { action: 'waive', schedule_id: scheduleId, date, ...waived },
-          requested: createWaiverRequest(stored, waived),
+          draft: { action: 'waive', schedule_id: scheduleId, date, ...waiverRequest },
+          proposedChange: createWaiverRequest(storedDay, waiverRequest),
         };
       });
       wake();
@@ -172,11 +172,11 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       await documents.transaction(
         async (tx) => {
           for (const date of sessions) {
-            const stored = await readDay(tx, scheduleId, date);
-            if (stored?.state === 'done' || stored?.state === 'running') continue;
-            await days.changeIn(tx, renew(stored, schedule, { date, again: [], calendars, now }));
+            const storedDay = await readDay(tx, scheduleId, date);
+            if (storedDay?.state === 'done' || storedDay?.state === 'running') continue;
+            await days.changeIn(tx, createRenewal(storedDay, schedule, { date, again: [], calendars, now }));
           }
-          await judge(
+          await recordJudgement(
             tx,
             {
               action: 'backfill',
@@ -200,10 +200,10 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
 function assertSession({ plan }: AuthoredPlan, date: string, { calendars, now }: Clock): void {
   const calendar = calendars.get(plan.calendar);
   const isSession = calendar?.isSession(parseValidDay(date)) === true;
-  const isToCome =
+  const isFuture =
     calendar !== undefined &&
     findDueDay(parseValidDay(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
-  if (isSession && !isToCome) return;
+  if (isSession && !isFuture) return;
   const message = isSession ? `The session ${date} has not started.` : `${date} is not a session of ${plan.calendar}.`;
   throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path: 'date', message, value: date }]);
 }
@@ -226,21 +226,21 @@ function listBackfillSessions(
  * Returns the day for its next round under the present schedule; creates the day if it has not begun. A running day
  * keeps the request until the end of its round.
  */
-function renew(
-  stored: DayDocument | undefined,
+function createRenewal(
+  storedDay: DayDocument | undefined,
   schedule: AuthoredPlan,
   { date, again, calendars, now }: Clock & { readonly date: string; readonly again: readonly StepType[] },
 ): DayDocument {
-  if (stored === undefined) {
+  if (storedDay === undefined) {
     const calendar = calendars.get(schedule.plan.calendar)!; // assertSession has validated the date
     return createDay(schedule, findDueDay(parseValidDay(date), schedule.plan, calendar), now());
   }
   const timestamp = formatTimestamp(now());
   const { plan, version, author, keyId } = schedule;
-  const isRunning = stored.state === 'running' && stored.lease !== null;
-  const earlierSteps = isRunning ? (stored.renewal?.again ?? []) : [];
+  const isRunning = storedDay.state === 'running' && storedDay.lease !== null;
+  const earlierSteps = isRunning ? (storedDay.renewal?.again ?? []) : [];
   const renewal: Renewal = { plan, version, author, key_id: keyId, again: [...new Set([...earlierSteps, ...again])] };
-  return isRunning ? { ...stored, renewal, next_attempt_at: timestamp } : renewDay(stored, renewal, timestamp);
+  return isRunning ? { ...storedDay, renewal, next_attempt_at: timestamp } : renewDay(storedDay, renewal, timestamp);
 }
 
 const removeRenewal = ({ renewal: _renewal, ...day }: DayDocument): DayDocument => day;

@@ -23,25 +23,25 @@ export function keepDay(
   { days, holder }: { readonly days: Pick<StoredDays, 'save'>; readonly holder: string },
 ): DayKeeper {
   let day = first;
-  let isDirty = false;
-  let writing: Promise<void> | undefined;
+  let hasChanges = false;
+  let pendingWrite: Promise<void> | undefined;
 
   async function write(): Promise<void> {
     try {
-      while (isDirty) {
-        isDirty = false;
+      while (hasChanges) {
+        hasChanges = false;
         await days.save(day, { holder, isOver: false });
       }
     } finally {
-      writing = undefined;
+      pendingWrite = undefined;
     }
   }
 
   function change(next: (day: DayDocument) => DayDocument): Promise<void> {
     day = next(day);
-    isDirty = true;
-    writing ??= write();
-    return writing;
+    hasChanges = true;
+    pendingWrite ??= write();
+    return pendingWrite;
   }
 
   const changeAt = (position: number, next: (step: StoredStep) => StoredStep): Promise<void> =>
@@ -64,7 +64,7 @@ export function keepDay(
     log: (position, timestamp, message) =>
       changeAt(position, (step) => ({ ...step, log: [...step.log, { at: timestamp, message }].slice(-LOG_LINES_MAX) })),
     async end(next) {
-      await writing;
+      await pendingWrite;
       day = next(day);
       await days.save(day, { holder, isOver: true });
     },

@@ -39,7 +39,7 @@ export function createDayRounds({
   log,
   holder,
   closing,
-}: DayRoundsDependencies): (day: DayDocument, carried: readonly HeldIndex[]) => Promise<void> {
+}: DayRoundsDependencies): (day: DayDocument, carriedIndices: readonly HeldIndex[]) => Promise<void> {
   const getTimestamp = (): string => formatTimestamp(clock.now());
 
   /** Returns the recorded closure of the exchange on a day. */
@@ -52,12 +52,12 @@ export function createDayRounds({
   }
 
   /** Performs a round of a day that this process has claimed. */
-  async function performDay(day: DayDocument, carried: readonly HeldIndex[]): Promise<void> {
+  async function performDay(day: DayDocument, carriedIndices: readonly HeldIndex[]): Promise<void> {
     const keeper = keepDay(day, { days, holder });
-    const lost = new AbortController();
-    const renewal = setInterval(() => void keeper.change((now) => now).catch(() => lost.abort()), LEASE_MS / 3);
+    const lostLease = new AbortController();
+    const renewal = setInterval(() => void keeper.change((now) => now).catch(() => lostLease.abort()), LEASE_MS / 3);
     renewal.unref();
-    const signal = AbortSignal.any([closing, lost.signal]);
+    const signal = AbortSignal.any([closing, lostLease.signal]);
     try {
       await keeper.change((now) => ({
         ...now,
@@ -69,7 +69,14 @@ export function createDayRounds({
       const closure = findClosureOn(day);
       if (closure !== undefined) return await keeper.end((now) => createClosedDay(now, closure, getTimestamp()));
       const fault = authorFault(day);
-      const terms = { keeper, performers, carried, timestamp: getTimestamp, monotonicMs: clock.monotonicMs, signal };
+      const terms = {
+        keeper,
+        performers,
+        carriedIndices,
+        timestamp: getTimestamp,
+        monotonicMs: clock.monotonicMs,
+        signal,
+      };
       const end: RoundEnd =
         fault === undefined
           ? await performRound({ ...terms, order: await readOrder(day.plan.indices) })
@@ -79,11 +86,11 @@ export function createDayRounds({
         { schedule_id: day.schedule_id, date: day.date, state: end.state, reason: end.reason },
         'a round of a day ended',
       );
-    } catch (thrown) {
-      if (thrown instanceof LeaseLost) return;
+    } catch (failure) {
+      if (failure instanceof LeaseLost) return;
       if (!signal.aborted)
-        log.error({ schedule_id: day.schedule_id, date: day.date, err: thrown }, 'a round of a day failed');
-      const reason = signal.aborted ? 'The service was stopped.' : describeFailure(thrown);
+        log.error({ schedule_id: day.schedule_id, date: day.date, err: failure }, 'a round of a day failed');
+      const reason = signal.aborted ? 'The service was stopped.' : describeFailure(failure);
       const end: RoundEnd = { state: 'waiting', reason, held: keeper.day().held };
       await keeper.end((now) => ({
         ...endRound(now, end, clock.now()),
@@ -96,24 +103,24 @@ export function createDayRounds({
 
   async function readOrder(ids: readonly string[]): Promise<FamilyOrder> {
     const parents = new Map<string, readonly string[]>();
-    async function visit(id: string): Promise<void> {
+    async function visitIndex(id: string): Promise<void> {
       if (parents.has(id)) return;
       parents.set(id, []);
       const document = await findIndex(documents, id);
       if (document === undefined) return;
       const references = listReferences(document);
       parents.set(id, references);
-      for (const parent of references) await visit(parent);
+      for (const parent of references) await visitIndex(parent);
     }
-    for (const id of ids) await visit(id);
+    for (const id of ids) await visitIndex(id);
     return sortFamily(ids, (id) => parents.get(id) ?? []);
   }
 
   return performDay;
 }
 
-const describeFailure = (thrown: unknown): string =>
-  isUnavailable(thrown) ? thrown.message : 'A step failed unexpectedly. The log of the service contains the cause.';
+const describeFailure = (failure: unknown): string =>
+  isUnavailable(failure) ? failure.message : 'A step failed unexpectedly. The log of the service contains the cause.';
 
 /** Returns a day that ends because its exchange was closed. */
 const createClosedDay = (day: DayDocument, reason: string, timestamp: string): DayDocument => ({

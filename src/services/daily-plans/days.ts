@@ -67,14 +67,14 @@ export function createDays(dependencies: DaysDependencies): Days {
     ...createDayDecisions(dependencies),
     async list(scheduleId, { limit, before }) {
       const schedule = await requireSchedule(schedules, scheduleId);
-      const below = before === undefined ? undefined : parseValidDay(before);
-      const dayNumbers = await documents.numbers('schedule-day', scheduleId, { below, limit });
+      const dayLimit = before === undefined ? undefined : parseValidDay(before);
+      const dayNumbers = await documents.numbers('schedule-day', scheduleId, { below: dayLimit, limit });
       const storedDays = await Promise.all(dayNumbers.map((day) => days.get(scheduleId, formatDay(day))));
-      const holding = await findHoldingDay(scheduleId);
+      const holdingDay = await findHoldingDay(scheduleId);
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
-        days: storedDays.flatMap((day) => (day === undefined ? [] : [addHoldReason(createSummary(day), holding)])),
+        days: storedDays.flatMap((day) => (day === undefined ? [] : [addHoldReason(createSummary(day), holdingDay)])),
         next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },
       };
     },
@@ -84,9 +84,9 @@ export function createDays(dependencies: DaysDependencies): Days {
         const waitMs = endMs - performance.now();
         const watch = waitMs > 0 ? changes.watch(scheduleId, date) : undefined;
         const day = await days.get(scheduleId, date);
-        const isOver = day === undefined || isSettled(day, now()) || watch === undefined || signal.aborted;
-        await watch?.next(isOver ? 0 : waitMs, signal);
-        if (!isOver) continue;
+        const isWaitOver = day === undefined || isSettled(day, now()) || watch === undefined || signal.aborted;
+        await watch?.next(isWaitOver ? 0 : waitMs, signal);
+        if (!isWaitOver) continue;
         if (day !== undefined) return addHoldReason(toDayResponse(day), await findHoldingDay(scheduleId));
         await requireSchedule(schedules, scheduleId);
         throw refuseMissingDay(scheduleId, date);
@@ -111,8 +111,8 @@ export function createDays(dependencies: DaysDependencies): Days {
       const documentLookups = await Promise.all(
         numbers.map((seq) => documents.get('judgement', formatNumberedId(scheduleId, seq))),
       );
-      return documentLookups.flatMap((stored) => {
-        const read = parseStored(stored, Judgement);
+      return documentLookups.flatMap((storedDocument) => {
+        const read = parseStored(storedDocument, Judgement);
         return read === undefined ? [] : [read];
       });
     },

@@ -5,8 +5,8 @@ import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobStatus } from '#jobs/status.js';
 
 /** Delay before the first check of a job. The delay is short, because most jobs are short. */
-const FIRST_LOOK_MS = 20;
-const LOOK_MS_MAX = 1000;
+const FIRST_POLL_MS = 20;
+const POLL_MS_MAX = 1000;
 
 /** Returns the status of a job once it has ended; undefined if the job is no longer stored. */
 export async function awaitJobEnd(
@@ -14,7 +14,7 @@ export async function awaitJobEnd(
   jobId: string,
   signal: AbortSignal,
 ): Promise<JobStatus | undefined> {
-  for (let ms = FIRST_LOOK_MS; ; ms = Math.min(2 * ms, LOOK_MS_MAX)) {
+  for (let ms = FIRST_POLL_MS; ; ms = Math.min(2 * ms, POLL_MS_MAX)) {
     const status = await jobs.get(jobId);
     if (status === undefined || isTerminal(status.status)) return status;
     await pause(ms, undefined, { signal });

@@ -54,10 +54,10 @@ export function createDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: D
 }
 
 /** Returns a day that is too old to be caught up. */
-export function createMissedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
+export function createMissedDay(schedule: AuthoredPlan, dueDay: DueDay, atMs: number): DayDocument {
   const reason = `The service could start the day only more than ${formatCount(schedule.plan.catch_up, 'session')} (catch_up) after it was due.`;
   return {
-    ...createDay(schedule, due, atMs),
+    ...createDay(schedule, dueDay, atMs),
     state: 'missed',
     reason,
     finished_at: formatTimestamp(atMs),
@@ -66,9 +66,9 @@ export function createMissedDay(schedule: AuthoredPlan, due: DueDay, atMs: numbe
 }
 
 /** Returns the steps of a day under another plan. Steps at the same position keep their results. */
-const copyCompletedSteps = (plan: ScheduleDocument, { plan: before, steps }: DayDocument): StoredStep[] =>
+const copyCompletedSteps = (plan: ScheduleDocument, { plan: previousPlan, steps }: DayDocument): StoredStep[] =>
   plan.steps.map((step, k) =>
-    JSON.stringify(step) === JSON.stringify(before.steps[k]) && steps[k] !== undefined
+    JSON.stringify(step) === JSON.stringify(previousPlan.steps[k]) && steps[k] !== undefined
       ? { ...steps[k], state: 'pending' }
       : createStoredStep(step),
   );
@@ -77,8 +77,8 @@ const copyCompletedSteps = (plan: ScheduleDocument, { plan: before, steps }: Day
 const RERUN_REASON: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
 
 /** Returns a day that is performed again from a time: it keeps the results of all steps except the steps in `again`. */
-export function renewDay(stored: DayDocument, { again, ...schedule }: Renewal, timestamp: string): DayDocument {
-  const { renewal: _renewal, ...day } = stored;
+export function renewDay(storedDay: DayDocument, { again, ...schedule }: Renewal, timestamp: string): DayDocument {
+  const { renewal: _renewal, ...day } = storedDay;
   const steps = copyCompletedSteps(schedule.plan, day).map((step, k) =>
     again.includes(step.type)
       ? createStoredStep(schedule.plan.steps[k]!)

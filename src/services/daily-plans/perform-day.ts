@@ -13,7 +13,7 @@ export interface PerformTerms {
   readonly performers: Performers;
   readonly order: FamilyOrder;
   /** Indices that earlier days hold back. */
-  readonly carried: readonly HeldIndex[];
+  readonly carriedIndices: readonly HeldIndex[];
   /** Time of records, ISO-8601. */
   readonly timestamp: () => string;
   readonly monotonicMs: () => number;
@@ -28,44 +28,44 @@ export interface RoundEnd {
 }
 
 /** Maximum number of reasons that a sentence names. */
-const NAMED_MAX = 3;
+const NAMED_INDICES_MAX = 3;
 
 /** Performs a round of a day: every step in order, for the indices that are not held back. */
 export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
-  const { keeper, carried, order } = terms;
+  const { keeper, carriedIndices, order } = terms;
   const { plan, date } = keeper.day();
   for (const [position, spec] of plan.steps.entries()) {
     const step = keeper.step(position);
     if (step.state === 'done' && !findStepKind(spec.type).repeats) continue;
     const outcome = await performStep(position, spec, terms);
-    const heldIndices = listBlockedIndices(keeper.day().steps.slice(0, position + 1), { carried, order, date });
+    const heldIndices = listBlockedIndices(keeper.day().steps.slice(0, position + 1), { carriedIndices, order, date });
     if (outcome.state === 'failed')
       return { state: 'blocked', reason: `${spec.type}: ${outcome.message}`, held: heldIndices };
     if (outcome.state === 'waiting') return { state: 'waiting', reason: outcome.message, held: heldIndices };
     if (plan.on_failure === 'stop' && heldIndices.length > 0) return determineRoundEnd(heldIndices, keeper.day());
   }
-  return determineRoundEnd(listBlockedIndices(keeper.day().steps, { carried, order, date }), keeper.day());
+  return determineRoundEnd(listBlockedIndices(keeper.day().steps, { carriedIndices, order, date }), keeper.day());
 }
 
 async function performStep(position: number, spec: Step, terms: PerformTerms): Promise<StepOutcome> {
   const { keeper, performers, timestamp, monotonicMs } = terms;
-  const before = keeper.step(position);
+  const previousStep = keeper.step(position);
   const beginMs = monotonicMs();
   await keeper.changeStep(position, {
     state: 'running',
-    attempts: before.attempts + 1,
-    started_at: before.started_at ?? timestamp(),
+    attempts: previousStep.attempts + 1,
+    started_at: previousStep.started_at ?? timestamp(),
     code: null,
   });
   // The performer matches the type of the step; TypeScript does not infer this through the union.
-  const perform = performers[spec.type] as Performer<never>;
-  const outcome = await perform(createContext(position, spec, terms) as never).catch((thrown: unknown) =>
-    createRefusedStep(thrown, terms.signal),
+  const performSpec = performers[spec.type] as Performer<never>;
+  const outcome = await performSpec(createContext(position, spec, terms) as never).catch((failure: unknown) =>
+    createRefusedStep(failure, terms.signal),
   );
   await keeper.changeStep(position, {
     state: outcome.state,
     finished_at: timestamp(),
-    duration_ms: before.duration_ms + Math.max(0, Math.round(monotonicMs() - beginMs)),
+    duration_ms: previousStep.duration_ms + Math.max(0, Math.round(monotonicMs() - beginMs)),
     message: outcome.message,
     code: outcome.code ?? null,
   });
@@ -77,15 +77,15 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
  * Returns the result of a step that is refused as a whole, for example without a served store.
  * @throws the failure itself if it is not a refusal
  */
-function createRefusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
-  const isAway: boolean = isUnavailable(thrown);
-  if (isAway || signal.aborted || !(thrown instanceof Refusal)) throw thrown;
-  return { state: 'failed', code: thrown.code, message: thrown.message };
+function createRefusedStep(failure: unknown, signal: AbortSignal): StepOutcome {
+  const isOutage: boolean = isUnavailable(failure);
+  if (isOutage || signal.aborted || !(failure instanceof Refusal)) throw failure;
+  return { state: 'failed', code: failure.code, message: failure.message };
 }
 
 function createContext(position: number, spec: Step, terms: PerformTerms): StepContext<Step> {
-  const { keeper, order, carried, timestamp, signal } = terms;
-  const heldBefore = new Set(carried.map(({ index_id }) => index_id));
+  const { keeper, order, carriedIndices, timestamp, signal } = terms;
+  const heldBefore = new Set(carriedIndices.map(({ index_id }) => index_id));
   /** Returns true if an earlier day or step holds back an index. */
   const isBlocked = (id: string): boolean =>
     heldBefore.has(id) ||
@@ -103,7 +103,7 @@ function createContext(position: number, spec: Step, terms: PerformTerms): StepC
     day: keeper.day,
     waves: order.waves,
     isOpen: (id) =>
-      !isBlocked(id) && ![...order.ancestors.get(id)!].some((above) => isBlocked(above) || isStopped(above)),
+      !isBlocked(id) && ![...order.ancestors.get(id)!].some((ancestor) => isBlocked(ancestor) || isStopped(ancestor)),
     getAncestors: (id) => order.ancestors.get(id)!,
     item: (key) => keeper.step(position).items.find((item) => item.key === key),
     put: (key, indexId, result) => keeper.putItem(position, createItem(key, indexId, result, timestamp())),
@@ -123,7 +123,7 @@ function createItem(key: string, indexId: string | null, result: ItemResult, tim
 }
 
 interface BlockedIndicesTerms {
-  readonly carried: readonly HeldIndex[];
+  readonly carriedIndices: readonly HeldIndex[];
   readonly order: FamilyOrder;
   readonly date: string;
 }
@@ -131,16 +131,16 @@ interface BlockedIndicesTerms {
 /** Returns the indices that items hold back, each with its first reason, and the indices that depend on them. */
 function listBlockedIndices(
   steps: readonly StoredStep[],
-  { carried, order, date }: BlockedIndicesTerms,
+  { carriedIndices, order, date }: BlockedIndicesTerms,
 ): readonly HeldIndex[] {
-  const heldById = new Map(carried.map((index) => [index.index_id, index]));
+  const heldById = new Map(carriedIndices.map((index) => [index.index_id, index]));
   for (const { type, items } of steps)
     for (const { index_id: id, state, code, message } of items)
       if (id !== null && state !== 'done' && !heldById.has(id))
         heldById.set(id, { index_id: id, since: date, step: type, code, reason: message });
-  const direct = [...heldById.values()];
+  const initialHolds = [...heldById.values()];
   for (const [id, ancestors] of order.ancestors) {
-    const parent = direct.find(({ index_id }) => ancestors.has(index_id));
+    const parent = initialHolds.find(({ index_id }) => ancestors.has(index_id));
     if (parent === undefined || heldById.has(id)) continue;
     heldById.set(id, {
       ...parent,
@@ -166,10 +166,10 @@ function determineRoundEnd(heldIndices: readonly HeldIndex[], { steps }: DayDocu
       ...items.filter(({ index_id }) => index_id === null).map(({ key, message }) => `${key}: ${message}`),
     ]),
   ];
-  const ending = reasons.length > NAMED_MAX ? ` And ${reasons.length - NAMED_MAX} more.` : '';
+  const ending = reasons.length > NAMED_INDICES_MAX ? ` And ${reasons.length - NAMED_INDICES_MAX} more.` : '';
   return {
     state: isWaiting ? 'waiting' : 'blocked',
-    reason: reasons.slice(0, NAMED_MAX).join(' ') + ending,
+    reason: reasons.slice(0, NAMED_INDICES_MAX).join(' ') + ending,
     held: heldIndices,
   };
 }

@@ -64,30 +64,30 @@ export async function performEachIndex<S>(
   for (const wave of context.waves) {
     const open = wave.filter((id) => (selectedIndices === undefined || selectedIndices.has(id)) && context.isOpen(id));
     await runConcurrently(open, INDEX_CONCURRENCY, async (id) => {
-      const result = await perform(id).catch((thrown: unknown) => createBlockedResult(thrown, context.signal));
+      const result = await perform(id).catch((failure: unknown) => createBlockedResult(failure, context.signal));
       await context.put(id, id, result);
     });
   }
 }
 
 /** Returns the result of an item that a refusal blocks, or that waits for an approval. @throws any other failure, and every failure after an abort */
-export function createBlockedResult(thrown: unknown, signal: AbortSignal): ItemResult {
-  if (!(thrown instanceof Refusal) || signal.aborted) throw thrown;
-  const state = thrown.code === 'APPROVAL_REQUIRED' ? 'waiting' : 'blocked';
-  return { state, code: thrown.code, message: thrown.message, detail: thrown.detail };
+export function createBlockedResult(failure: unknown, signal: AbortSignal): ItemResult {
+  if (!(failure instanceof Refusal) || signal.aborted) throw failure;
+  const state = failure.code === 'APPROVAL_REQUIRED' ? 'waiting' : 'blocked';
+  return { state, code: failure.code, message: failure.message, detail: failure.detail };
 }
 
 /** Runs work on every value, with limited concurrency. */
 export async function runConcurrently<T>(
   values: readonly T[],
-  most: number,
+  concurrency: number,
   work: (value: T) => Promise<void>,
 ): Promise<void> {
   const remainingValues = values.values();
   const runWorker = async (): Promise<void> => {
     for (const value of remainingValues) await work(value);
   };
-  const workers = await Promise.allSettled(Array.from({ length: Math.min(most, values.length) }, runWorker));
-  const failed = workers.find((result) => result.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
+  const workers = await Promise.allSettled(Array.from({ length: Math.min(concurrency, values.length) }, runWorker));
+  const failedWorker = workers.find((result) => result.status === 'rejected');
+  if (failedWorker !== undefined) throw failedWorker.reason;
 }

@@ -68,7 +68,7 @@ export function listNamedDocuments({ steps }: ScheduleBody): readonly NamedDocum
 }
 
 /** Sample session: file names that differ on it differ on every session, unless their date formats differ. */
-const SAMPLE = parseValidDay('2001-12-31');
+const SAMPLE_DAY = parseValidDay('2001-12-31');
 
 interface PlannedFile {
   readonly path: string;
@@ -82,13 +82,13 @@ export function reportRepeatedNames(
   schedule: string,
   body: ScheduleBody,
 ): readonly { readonly path: string; readonly pattern: string; readonly message: string }[] {
-  const planned = new Map<string, PlannedFile>();
+  const plannedFiles = new Map<string, PlannedFile>();
   const faults = new Map<string, { path: string; pattern: string; message: string }>();
   for (const file of listPlannedFiles(body)) {
     const { path, pattern, index, table } = file;
-    const name = createFileName(pattern, { schedule, index, table, day: SAMPLE });
-    const otherPlannedFile = planned.get(name);
-    planned.set(name, otherPlannedFile ?? file);
+    const name = createFileName(pattern, { schedule, index, table, day: SAMPLE_DAY });
+    const otherPlannedFile = plannedFiles.get(name);
+    plannedFiles.set(name, otherPlannedFile ?? file);
     if (otherPlannedFile === undefined || faults.has(path)) continue;
     const neededName =
       otherPlannedFile.index !== index

@@ -21,13 +21,13 @@ export interface PruneTerms {
  */
 export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDays, today }: PruneTerms): Promise<void> {
   if (keepDays === null) return;
-  const { files_from: from, pruned_on: on } = await readState(documents, scheduleId);
-  if (on === today) return;
+  const { files_from: from, pruned_on: prunedOn } = await readState(documents, scheduleId);
+  if (prunedOn === today) return;
   const cutoff = formatDay(parseValidDay(today) - keepDays);
   /** Oldest session whose files are kept. */
-  let oldest = from !== undefined && from > cutoff ? from : cutoff;
-  for (let below = parseValidDay(cutoff); ;) {
-    const page = await documents.numbers('schedule-day', scheduleId, { below, limit: DAYS_PER_TRANSACTION });
+  let oldestDate = from !== undefined && from > cutoff ? from : cutoff;
+  for (let dayLimit = parseValidDay(cutoff); ;) {
+    const page = await documents.numbers('schedule-day', scheduleId, { below: dayLimit, limit: DAYS_PER_TRANSACTION });
     const dates = page.map(formatDay).filter((date) => from === undefined || date >= from);
     await documents.transaction(async (tx) => {
       for (const date of dates) {
@@ -36,16 +36,16 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
         if (day === undefined || !hasFiles(day)) continue;
         const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoff;
         if (isOld) await tx.put('schedule-day', formatDayId(scheduleId, date), removeFiles(day));
-        else oldest = date;
+        else oldestDate = date;
       }
     });
     if (dates.length < DAYS_PER_TRANSACTION) break;
-    below = page.at(-1)!;
+    dayLimit = page.at(-1)!;
   }
   await documents.transaction(async (tx) => {
     const state: ScheduleState = await readState(tx, scheduleId);
     // A day may have been performed again meanwhile.
-    const files_from = state.files_from !== from && state.files_from !== undefined ? state.files_from : oldest;
+    const files_from = state.files_from !== from && state.files_from !== undefined ? state.files_from : oldestDate;
     await tx.put('schedule-state', scheduleId, { ...state, files_from, pruned_on: today });
   });
 }

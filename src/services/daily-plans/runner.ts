@@ -42,12 +42,12 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
   const { documents, schedules, days, calendars, clock, log } = dependencies;
   const holder = randomUUID();
   const closing = new AbortController();
-  const perform = createDayRounds({ ...dependencies, holder, closing: closing.signal });
+  const performDay = createDayRounds({ ...dependencies, holder, closing: closing.signal });
   /** Schedules whose days this process performs. */
-  const performing = new Map<string, Promise<void>>();
-  let looking: Promise<void> | undefined;
-  let isWoken = false;
-  let callOff: (() => void) | undefined;
+  const runningSchedules = new Map<string, Promise<void>>();
+  let scheduleCheck: Promise<void> | undefined;
+  let hasWakeUp = false;
+  let cancelTimer: (() => void) | undefined;
 
   /** Stores the days of a schedule that have become due. */
   async function beginDue(scheduleId: string): Promise<void> {
@@ -59,12 +59,12 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     const today = formatDay(toLocalDay('UTC', nowMs));
     await pruneFiles(documents, { scheduleId, keepDays: schedule.plan.keep_files_days, today });
     if (!schedule.plan.enabled) return;
-    const due = listDueDays(schedule.plan, calendar, { after: through, nowMs });
-    if (due.length === 0) return;
-    const firstKept = due.length - 1 - schedule.plan.catch_up;
-    const newDays = due.map((day, k) => (k < firstKept ? createMissedDay : createDay)(schedule, day, nowMs));
-    await days.begin(scheduleId, newDays, due.at(-1)!.date);
-    log.info({ schedule_id: scheduleId, days: due.length, last: due.at(-1)!.date }, 'days of a schedule began');
+    const dueDays = listDueDays(schedule.plan, calendar, { after: through, nowMs });
+    if (dueDays.length === 0) return;
+    const firstKept = dueDays.length - 1 - schedule.plan.catch_up;
+    const newDays = dueDays.map((day, k) => (k < firstKept ? createMissedDay : createDay)(schedule, day, nowMs));
+    await days.begin(scheduleId, newDays, dueDays.at(-1)!.date);
+    log.info({ schedule_id: scheduleId, days: dueDays.length, last: dueDays.at(-1)!.date }, 'days of a schedule began');
   }
 
   /** Performs open days of a schedule, oldest first, until one is not due. */
@@ -73,72 +73,72 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     let earlierDays: DayDocument[] = [];
     for (const [k, date] of open.entries()) {
       if (closing.signal.aborted) return;
-      const carried = listCarried(earlierDays);
-      if (carried === undefined) return; // an earlier day waits for data, so this day would wait too
+      const carriedIndices = listHeldIndices(earlierDays);
+      if (carriedIndices === undefined) return; // an earlier day waits for data, so this day would wait too
       const day = await days.claim(scheduleId, date, holder);
-      if (day !== undefined) await perform(day, carried);
+      if (day !== undefined) await performDay(day, carriedIndices);
       // While a day was performed, people may have made decisions about earlier days.
-      const changed = day === undefined ? [date] : open.slice(0, k + 1);
-      const read = await Promise.all(changed.map((other) => days.get(scheduleId, other)));
-      earlierDays = [...(day === undefined ? earlierDays : []), ...read.flatMap((other) => other ?? [])];
+      const changedDates = day === undefined ? [date] : open.slice(0, k + 1);
+      const readDays = await Promise.all(changedDates.map((other) => days.get(scheduleId, other)));
+      earlierDays = [...(day === undefined ? earlierDays : []), ...readDays.flatMap((other) => other ?? [])];
     }
   }
 
   async function checkSchedules(): Promise<void> {
     for (const id of await schedules.ids()) {
       await beginDue(id);
-      if (performing.has(id) || performing.size >= SCHEDULE_CONCURRENCY || closing.signal.aborted) continue;
+      if (runningSchedules.has(id) || runningSchedules.size >= SCHEDULE_CONCURRENCY || closing.signal.aborted) continue;
       const work = performOpen(id)
-        .catch((thrown: unknown) =>
-          logFailure(thrown, { schedule_id: id }, 'the days of a schedule could not be performed'),
+        .catch((failure: unknown) =>
+          logFailure(failure, { schedule_id: id }, 'the days of a schedule could not be performed'),
         )
-        .finally(() => performing.delete(id));
-      performing.set(id, work);
+        .finally(() => runningSchedules.delete(id));
+      runningSchedules.set(id, work);
     }
   }
 
   function checkOnce(): Promise<void> {
-    looking ??= runUnrestricted(checkSchedules).finally(() => (looking = undefined));
-    return looking;
+    scheduleCheck ??= runUnrestricted(checkSchedules).finally(() => (scheduleCheck = undefined));
+    return scheduleCheck;
   }
 
   /** Logs an outage of the store where it is detected; the next turn tries again. */
-  function logFailure(thrown: unknown, context: object, message: string): void {
-    if (!isUnavailable(thrown)) log.error({ ...context, err: thrown }, message);
+  function logFailure(failure: unknown, context: object, message: string): void {
+    if (!isUnavailable(failure)) log.error({ ...context, err: failure }, message);
   }
 
   function scheduleNext(ms: number): void {
-    callOff?.();
-    if (!closing.signal.aborted) callOff = clock.after(ms, () => void runTurn());
+    cancelTimer?.();
+    if (!closing.signal.aborted) cancelTimer = clock.after(ms, () => void runTurn());
   }
 
   async function runTurn(): Promise<void> {
-    isWoken = false;
+    hasWakeUp = false;
     let pauseMs = TICK_MS;
     try {
       await checkOnce();
-    } catch (thrown) {
-      logFailure(thrown, {}, 'schedules could not be read');
+    } catch (failure) {
+      logFailure(failure, {}, 'schedules could not be read');
       pauseMs = FAILED_TICK_MS;
     }
-    scheduleNext(isWoken ? 0 : pauseMs);
+    scheduleNext(hasWakeUp ? 0 : pauseMs);
   }
 
   return {
     start: () => scheduleNext(0),
     wake() {
-      isWoken = true;
+      hasWakeUp = true;
       scheduleNext(0);
     },
     async tick() {
       await checkOnce();
-      while (performing.size > 0) await Promise.all(performing.values());
+      while (runningSchedules.size > 0) await Promise.all(runningSchedules.values());
     },
     async close() {
       closing.abort();
-      callOff?.();
-      await looking?.catch(() => {});
-      await Promise.all(performing.values());
+      cancelTimer?.();
+      await scheduleCheck?.catch(() => {});
+      await Promise.all(runningSchedules.values());
     },
   };
 }
@@ -146,11 +146,11 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
 /**
  * Returns the indices that earlier open days hold back; undefined if one of these days has not progressed far enough.
  */
-function listCarried(earlierDays: readonly DayDocument[]): readonly HeldIndex[] | undefined {
-  const carried = new Map<string, HeldIndex>();
+function listHeldIndices(earlierDays: readonly DayDocument[]): readonly HeldIndex[] | undefined {
+  const heldById = new Map<string, HeldIndex>();
   for (const day of earlierDays) {
     if (holdsLaterDays(day)) return undefined;
-    for (const index of day.held) if (!carried.has(index.index_id)) carried.set(index.index_id, index);
+    for (const index of day.held) if (!heldById.has(index.index_id)) heldById.set(index.index_id, index);
   }
-  return [...carried.values()];
+  return [...heldById.values()];
 }

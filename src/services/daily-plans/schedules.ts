@@ -120,8 +120,8 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
 
   /** Returns the stored plan of a schedule; undefined if it is not stored or is unreadable. */
   async function findPlan(id: string): Promise<ScheduleDocument | undefined> {
-    const stored = await documents.get('schedule', id);
-    return parseStored(stored, ScheduleDocument);
+    const storedDocument = await documents.get('schedule', id);
+    return parseStored(storedDocument, ScheduleDocument);
   }
 }
 

@@ -51,28 +51,31 @@ export async function readDay(
   scheduleId: string,
   date: string,
 ): Promise<DayDocument | undefined> {
-  const stored = await reader.get('schedule-day', formatDayId(scheduleId, date));
-  if (stored === undefined) return undefined;
-  const day = parseStored(stored, DayDocument);
+  const storedDocument = await reader.get('schedule-day', formatDayId(scheduleId, date));
+  if (storedDocument === undefined) return undefined;
+  const day = parseStored(storedDocument, DayDocument);
   if (day !== undefined) return day;
   throw new Refusal('DOCUMENT_UNREADABLE', `The day ${date} of ${scheduleId} cannot be read.`);
 }
 
 export async function readState(reader: Pick<DocumentReader, 'get'>, scheduleId: string): Promise<ScheduleState> {
-  const stored = await reader.get('schedule-state', scheduleId);
-  return parseStored(stored, ScheduleState) ?? NO_STATE;
+  const storedDocument = await reader.get('schedule-state', scheduleId);
+  return parseStored(storedDocument, ScheduleState) ?? NO_STATE;
 }
 
 /**
  * Adds the waivers and requests that people stored in the meantime to the day in memory. If a decision made the day
  * due, it is performed again after its round.
  */
-function addDecisions(day: DayDocument, { waivers, renewal, next_attempt_at: due }: DayDocument): DayDocument {
+function addDecisions(
+  day: DayDocument,
+  { waivers, renewal, next_attempt_at: nextAttemptAt }: DayDocument,
+): DayDocument {
   return {
     ...day,
     waivers,
     ...(renewal && { renewal }),
-    ...(due !== null && !hasEnded(day) && { next_attempt_at: due }),
+    ...(nextAttemptAt !== null && !hasEnded(day) && { next_attempt_at: nextAttemptAt }),
   };
 }
 
@@ -108,26 +111,26 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
         const nowMs = now();
         if (next !== null && Date.parse(next) > nowMs) return undefined;
         if (lease !== null && lease.holder !== holder && isShared && Date.parse(lease.until) > nowMs) return undefined;
-        const claimed: DayDocument = {
+        const claimedDay: DayDocument = {
           ...day,
           state: 'running',
           next_attempt_at: null,
           lease: { holder, until: formatTimestamp(nowMs + LEASE_MS) },
         };
-        await putDay(tx, claimed);
-        return claimed;
+        await putDay(tx, claimedDay);
+        return claimedDay;
       }),
     save: (day, { holder, isOver }) =>
       documents.transaction(
         async (tx) => {
-          const stored = await readDay(tx, day.schedule_id, day.date);
-          if (stored?.lease?.holder !== holder) throw new LeaseLost(`${day.schedule_id} ${day.date}`);
+          const storedDay = await readDay(tx, day.schedule_id, day.date);
+          if (storedDay?.lease?.holder !== holder) throw new LeaseLost(`${day.schedule_id} ${day.date}`);
           const lease = isOver ? null : { holder, until: formatTimestamp(now() + LEASE_MS) };
-          const { renewal } = stored;
-          const merged = { ...addDecisions(day, stored), lease };
-          const after = isOver && renewal ? renewDay(merged, renewal, formatTimestamp(now())) : merged;
+          const { renewal } = storedDay;
+          const mergedDay = { ...addDecisions(day, storedDay), lease };
+          const after = isOver && renewal ? renewDay(mergedDay, renewal, formatTimestamp(now())) : mergedDay;
           // The claim has added a running day to the state of its schedule.
-          if (isOver || stored.state !== 'running') await putDay(tx, after);
+          if (isOver || storedDay.state !== 'running') await putDay(tx, after);
           else await tx.put('schedule-day', formatDayId(day.schedule_id, day.date), after);
         },
         { reserve: true },

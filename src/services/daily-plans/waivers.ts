@@ -11,22 +11,22 @@ import type { FindingDetail } from './steps/checks.js';
 export type WaiverRequest = Pick<Waiver, 'check' | 'index_id' | 'identifier' | 'reason'>;
 
 /** Returns the request for approval before findings are accepted. */
-export function createWaiverRequest(day: DayDocument, waived: WaiverRequest): ProposedChange {
+export function createWaiverRequest(day: DayDocument, waiverRequest: WaiverRequest): ProposedChange {
   const { schedule_id: scheduleId, date } = day;
-  const { check, index_id: index, identifier } = waived;
+  const { check, index_id: index, identifier } = waiverRequest;
   const subject = [identifier, index].filter((name) => name !== null).join(' in ');
   const summary = `Accept findings of ${check}${subject === '' ? '' : ` of ${subject}`} on ${date} in ${scheduleId}.`;
-  const findings = selectFindings(day, waived);
+  const findings = selectFindings(day, waiverRequest);
   return {
     action: 'waive',
     subject: scheduleId,
-    content: { date, ...waived },
+    content: { date, ...waiverRequest },
     summary,
     facts: {
       kind: 'waive',
       schedule_id: scheduleId,
       date,
-      ...waived,
+      ...waiverRequest,
       findings: findings.slice(0, FACTS_LISTED_MAX),
       total: findings.length,
     },
@@ -60,34 +60,35 @@ function selectFindings(
  * Refuses to accept findings that the checks did not report. Before and during the checks, any finding may be accepted.
  * @throws Refusal VALIDATION_FAILED
  */
-export function assertFindingExists(day: DayDocument, waived: WaiverRequest): void {
-  const { check, index_id: index, identifier } = waived;
+export function assertFindingExists(day: DayDocument, waiverRequest: WaiverRequest): void {
+  const { check, index_id: index, identifier } = waiverRequest;
   const { date, plan, state, steps, schedule_id: scheduleId } = day;
-  const refuse = (code: Finding['code'], path: string, message: string, value: string): never => {
+  const refuseWaiver = (code: Finding['code'], path: string, message: string, value: string): never => {
     throw refuseWithFindings('request', [{ severity: 'error', code, path, message, value }]);
   };
   if (index !== null && !plan.indices.includes(index))
-    refuse('UNKNOWN_INDEX', 'index_id', `${index} is not an index of the schedule ${scheduleId}.`, index);
-  const isChecked = steps.some((step) => CHECKING.has(step.type) && step.state === 'done');
-  if (state === 'running' || !isChecked || selectFindings(day, waived).length > 0) return;
-  const otherFindings = selectFindings(day, { ...waived, identifier: null });
+    refuseWaiver('UNKNOWN_INDEX', 'index_id', `${index} is not an index of the schedule ${scheduleId}.`, index);
+  const isChecked = steps.some((step) => CHECK_STEPS.has(step.type) && step.state === 'done');
+  if (state === 'running' || !isChecked || selectFindings(day, waiverRequest).length > 0) return;
+  const otherFindings = selectFindings(day, { ...waiverRequest, identifier: null });
   // Only the first findings of a check are listed by security.
   if (identifier !== null && otherFindings.some((finding) => finding.identifier === null)) return;
-  const all = selectFindings(day, { ...waived, index_id: null, identifier: null });
+  const familyFindings = selectFindings(day, { ...waiverRequest, index_id: null, identifier: null });
   // Findings are in the order in which the indices were checked.
   const formatNames = (names: readonly (string | null)[]): string =>
     [...new Set(names)].toSorted().slice(0, NAMED_MAX).join(', ');
-  if (all.length === 0) refuse('NOT_IN_CHOICES', 'check', `The check ${check} has no finding on ${date}.`, check);
+  if (familyFindings.length === 0)
+    refuseWaiver('NOT_IN_CHOICES', 'check', `The check ${check} has no finding on ${date}.`, check);
   const indexText = index === null ? '' : ` in ${index}`;
   if (index !== null && otherFindings.length === 0) {
-    const message = `The check ${check} has no finding in ${index} on ${date}. It has findings in ${formatNames(all.map((finding) => finding.index_id))}.`;
-    refuse('NOT_IN_CHOICES', 'index_id', message, index);
+    const message = `The check ${check} has no finding in ${index} on ${date}. It has findings in ${formatNames(familyFindings.map((finding) => finding.index_id))}.`;
+    refuseWaiver('NOT_IN_CHOICES', 'index_id', message, index);
   }
   const message = `The check ${check} has no finding of ${identifier}${indexText} on ${date}. It has findings of ${formatNames(otherFindings.map((finding) => finding.identifier))}.`;
-  refuse('NOT_IN_CHOICES', 'identifier', message, String(identifier));
+  refuseWaiver('NOT_IN_CHOICES', 'identifier', message, String(identifier));
 }
 
 /** Steps with findings of checks. */
-const CHECKING: ReadonlySet<StepType> = new Set(['checks', 'compare']);
+const CHECK_STEPS: ReadonlySet<StepType> = new Set(['checks', 'compare']);
 /** Maximum number of names that a sentence lists. */
 const NAMED_MAX = 5;

@@ -63,8 +63,8 @@ const COMING_DAYS = 90;
 export function createActionDesk(dependencies: ActionDeskDependencies): ActionDesk {
   const { documents, markets, calendars, approvals, readEffects, now } = dependencies;
 
-  async function describe(action: CorporateAction, served: ServedMarket, id: string): Promise<DeskAction> {
-    const { market } = served;
+  async function describeAction(action: CorporateAction, servedMarket: ServedMarket, id: string): Promise<DeskAction> {
+    const { market } = servedMarket;
     const terms = readTerms(action);
     const decisions = await readDecisions(documents, id);
     const last = decisions.at(-1);
@@ -82,12 +82,12 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
     };
   }
 
-  function find(actionId: string): { readonly action: CorporateAction; readonly served: ServedMarket } {
-    const served = markets.require();
-    const action = served.market.actions.find(
-      (corporateAction) => computeActionId(served.identity.datasetId, corporateAction) === actionId,
+  function findAction(actionId: string): { readonly action: CorporateAction; readonly served: ServedMarket } {
+    const servedMarket = markets.require();
+    const action = servedMarket.market.actions.find(
+      (corporateAction) => computeActionId(servedMarket.identity.datasetId, corporateAction) === actionId,
     );
-    if (action !== undefined) return { action, served };
+    if (action !== undefined) return { action, served: servedMarket };
     throw new Refusal('ACTION_NOT_FOUND', `The served store has no corporate action ${actionId}.`, {
       action_id: actionId,
     });
@@ -95,8 +95,8 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
 
   return {
     async list({ from, to, state, identifier, flagged, limit }) {
-      const served = markets.require();
-      const { market, identity } = served;
+      const servedMarket = markets.require();
+      const { market, identity } = servedMarket;
       const last = market.dates.at(-1) ?? 0;
       const first = from === undefined ? last - PAST_DAYS : parseValidDay(from);
       const end = to === undefined ? last + COMING_DAYS : parseValidDay(to);
@@ -108,7 +108,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const actions: DeskAction[] = [];
       let total = 0;
       for (const action of corporateActions) {
-        const deskAction = await describe(action, served, computeActionId(identity.datasetId, action));
+        const deskAction = await describeAction(action, servedMarket, computeActionId(identity.datasetId, action));
         if ((state !== undefined && deskAction.state !== state) || (flagged && deskAction.flags.length === 0)) continue;
         total++;
         if (actions.length < limit) actions.push(deskAction);
@@ -116,12 +116,12 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       return { actions, total };
     },
     async get(actionId, signal) {
-      const { action, served } = find(actionId);
-      const deskAction = await describe(action, served, actionId);
+      const { action, served } = findAction(actionId);
+      const deskAction = await describeAction(action, served, actionId);
       return { ...deskAction, effects: await readEffects(deskAction.identifier, deskAction.ex_date, signal) };
     },
     async decide(actionId, { decision, sources, comment }, authorship, signal) {
-      const { action, served } = find(actionId);
+      const { action, served } = findAction(actionId);
       const terms = readTerms(action);
       const { author, keyId = null } = authorship;
       const newDecision: ActionDecision = {
@@ -135,7 +135,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       };
       const needsApproval = approvals.getRule('action') !== undefined;
       const summary = `${VERBS[decision]} the ${terms.type} of ${terms.identifier} on ${terms.ex_date}.`;
-      const requested = {
+      const proposedChange = {
         action: 'action',
         subject: served.identity.datasetId,
         content: { action_id: actionId, decision, terms, sources },
@@ -152,20 +152,20 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           effects: needsApproval ? [...(await readEffects(terms.identifier, terms.ex_date, signal))] : [],
         },
       } as const;
-      const noted = { ...authorship, note: comment ?? authorship.note };
-      await approvals.guarded(noted, ({ admit }) =>
+      const noteAuthorship = { ...authorship, note: comment ?? authorship.note };
+      await approvals.guarded(noteAuthorship, ({ admit }) =>
         documents.transaction(
           async (tx) => {
-            await admit(tx, requested);
+            await admit(tx, proposedChange);
             const decisions = await readDecisions(tx, actionId);
             await tx.put('action-decision', actionId, {
               decisions: [...decisions, newDecision],
             } satisfies ActionDecisions);
           },
-          { by: noted },
+          { by: noteAuthorship },
         ),
       );
-      return describe(action, served, actionId);
+      return describeAction(action, served, actionId);
     },
   };
 }
@@ -183,8 +183,8 @@ export async function readDecisions(
   reader: Pick<DocumentReader, 'get'>,
   actionId: string,
 ): Promise<readonly ActionDecision[]> {
-  const stored = await reader.get('action-decision', actionId);
-  return parseStored(stored, ActionDecisions)?.decisions ?? [];
+  const storedDocument = await reader.get('action-decision', actionId);
+  return parseStored(storedDocument, ActionDecisions)?.decisions ?? [];
 }
 
 /** Returns the state of an action of a store. */

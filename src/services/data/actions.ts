@@ -5,7 +5,7 @@ import { type CorporateAction, type MarketData, ACTION_KINDS } from '#domain/mar
 import { computeCumulativeRatio, computeTrailingDividend } from '#market/content/dividends.js';
 import { getLookup, findValueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { LATEST, refuseUnknownIdentifier, parseWindow } from './window.js';
+import { LAST_DAY, refuseUnknownIdentifier, parseWindow } from './window.js';
 
 /** Returns the corporate actions of a security in a window, and its dividends of the year up to a day. */
 export function listCorporateActions(
@@ -15,23 +15,23 @@ export function listCorporateActions(
 ): CorporateActionsResponse {
   if (!getLookup(market).holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
   const { start, end } = parseWindow(query);
-  const all = getLookup(market).actionsOf(identifier);
-  const actionsInRange = all.filter(
+  const actions = getLookup(market).actionsOf(identifier);
+  const actionsInRange = actions.filter(
     ({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end),
   );
-  const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LATEST) : parseValidDay(query.as_of);
-  const trailing = computeTrailingDividend(all, asOf, market.adjustment);
-  const close = closeAt(market, identifier, asOf);
+  const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LAST_DAY) : parseValidDay(query.as_of);
+  const trailingDividend = computeTrailingDividend(actions, asOf, market.adjustment);
+  const close = findCloseAt(market, identifier, asOf);
   return {
     identifier,
     actions: actionsInRange.map(toActionView),
     cumulative_split_ratio: computeCumulativeRatio(actionsInRange),
-    trailing_dividend: trailing,
-    trailing_dividend_yield: Number.isNaN(close) ? null : trailing / close,
+    trailing_dividend: trailingDividend,
+    trailing_dividend_yield: Number.isNaN(close) ? null : trailingDividend / close,
   };
 }
 
-function closeAt(market: MarketData, identifier: string, day: Day): number {
+function findCloseAt(market: MarketData, identifier: string, day: Day): number {
   const position = getLookup(market).positionOf(identifier);
   return position === undefined ? Number.NaN : findValueAt(market, 'CLOSE', position, day, LIMITS.MAX_STALE_SESSIONS);
 }

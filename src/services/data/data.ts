@@ -112,8 +112,8 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
       listCorporateActions(await dataVersions.servedAt(query.as_known_on), identifier, query),
     async coverage() {
       const current = markets.current();
-      const about = current === undefined ? undefined : await datasetInUse(current.identity.datasetId);
-      return describeCoverage(current, about, now());
+      const datasetInfo = current === undefined ? undefined : await datasetInUse(current.identity.datasetId);
+      return describeCoverage(current, datasetInfo, now());
     },
     coverageHistory: async (signal) =>
       (await jobs.query('coverage', { market: markets.require().handle }, signal)).bytes,

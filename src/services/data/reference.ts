@@ -5,10 +5,10 @@ import { type MarketData, type Membership, type ReferenceValue, readReference } 
 import { computeTrailingDividend } from '#market/content/dividends.js';
 import { getLookup, findValueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { LATEST, refuseUnknownIdentifier, assertKnownIdentifier } from './window.js';
+import { LAST_DAY, refuseUnknownIdentifier, assertKnownIdentifier } from './window.js';
 
-const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
-type DerivedField = (typeof DERIVED)[number];
+const DERIVED_FIELDS = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
+type DerivedField = (typeof DERIVED_FIELDS)[number];
 
 /** Returns reference values and memberships of a security. @param today default day of the memberships */
 export function createReference(
@@ -18,7 +18,7 @@ export function createReference(
 ): ReferenceResponse {
   const lookup = getLookup(market);
   if (!lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
-  const day = as_of === undefined ? LATEST : parseValidDay(as_of);
+  const day = as_of === undefined ? LAST_DAY : parseValidDay(as_of);
   return {
     identifier,
     fields: Object.fromEntries(
@@ -26,7 +26,7 @@ export function createReference(
     ),
     universes: lookup
       .membershipsOf(identifier)
-      .map((spell) => toMembershipView(spell, as_of === undefined ? today : day)),
+      .map((membership) => toMembershipView(membership, as_of === undefined ? today : day)),
   };
 }
 
@@ -36,8 +36,8 @@ export function createReferenceBatch(
   { identifiers, fields, as_of }: BatchQuery,
 ): BatchReferenceResponse {
   const names = fields ?? market.reference.columns;
-  assertKnownIdentifier(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
-  const day = as_of === undefined ? LATEST : parseValidDay(as_of);
+  assertKnownIdentifier(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED_FIELDS], 'fields');
+  const day = as_of === undefined ? LAST_DAY : parseValidDay(as_of);
   const entries = identifiers.map((identifier) => {
     const isKnown = getLookup(market).holds(identifier);
     return {

@@ -4,13 +4,13 @@ import { type MarketData, readReference } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import { getLookup } from '#market/serving/market-lookup.js';
 import { getFieldAt } from './reference.js';
-import { LATEST } from './window.js';
+import { LAST_DAY } from './window.js';
 
 /** Returns securities of the store with an identifier or name that contains a text. */
 export function searchSecurities(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
   const lookup = getLookup(market);
   const text = q?.toLowerCase();
-  const matching: string[] = [];
+  const foundIdentifiers: string[] = [];
   for (const identifier of lookup.allIdentifiers) {
     if (after !== undefined && identifier <= after) continue;
     if (
@@ -19,13 +19,13 @@ export function searchSecurities(market: MarketData, { q, limit, after }: Search
       !(findName(market, identifier)?.toLowerCase().includes(text) ?? false)
     )
       continue;
-    matching.push(identifier);
-    if (matching.length > limit) break;
+    foundIdentifiers.push(identifier);
+    if (foundIdentifiers.length > limit) break;
   }
-  const page = matching.slice(0, limit);
+  const page = foundIdentifiers.slice(0, limit);
   return {
     identifiers: page.map((identifier) => createListedSecurity(market, identifier)),
-    next: matching.length > limit ? page.at(-1)! : null,
+    next: foundIdentifiers.length > limit ? page.at(-1)! : null,
   };
 }
 
@@ -52,10 +52,10 @@ export function searchSeries(market: MarketData, { q, limit, after }: SearchQuer
   const text = q?.toLowerCase();
   const matchesSearch = ({ identifier, name }: PriceSeries): boolean =>
     text === undefined || identifier.toLowerCase().includes(text) || (name?.toLowerCase().includes(text) ?? false);
-  const all = [...(market.series?.values() ?? [])].filter(
+  const series = [...(market.series?.values() ?? [])].filter(
     (security) => (after === undefined || security.identifier > after) && matchesSearch(security),
   );
-  const page = all.slice(0, limit);
+  const page = series.slice(0, limit);
   return {
     series: page.map(({ identifier, name, currency, days }) => ({
       identifier,
@@ -65,13 +65,13 @@ export function searchSeries(market: MarketData, { q, limit, after }: SearchQuer
       end: formatDay(days.at(-1)!),
       values: days.length,
     })), // each series has at least one value
-    next: all.length > limit ? page.at(-1)!.identifier : null,
+    next: series.length > limit ? page.at(-1)!.identifier : null,
   };
 }
 
 const findName = (market: MarketData, identifier: string): string | null => readLatestText(market, identifier, 'NAME');
 
 function readLatestText(market: MarketData, identifier: string, column: string): string | null {
-  const value = readReference(market.reference, identifier, column, LATEST);
+  const value = readReference(market.reference, identifier, column, LAST_DAY);
   return value === null ? null : String(value);
 }

@@ -4,7 +4,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 
 /** Day after all days of data. */
-export const LATEST: Day = parseValidDay('9999-12-31');
+export const LAST_DAY: Day = parseValidDay('9999-12-31');
 
 export function refuseUnknownIdentifier(identifier: string, datasetId: string): Refusal {
   return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${datasetId} does not hold ${identifier}.`);
@@ -30,11 +30,11 @@ export function parseWindow({
 
 /** Ensures that all names are accepted. @throws Refusal VALIDATION_FAILED with one finding per unknown name */
 export function assertKnownIdentifier(names: readonly string[], accepted: readonly string[], path: string): void {
-  const unknown = names.filter((name) => !accepted.includes(name));
-  if (unknown.length === 0) return;
+  const unknownNames = names.filter((name) => !accepted.includes(name));
+  if (unknownNames.length === 0) return;
   throw refuseWithFindings(
     'query',
-    unknown.map((name) => ({
+    unknownNames.map((name) => ({
       severity: 'error',
       path,
       ...describeUnknownField(`${name} is not one of ${accepted.join(', ')}.`, { name, accepted }),

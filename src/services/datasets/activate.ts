@@ -26,7 +26,7 @@ export interface Replacement extends Omit<Activation, 'activations'> {
  * Writes a store as the active store and deactivates all other stores. Its market is served once this write is on disk,
  * and never if the write is refused.
  */
-export async function activateIn(
+export async function activateDataset(
   tx: DocumentTransaction,
   { document, served, activations, version }: Activation,
 ): Promise<void> {
@@ -37,21 +37,21 @@ export async function activateIn(
   const { readBy } = activations;
   const read = readBy !== undefined && isWhole(document, served) ? { read_by: readBy } : {};
   await tx.put('store', document.store_id, { ...rest, ...summariseServed(served), ...read, active: true });
-  await recordIn(tx, document, version);
+  await recordVersion(tx, document, version);
   await activations.activate(tx, served);
 }
 
 /** Writes the content of a store without changing which store is active. */
-export async function replaceIn(
+export async function replaceDataset(
   tx: DocumentTransaction,
   { document, served, activations, version }: Replacement,
 ): Promise<void> {
   await tx.put('store', document.store_id, { ...document, ...summariseServed(served) });
-  await recordIn(tx, document, version);
+  await recordVersion(tx, document, version);
   await activations.replace(tx, served);
 }
 
-async function recordIn(
+async function recordVersion(
   tx: DocumentTransaction,
   document: DatasetDocument,
   version: PreparedVersion | null,
@@ -62,8 +62,8 @@ async function recordIn(
 }
 
 /** Returns true if a content contains all rows in the files of its store; a refresh may omit rows. */
-function isWhole({ files }: DatasetDocument, served: ServedMarket): boolean {
-  return files.length > 0 && files.length === served.files.length;
+function isWhole({ files }: DatasetDocument, servedMarket: ServedMarket): boolean {
+  return files.length > 0 && files.length === servedMarket.files.length;
 }
 
 /** Counts the rows of all tables of a store. */

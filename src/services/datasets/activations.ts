@@ -48,15 +48,15 @@ export function createLocalActivations(markets: ServedMarkets, readBy: string): 
   return {
     readBy,
     async prepare() {},
-    async activate(tx, served) {
-      tx.publish(markets.activation(served));
+    async activate(tx, servedMarket) {
+      tx.publish(markets.activation(servedMarket));
     },
     async declare(tx, event) {
       tx.publish({ type: 'market-declared', ...event });
     },
-    async replace(tx, served) {
-      markets.hold(served);
-      tx.publish({ type: 'store-content', market: served.identity });
+    async replace(tx, servedMarket) {
+      markets.hold(servedMarket);
+      tx.publish({ type: 'store-content', market: servedMarket.identity });
     },
     shared: async () => undefined,
     async forget() {},
@@ -89,15 +89,15 @@ export interface SharedActivationsDependencies {
 export function createSharedActivations(dependencies: SharedActivationsDependencies): Activations {
   const { documents, artifacts, markets, onFailure } = dependencies;
   const snapshots = new WeakMap<MarketIdentity, ArtifactRef>();
-  let fetching: Promise<unknown> = Promise.resolve();
+  let lastFetch: Promise<unknown> = Promise.resolve();
 
   async function findActiveMarket(
     reader: Pick<DocumentStore, 'get'>,
     id: string,
   ): Promise<ActiveMarketDocument | undefined> {
-    const documentLookup = await reader.get('market', id);
-    if (documentLookup === undefined) return undefined;
-    const active = parseStored(documentLookup, ActiveMarketDocument);
+    const storedDocument = await reader.get('market', id);
+    if (storedDocument === undefined) return undefined;
+    const active = parseStored(storedDocument, ActiveMarketDocument);
     if (active === undefined)
       throw new Refusal('DOCUMENT_UNREADABLE', 'What market is active cannot be read; activate a data store again.');
     return active;
@@ -106,23 +106,23 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
   const readActive = (reader: Pick<DocumentStore, 'get'>) => findActiveMarket(reader, ACTIVE);
 
   /** Writes the document that names the shared content of a store. */
-  async function shareMarket(tx: DocumentTransaction, served: ServedMarket): Promise<ActiveMarketDocument> {
-    const snapshot = snapshots.get(served.identity);
+  async function shareMarket(tx: DocumentTransaction, servedMarket: ServedMarket): Promise<ActiveMarketDocument> {
+    const snapshot = snapshots.get(servedMarket.identity);
     if (snapshot === undefined) throw new Error('a market was shared that was not prepared');
-    const { datasetId, contentHash, adjustment, currency = null } = served.identity;
+    const { datasetId, contentHash, adjustment, currency = null } = servedMarket.identity;
     const market = { datasetId, contentHash, adjustment, currency };
-    const document: ActiveMarketDocument = { market, loaded_at: served.loadedAt, snapshot };
+    const document: ActiveMarketDocument = { market, loaded_at: servedMarket.loadedAt, snapshot };
     await tx.put('market', formatSharedId(datasetId), document);
     return document;
   }
 
   const isServed = ({ market }: ActiveMarketDocument): boolean => {
-    const served = markets.served();
-    return served !== undefined && createMarketKey(served.identity) === createMarketKey(market);
+    const servedMarket = markets.served();
+    return servedMarket !== undefined && createMarketKey(servedMarket.identity) === createMarketKey(market);
   };
 
   /** Fetches and serves markets until the served one is the active one. */
-  async function catchUp(): Promise<boolean> {
+  async function fetchActiveMarket(): Promise<boolean> {
     for (let i = 0; i < FOLLOWED_MAX; i++) {
       const activeDataset = await readActive(documents);
       if (activeDataset === undefined) return false;
@@ -140,27 +140,27 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
   }
 
   /** Fetches one market at a time; a caller that arrives during a fetch checks again after it. */
-  async function follow(): Promise<boolean> {
+  async function followActiveMarket(): Promise<boolean> {
     const activeDataset = await readActive(documents);
     if (activeDataset === undefined) return false;
     if (isServed(activeDataset)) return true;
-    const ownFetch = fetching.then(catchUp);
-    fetching = ownFetch.catch(() => {}); // the error is reported to the caller of `follow`
+    const ownFetch = lastFetch.then(fetchActiveMarket);
+    lastFetch = ownFetch.catch(() => {}); // the error is reported to the caller of `followActiveMarket`
     return ownFetch;
   }
 
   return {
-    async prepare(served) {
-      snapshots.set(served.identity, await writeHashed(artifacts, await encodeSnapshot(served)));
+    async prepare(servedMarket) {
+      snapshots.set(servedMarket.identity, await writeHashed(artifacts, await encodeSnapshot(servedMarket)));
     },
-    async activate(tx, served) {
-      await tx.put('market', ACTIVE, await shareMarket(tx, served));
-      tx.publish(markets.activation(served));
+    async activate(tx, servedMarket) {
+      await tx.put('market', ACTIVE, await shareMarket(tx, servedMarket));
+      tx.publish(markets.activation(servedMarket));
     },
-    async replace(tx, served) {
-      await shareMarket(tx, served);
-      markets.hold(served);
-      tx.publish({ type: 'store-content', market: served.identity });
+    async replace(tx, servedMarket) {
+      await shareMarket(tx, servedMarket);
+      markets.hold(servedMarket);
+      tx.publish({ type: 'store-content', market: servedMarket.identity });
     },
     async shared({ store_id: datasetId, content_hash: contentHash, adjustment, currency }) {
       const activeDataset = await findActiveMarket(documents, formatSharedId(datasetId));
@@ -179,8 +179,8 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     onActivated(event) {
       if (markets.find(event.market) !== undefined) markets.activate(event);
       // Another market may be active by now.
-      follow().catch(onFailure);
+      followActiveMarket().catch(onFailure);
     },
-    follow,
+    follow: followActiveMarket,
   };
 }

@@ -67,16 +67,17 @@ export interface DatasetActivityDependencies {
 }
 
 export function createDatasetActivity({ documents, jobs, markets }: DatasetActivityDependencies): DatasetActivity {
-  const reading = new Set<string>();
+  const readingIds = new Set<string>();
   /** Ids that have been assigned to stores without documents yet. */
-  const reserved = new Set<string>();
+  const reservedIds = new Set<string>();
   /** Id of the store that was served before a restart, while it is read again. */
-  let resumed: string | undefined;
+  let resumedId: string | undefined;
   /** Tail of the queue of load admissions, which run one after another. */
   let lastAdmission: Promise<unknown> = Promise.resolve();
 
   async function readActivity(datasetId: string): Promise<Activity | undefined> {
-    if (reading.has(datasetId) || resumed === datasetId || (await jobs.isLive(`load:${datasetId}`))) return 'loading';
+    if (readingIds.has(datasetId) || resumedId === datasetId || (await jobs.isLive(`load:${datasetId}`)))
+      return 'loading';
     return (await jobs.isLive(`refresh:${datasetId}`)) || (await jobs.isLive(`sync:${datasetId}`))
       ? 'refreshing'
       : undefined;
@@ -89,15 +90,15 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     toDataStore(document, { isServed: isServed(document.store_id), activity: await readActivity(document.store_id) });
 
   async function requireStoredDataset(datasetId: string) {
-    const stored = await requireDataset(documents, datasetId);
-    if (await isAbandoned(stored.document)) throw refuseMissingDataset(datasetId);
-    return stored;
+    const storedDataset = await requireDataset(documents, datasetId);
+    if (await isAbandoned(storedDataset.document)) throw refuseMissingDataset(datasetId);
+    return storedDataset;
   }
 
-  const refuseBusy = (datasetId: string, how: string): Refusal =>
-    datasetId === resumed
+  const refuseBusy = (datasetId: string, reason: string): Refusal =>
+    datasetId === resumedId
       ? refuseWhileResuming(datasetId)
-      : new Refusal('STORE_LOADING', `The data store ${datasetId} ${how}.`);
+      : new Refusal('STORE_LOADING', `The data store ${datasetId} ${reason}.`);
 
   async function assertIdle(datasetId: string): Promise<void> {
     const activity = await readActivity(datasetId);
@@ -108,7 +109,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   }
 
   async function assertNoLoading(): Promise<void> {
-    const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await listLiveLoads(jobs))];
+    const [first] = [...(resumedId === undefined ? [] : [resumedId]), ...readingIds, ...(await listLiveLoads(jobs))];
     if (first !== undefined) throw refuseBusy(first, 'is already loading');
   }
 
@@ -126,15 +127,15 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 
   const beginReading = (datasetId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
     runInTurn(async () => {
-      if (reading.has(datasetId) || resumed === datasetId) throw refuseBusy(datasetId, 'is being read or written');
+      if (readingIds.has(datasetId) || resumedId === datasetId) throw refuseBusy(datasetId, 'is being read or written');
       if (isLoad) await assertNoLoading();
-      reading.add(datasetId);
+      readingIds.add(datasetId);
     });
 
   async function assertFree(datasetId: string, reader: Pick<DocumentReader, 'get'> = documents): Promise<void> {
-    const stored = await reader.get('store', datasetId);
-    const document = readStored(stored, readDataset);
-    if (stored === undefined || (document !== undefined && (await isAbandoned(document)))) return;
+    const storedDocument = await reader.get('store', datasetId);
+    const document = readStored(storedDocument, readDataset);
+    if (storedDocument === undefined || (document !== undefined && (await isAbandoned(document)))) return;
     throw new Refusal(
       'STORE_EXISTS',
       `A data store is already registered under the id ${datasetId}; store_id (--id of the command) gives another.`,
@@ -142,34 +143,34 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     );
   }
 
-  async function toReader<T>(datasetId: string, work: () => Promise<T>): Promise<T> {
-    reading.add(datasetId);
+  async function runAsReader<T>(datasetId: string, work: () => Promise<T>): Promise<T> {
+    readingIds.add(datasetId);
     try {
       return await convertFailure('location', work());
     } finally {
-      reading.delete(datasetId);
+      readingIds.delete(datasetId);
     }
   }
 
   async function runWithFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
-    const usedIds = new Set([...(await documents.ids('store')), ...reserved]);
+    const usedIds = new Set([...(await documents.ids('store')), ...reservedIds]);
     let n = 1;
     while (usedIds.has(`${stem}-${n}`)) n += 1;
     const datasetId = `${stem}-${n}`;
-    reserved.add(datasetId);
+    reservedIds.add(datasetId);
     try {
       return await work(datasetId);
     } finally {
-      reserved.delete(datasetId);
+      reservedIds.delete(datasetId);
     }
   }
 
   return {
     of: readActivity,
-    reading,
-    resumes(datasetId, over) {
-      resumed = datasetId;
-      void over.then(() => (resumed = undefined));
+    reading: readingIds,
+    resumes(datasetId, completion) {
+      resumedId = datasetId;
+      void completion.then(() => (resumedId = undefined));
     },
     isServed,
     isAbandoned,
@@ -181,13 +182,13 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     beginReading,
     assertFree,
     withFreeId: runWithFreeId,
-    asReader: toReader,
+    asReader: runAsReader,
   };
 }
 
 /** Returns the stores that jobs are loading. */
 async function listLiveLoads(jobs: DatasetActivityDependencies['jobs']): Promise<string[]> {
-  const live: string[] = [];
-  for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) live.push(jobId.slice('load:'.length));
-  return live;
+  const liveIds: string[] = [];
+  for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) liveIds.push(jobId.slice('load:'.length));
+  return liveIds;
 }

@@ -10,7 +10,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { selectGapFindings, selectPartialDateFindings } from './partial-dates.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Repair } from '#market/audit/data-warning.js';
-import type { Asker } from '../shared/gate.js';
+import type { Requester } from '../shared/gate.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 
@@ -23,7 +23,7 @@ export interface DatasetAuditsDependencies {
    * Returns the panels of a store: the served panels, or panels loaded for this call.
    * @throws Refusal VALIDATION_FAILED if the store is unreadable
    */
-  readonly readPanels: (document: DatasetDocument, asker: Asker) => Promise<MarketHandle>;
+  readonly readPanels: (document: DatasetDocument, asker: Requester) => Promise<MarketHandle>;
   /** Registers a repaired store, and serves it on request. @returns the store in the form of the API */
   readonly register: (repairedStore: RepairedStore, by?: Authorship) => Promise<DataStore>;
 }
@@ -42,12 +42,12 @@ export interface RepairedStore {
 
 /** Audits, which search stores for probable errors and write repaired stores. */
 export interface DatasetAudits {
-  audit(document: DatasetDocument, asker: Asker): Promise<DataAudit>;
+  audit(document: DatasetDocument, asker: Requester): Promise<DataAudit>;
   /** Writes a store with chosen repairs. @throws Refusal VALIDATION_FAILED for warnings that do not exist or have no repair */
   repair(
     document: DatasetDocument,
     request: RepairRequest & { readonly store_id: string },
-    asker: Asker,
+    asker: Requester,
     by?: Authorship,
   ): Promise<ImportResult>;
 }
@@ -60,9 +60,9 @@ export function createDatasetAudits({
   register,
 }: DatasetAuditsDependencies): DatasetAudits {
   return {
-    async audit(document, asker) {
-      const market = await readPanels(document, asker);
-      const { doubts, total } = await jobs.query('audit-market', { market }, asker.signal);
+    async audit(document, requester) {
+      const market = await readPanels(document, requester);
+      const { doubts, total } = await jobs.query('audit-market', { market }, requester.signal);
       return {
         store_id: document.store_id,
         content_hash: market.contentHash,
@@ -72,9 +72,9 @@ export function createDatasetAudits({
       }; // The generated type has mutable lists, the view read-only ones.
     },
 
-    async repair(document, request, asker, authorship) {
-      const market = await readPanels(document, asker);
-      const { doubts } = await jobs.query('audit-market', { market }, asker.signal);
+    async repair(document, request, requester, authorship) {
+      const market = await readPanels(document, requester);
+      const { doubts } = await jobs.query('audit-market', { market }, requester.signal);
       const repairs = listChosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
       const folder = await folders.create(request.store_id);
       try {

@@ -53,7 +53,7 @@ const CHANGES_SHARE_DUE = 0.5;
  * Maximum time for which a piece waits for other work to end: a copy of 32 pieces takes eight minutes under constant
  * load.
  */
-const PATIENCE_MS = 15_000;
+const COPY_TIMEOUT_MS = 15_000;
 
 /** Approximate size of a copy relative to its content. */
 const COPY_SIZE_RATIO = 0.5;
@@ -77,7 +77,7 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
           'content-copy',
           { market: market.handle, from, path },
           signal,
-          signal === undefined ? 0 : PATIENCE_MS,
+          signal === undefined ? 0 : COPY_TIMEOUT_MS,
         ); // Other work runs between the pieces.
         from = result.next;
       }
@@ -95,9 +95,9 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
   return {
     of: createCopy,
     orNone: (market) => ignoreRefusal(() => createCopy(market)),
-    async change(copy, forth) {
-      if (forth === null || (copy?.changes.length ?? 0) >= CHANGES_MAX) return null;
-      return ignoreRefusal(() => artifacts.write(forth.bytes, forth.sha256));
+    async change(copy, forwardChange) {
+      if (forwardChange === null || (copy?.changes.length ?? 0) >= CHANGES_MAX) return null;
+      return ignoreRefusal(() => artifacts.write(forwardChange.bytes, forwardChange.sha256));
     },
     async restored({ copy, content_hash: contentHash, known_at: knownAt }, { identity }) {
       if (copy === null) return undefined;
@@ -113,9 +113,9 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
   };
 }
 
-async function ignoreRefusal<T>(make: () => Promise<T>): Promise<T | null> {
+async function ignoreRefusal<T>(createValue: () => Promise<T>): Promise<T | null> {
   try {
-    return await make();
+    return await createValue();
   } catch (failure) {
     if (failure instanceof Refusal) return null;
     throw failure;

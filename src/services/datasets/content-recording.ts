@@ -69,18 +69,18 @@ export function createContentRecording({
     if (!managed) pending.expect(contentHash);
     if (head?.content_hash === contentHash) return null;
     const first = kind === 'synthetic' ? kind : 'import';
-    const none = { previous: null, change: null, rows: null, forth: null };
+    const emptyChange = { previous: null, change: null, rows: null, forth: null };
     const draft = {
       datasetId,
       contentHash,
       source: head === undefined && (source === 'refresh' || source === 'reload') ? first : source,
       knownAt: timestamp(),
-      ...none,
+      ...emptyChange,
     };
-    const before = head === undefined ? undefined : await findLastContent(head, market, replaced);
-    if (head === undefined || before === undefined) return draft;
+    const previousMarket = head === undefined ? undefined : await findLastContent(head, market, replaced);
+    if (head === undefined || previousMarket === undefined) return draft;
     const isCopied = head.copy !== null || pending.isPending(head.content_hash);
-    const input = { before: before.handle, after: market.handle, isBothWays: !managed && isCopied };
+    const input = { before: previousMarket.handle, after: market.handle, isBothWays: !managed && isCopied };
     const { back, forth, rows } = await jobs.query('content-change', input);
     const change = await artifacts.write(back.bytes, back.sha256);
     return { ...draft, previous: head.latest, change, rows, forth: await copies.change(head.copy, forth) };
@@ -91,14 +91,14 @@ export function createContentRecording({
     after: Pick<ServedMarket, 'identity'>,
     replaced: ContentReader | undefined,
   ): Promise<ServedMarket | undefined> {
-    const isLast = (content: ServedMarket | undefined): boolean =>
+    const isLastContent = (content: ServedMarket | undefined): boolean =>
       content?.identity.datasetId === after.identity.datasetId && content.identity.contentHash === head.content_hash;
-    const served = markets.served();
-    if (isLast(served)) return served;
-    const restored = await copies.restored(head, after);
-    if (restored !== undefined) return restored;
-    const servedMarket = await replaced?.();
-    return isLast(servedMarket) ? servedMarket : undefined;
+    const current = markets.served();
+    if (isLastContent(current)) return current;
+    const restoredMarket = await copies.restored(head, after);
+    if (restoredMarket !== undefined) return restoredMarket;
+    const replacedMarket = await replaced?.();
+    return isLastContent(replacedMarket) ? replacedMarket : undefined;
   }
 
   async function preserve(datasetId: string, contentReader: ContentReader): Promise<PreservedContent | null> {

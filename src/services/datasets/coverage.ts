@@ -25,7 +25,7 @@ const SOURCES: Record<DatasetKind, string> = {
 /** Returns the contents of the served store, by table. @param now ms since 1970 */
 export function describeCoverage(
   current: ServedMarket | undefined,
-  about: ServedDataset | undefined,
+  servedDataset: ServedDataset | undefined,
   now: number,
 ): CoverageResponse {
   if (current === undefined) {
@@ -39,7 +39,7 @@ export function describeCoverage(
   const shared = {
     cache_age: Math.max(0, (now - Date.parse(current.loadedAt)) / 1000),
     last_refreshed: current.loadedAt,
-    source: about === undefined ? null : SOURCES[about.kind],
+    source: servedDataset === undefined ? null : SOURCES[servedDataset.kind],
   };
   const validFrom = [...market.reference.rows.values()].flatMap((rows) => rows.flatMap((row) => row.validFrom ?? []));
   return {
@@ -54,7 +54,7 @@ export function describeCoverage(
         frequency: 'daily',
         stale_after_seconds: MARKET_STALE_SECONDS,
         ...shared,
-        cache_size_bytes: findBytes(about, 'market'),
+        cache_size_bytes: findBytes(servedDataset, 'market'),
       },
       market.reference.rows.size === 0
         ? createUnconfigured('reference')
@@ -67,11 +67,11 @@ export function describeCoverage(
             frequency: 'static',
             stale_after_seconds: null,
             ...shared,
-            cache_size_bytes: findBytes(about, 'reference'),
+            cache_size_bytes: findBytes(servedDataset, 'reference'),
           },
     ],
     identifiers_union: getLookup(market).allIdentifiers.length,
-    cache_size_bytes: about?.sizeBytes ?? null,
+    cache_size_bytes: servedDataset?.sizeBytes ?? null,
   };
 }
 

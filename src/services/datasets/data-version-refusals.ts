@@ -13,8 +13,8 @@ interface MissingVersion {
 
 export function refuseMissingVersion(datasetId: string, { version, head, path }: MissingVersion): Refusal {
   const [first, last] = [getFirst(head), head?.latest];
-  const has = last === undefined ? 'none' : `${first} to ${last}`;
-  const message = `The data store ${datasetId} has no version ${version}; it has ${has}.`;
+  const versionRange = last === undefined ? 'none' : `${first} to ${last}`;
+  const message = `The data store ${datasetId} has no version ${version}; it has ${versionRange}.`;
   return new Refusal('VERSION_NOT_FOUND', message, {
     version,
     ...(last === undefined ? {} : { first, last }),

@@ -100,8 +100,12 @@ export interface DifferenceQuery {
 export function createDataVersions(dependencies: DataVersionsDependencies): DataVersions {
   const { documents, jobs, markets } = dependencies;
   const copies = createContentCopies(dependencies);
-  const pending = createPendingCopies({ ...dependencies, copies, onFailure: dependencies.onCopyFailure });
-  const { prepare, preserve, findLastContent } = createContentRecording({ ...dependencies, copies, pending });
+  const pendingCopies = createPendingCopies({ ...dependencies, copies, onFailure: dependencies.onCopyFailure });
+  const { prepare, preserve, findLastContent } = createContentRecording({
+    ...dependencies,
+    copies,
+    pending: pendingCopies,
+  });
   const earlierContents = createEarlierContents(dependencies);
   const { requireVersion } = earlierContents;
 
@@ -109,12 +113,12 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     asKnownOn: AsKnownOn | undefined,
     path: VersionPath = 'as_known_on',
   ): Promise<VersionedMarket> {
-    const served = markets.require();
-    const { datasetId, contentHash } = served.identity;
+    const servedMarket = markets.require();
+    const { datasetId, contentHash } = servedMarket.identity;
     const head = await readHistory(documents, datasetId);
-    const latest = head?.content_hash === contentHash ? head.latest : null;
-    if (asKnownOn === undefined) return { served, version: latest };
-    if (head === undefined || latest === null)
+    const latestVersion = head?.content_hash === contentHash ? head.latest : null;
+    if (asKnownOn === undefined) return { served: servedMarket, version: latestVersion };
+    if (head === undefined || latestVersion === null)
       throw new Refusal('NO_DATA_KNOWN', `No version of the data store ${datasetId} is known.`, {
         store_id: datasetId,
         as_known_on: asKnownOn,
@@ -124,10 +128,13 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       number === undefined
         ? await earlierContents.knownAt(datasetId, head, String(asKnownOn))
         : await requireVersion(datasetId, number, path);
-    if (storedVersion.version === latest) return { served, version: latest };
+    if (storedVersion.version === latestVersion) return { served: servedMarket, version: latestVersion };
     if (storedVersion.version < head.readable_from)
       throw await earlierContents.refuseLost(datasetId, storedVersion.version);
-    return { served: await earlierContents.content(served, latest, storedVersion), version: storedVersion.version };
+    return {
+      served: await earlierContents.content(servedMarket, latestVersion, storedVersion),
+      version: storedVersion.version,
+    };
   }
 
   function getState(
@@ -137,7 +144,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     if (head === undefined) return null;
     if (head.copy !== null) return 'made';
     if (store === undefined || isManaged(store.kind)) return null;
-    return pending.isPending(head.content_hash) ? 'pending' : 'missing';
+    return pendingCopies.isPending(head.content_hash) ? 'pending' : 'missing';
   }
 
   return {
@@ -147,9 +154,9 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       const head = await readHistory(documents, market.identity.datasetId);
       return head === undefined ? undefined : findLastContent(head, market, undefined);
     },
-    onActivated: pending.onActivated,
+    onActivated: pendingCopies.onActivated,
     copyUsed(market, kind) {
-      if (!isManaged(kind)) pending.add(market);
+      if (!isManaged(kind)) pendingCopies.add(market);
     },
     async list(datasetId, query) {
       const store = await requireStore(documents, datasetId);
@@ -197,7 +204,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         if ((await requireVersion(datasetId, version)).content_hash === contentHash) return version;
       return null;
     },
-    close: pending.close,
+    close: pendingCopies.close,
   };
 }
 

@@ -27,9 +27,9 @@ export async function removeDataset(
   ifMatch: Precondition | undefined,
   authorship?: Authorship,
 ): Promise<void> {
-  const stored = await documents.get('store', datasetId);
-  const document = readStored(stored, readDataset);
-  if (stored === undefined || (document !== undefined && (await activity.isAbandoned(document))))
+  const storedDocument = await documents.get('store', datasetId);
+  const document = readStored(storedDocument, readDataset);
+  if (storedDocument === undefined || (document !== undefined && (await activity.isAbandoned(document))))
     throw refuseMissingDataset(datasetId);
   if (activity.isServed(datasetId))
     throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`, {
@@ -39,19 +39,24 @@ export async function removeDataset(
   // A refused deletion must not cancel anything.
   await assertPrecondition(documents, 'store', datasetId, ifMatch);
   if (authorship?.purges !== true) await assertNothingPublished(documents, datasetId);
-  const deleted = { of: 'dataset', ids: [datasetId] } as const;
-  await cancelJobsAbout(jobs, deleted); // includes jobs that were submitted since the first search
-  const forget = async (tx: DocumentTransaction): Promise<number> => {
+  const deletedSubjects = { of: 'dataset', ids: [datasetId] } as const;
+  await cancelJobsAbout(jobs, deletedSubjects); // includes jobs that were submitted since the first search
+  const deleteRecords = async (tx: DocumentTransaction): Promise<number> => {
     await assertPrecondition(tx, 'store', datasetId, ifMatch);
     if (authorship?.purges !== true) await assertNothingPublished(tx, datasetId);
     await tx.delete('store', datasetId);
     await activations.forget(tx, datasetId);
     publishReplaced(tx, document);
     tx.publish({ type: 'store-removed', store_id: datasetId });
-    await deleteJobsAbout(tx, jobs, deleted);
+    await deleteJobsAbout(tx, jobs, deletedSubjects);
     return deleteDataVersions(tx, datasetId);
   };
-  await deleteVersions(documents, datasetId, await documents.transaction(forget, { by: authorship }), authorship);
+  await deleteVersions(
+    documents,
+    datasetId,
+    await documents.transaction(deleteRecords, { by: authorship }),
+    authorship,
+  );
   // The store is already deleted. If its folder cannot be removed, the next start removes it.
   if (document?.managed === true && document.location !== null)
     await folders.remove(document.location, datasetId).catch(() => false);

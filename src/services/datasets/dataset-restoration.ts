@@ -5,14 +5,14 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import type { VersionContent } from '../history/versions.js';
-import type { Asker } from '../shared/gate.js';
+import type { Requester } from '../shared/gate.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import { isSameLocation, resolveSourceLocation } from './resolve-location.js';
 
 interface DatasetRestorationDependencies {
   readonly documents: DocumentStore;
-  readonly create: (request: DataStoreCreate, asker: Asker, by?: Authorship) => Promise<DataStore>;
+  readonly create: (request: DataStoreCreate, asker: Requester, by?: Authorship) => Promise<DataStore>;
   readonly update: (
     datasetId: string,
     request: DataStoreUpdate,
@@ -33,9 +33,9 @@ export async function restoreDataset(
   ifMatch: Precondition | undefined,
   authorship: Authorship,
 ): Promise<{ readonly store: DataStore; readonly etag?: string }> {
-  const declared = body as unknown as DeclaredDataset; // the body was stored as a version of a store
-  const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declared;
-  const versionsKept = declared.versions_kept ?? null;
+  const declaration = body as unknown as DeclaredDataset; // the body was stored as a version of a store
+  const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declaration;
+  const versionsKept = declaration.versions_kept ?? null;
   if ((await documents.get('store', datasetId)) !== undefined) {
     const { document } = await requireDataset(documents, datasetId);
     return update(
@@ -62,8 +62,8 @@ export async function restoreDataset(
     throw new Refusal('PRECONDITION_FAILED', 'If-Match names a document, but none is stored.', { etag: null });
   const location = resolveSourceLocation(source, version);
   const request = { store_id: datasetId, name, kind, location, tables, adjustment, currency, mapping };
-  const asker = { client: authorship.keyId ?? null, signal: closing };
-  return { store: await create({ ...request, activate: false }, asker, authorship) };
+  const requester = { client: authorship.keyId ?? null, signal: closing };
+  return { store: await create({ ...request, activate: false }, requester, authorship) };
 }
 
 /** Returns true if a client provided the location of the store's data. */

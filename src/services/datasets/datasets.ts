@@ -20,7 +20,7 @@ import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import type { ServedDataset } from './coverage.js';
-import { createGate, type Asker } from '../shared/gate.js';
+import { createGate, type Requester } from '../shared/gate.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
 import { placeFindings, refuseData } from './refused-data.js';
 import type { Activations } from './activations.js';
@@ -69,9 +69,9 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    */
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** Imports data as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
+  importData(body: ImportedBody, asker: Requester, by?: Authorship): Promise<ImportResult>;
   /** Inspects data and proposes a mapping. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
-  inspect(request: InspectRequest, asker: Asker): Promise<InspectResult>;
+  inspect(request: InspectRequest, asker: Requester): Promise<InspectResult>;
   /** Returns the blank template of an import. */
   template(format: ImportFormat): {
     readonly bytes: Uint8Array<ArrayBuffer>;
@@ -82,9 +82,9 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * Lists probable errors in the data of a store.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
-  audit(datasetId: string, asker: Asker): Promise<DataAudit>;
+  audit(datasetId: string, asker: Requester): Promise<DataAudit>;
   /** Creates a store with chosen repairs applied. @throws Refusal STORE_EXISTS, and the refusals of `audit` */
-  repair(datasetId: string, request: RepairRequest, asker: Asker, by?: Authorship): Promise<ImportResult>;
+  repair(datasetId: string, request: RepairRequest, asker: Requester, by?: Authorship): Promise<ImportResult>;
   /**
    * Called when the jobs have started: removes leftovers of a crash and reads the previously served store in the
    * background.
@@ -125,18 +125,18 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const imports = createDatasetImports(shared);
   const submissions = createDatasetSubmissions(shared);
   const resumption = createDatasetResumption(shared);
-  let resuming: Promise<void> = Promise.resolve();
+  let pendingResumption: Promise<void> = Promise.resolve();
 
-  async function readPanels(document: DatasetDocument, { client, signal }: Asker): Promise<MarketHandle> {
-    const asker = { client, signal: AbortSignal.any([signal, closing.signal]) };
+  async function readPanels(document: DatasetDocument, { client, signal }: Requester): Promise<MarketHandle> {
+    const requester = { client, signal: AbortSignal.any([signal, closing.signal]) };
     const servedMarket = markets.served();
     if (servedMarket?.handle.datasetId === document.store_id) return servedMarket.handle;
     await activity.assertIdle(document.store_id);
-    const loaded = await activity.asReader(document.store_id, () =>
-      readers(() => loading.read(document, { serve: true, signal: asker.signal }), asker),
+    const loadOutcome = await activity.asReader(document.store_id, () =>
+      readers(() => loading.read(document, { serve: true, signal: requester.signal }), requester),
     );
-    if (loaded.kind === 'refused') throw refuseData(placeFindings('location', loaded.findings));
-    return loaded.served!.handle;
+    if (loadOutcome.kind === 'refused') throw refuseData(placeFindings('location', loadOutcome.findings));
+    return loadOutcome.served!.handle;
   }
 
   const audits = createDatasetAudits({
@@ -150,14 +150,14 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   async function repair(
     datasetId: string,
     request: RepairRequest,
-    asker: Asker,
+    requester: Requester,
     authorship?: Authorship,
   ): Promise<ImportResult> {
     const { document } = await activity.requireKnown(datasetId);
     if (request.activate) await activity.assertNoneLoads();
     const repairAs = async (newId: string) => {
       await activity.assertFree(newId);
-      return audits.repair(document, { ...request, store_id: newId }, asker, authorship);
+      return audits.repair(document, { ...request, store_id: newId }, requester, authorship);
     };
     return request.store_id === undefined
       ? activity.withFreeId(`${datasetId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId))
@@ -166,9 +166,9 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
 
   return {
     async list({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = await documents.list('store', readDataset);
+      const { documents: datasets, skipped, skipped_causes } = await documents.list('store', readDataset);
       const stores: DataStoreCollection['stores'] = [];
-      for (const document of all) {
+      for (const document of datasets) {
         if (stores.length === limit) break;
         if ((after !== undefined && document.store_id <= after) || (await activity.isAbandoned(document))) continue;
         stores.push(toListedDataset(await activity.view(document)));
@@ -190,32 +190,32 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     importData: imports.importData,
     inspect: createDatasetInspections(shared),
     template: (format) => ({ bytes: createImportTemplate(format), ...TEMPLATES[format] }),
-    audit: async (datasetId, asker) => audits.audit((await activity.requireKnown(datasetId)).document, asker),
+    audit: async (datasetId, requester) => audits.audit((await activity.requireKnown(datasetId)).document, requester),
     repair,
     announce: resumption.announce,
     resume(keepsServed = false) {
-      resuming = resumption.resume(keepsServed);
-      return resuming;
+      pendingResumption = resumption.resume(keepsServed);
+      return pendingResumption;
     },
     async close() {
       closing.abort(new Refusal('DRAINING', 'The service is stopping.'));
-      await resuming.catch(() => {}); // the failure is reported to the caller that awaits the resumption
+      await pendingResumption.catch(() => {}); // the failure is reported to the caller that awaits the resumption
       await dependencies.versions.close();
     },
     async datasetInUse(datasetId) {
-      const stored = await documents.get('store', datasetId);
-      const document = readStored(stored, readDataset);
+      const storedDocument = await documents.get('store', datasetId);
+      const document = readStored(storedDocument, readDataset);
       return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
     },
     async health() {
-      const served = markets.served();
-      if (served !== undefined) {
-        const end = served.market.dates.at(-1);
+      const servedMarket = markets.served();
+      if (servedMarket !== undefined) {
+        const endDay = servedMarket.market.dates.at(-1);
         return {
-          active: served.handle.datasetId,
-          status: (await activity.of(served.handle.datasetId)) ?? 'ready',
-          end: end === undefined ? null : formatDay(end),
-          partial_dates: await readPartialDates(served.handle.datasetId),
+          active: servedMarket.handle.datasetId,
+          status: (await activity.of(servedMarket.handle.datasetId)) ?? 'ready',
+          end: endDay === undefined ? null : formatDay(endDay),
+          partial_dates: await readPartialDates(servedMarket.handle.datasetId),
         };
       }
       const [coming] = activity.reading;

@@ -58,13 +58,13 @@ export function createEarlierContents({
   }
 
   async function readKnownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
-    const until = parseMoment(time);
+    const knownAt = parseMoment(time);
     let [low, high] = [getFirst(head), head.latest];
     let storedVersion: DataVersionDocument | undefined;
     while (low <= high) {
       const middle = Math.ceil((low + high) / 2);
       const version = await requireVersion(datasetId, middle);
-      if (parseMoment(version.known_at) <= until) [storedVersion, low] = [version, middle + 1];
+      if (parseMoment(version.known_at) <= knownAt) [storedVersion, low] = [version, middle + 1];
       else high = middle - 1;
     }
     if (storedVersion !== undefined) return storedVersion;
@@ -72,38 +72,42 @@ export function createEarlierContents({
   }
 
   async function refuseLost(datasetId: string, version: number): Promise<Refusal> {
-    const latest = (await readHistory(documents, datasetId))?.latest ?? version;
+    const latestVersion = (await readHistory(documents, datasetId))?.latest ?? version;
     return createPurgedRefusal(datasetId, version, {
       kept: (await requireStore(documents, datasetId))?.versions_kept ?? null,
-      latest,
+      latest: latestVersion,
     });
   }
 
-  function getContent(served: ServedMarket, latest: number, version: DataVersionDocument): Promise<ServedMarket> {
-    const { datasetId, adjustment, currency = null } = served.identity;
+  function getContent(
+    servedMarket: ServedMarket,
+    latestVersion: number,
+    version: DataVersionDocument,
+  ): Promise<ServedMarket> {
+    const { datasetId, adjustment, currency = null } = servedMarket.identity;
     const key = JSON.stringify([datasetId, adjustment, currency, version.version, version.content_hash]);
-    const cached = contents.get(key) ?? make(served, latest, version);
+    const content = contents.get(key) ?? readContent(servedMarket, latestVersion, version);
     contents.delete(key);
-    contents.set(key, cached);
-    cached.catch(() => contents.delete(key));
+    contents.set(key, content);
+    content.catch(() => contents.delete(key));
     if (contents.size > CACHED_CONTENTS_MAX) contents.delete(contents.keys().next().value!);
-    return cached;
+    return content;
   }
 
-  async function make(
-    served: ServedMarket,
-    latest: number,
+  async function readContent(
+    servedMarket: ServedMarket,
+    latestVersion: number,
     requestedVersion: DataVersionDocument,
   ): Promise<ServedMarket> {
-    const { datasetId } = served.identity;
+    const { datasetId } = servedMarket.identity;
     const changes: { readonly path: string; readonly sha256: string }[] = [];
-    for (let version = latest; version > requestedVersion.version; version--) {
+    for (let version = latestVersion; version > requestedVersion.version; version--) {
       const { change } = await requireVersion(datasetId, version);
       if (change === null) throw await refuseLost(datasetId, requestedVersion.version);
       changes.push({ path: await artifacts.file(change), sha256: change.sha256 });
     }
     const { content_hash: contentHash, known_at: loadedAt } = requestedVersion;
-    const { handle } = await jobs.query('earlier-market', { last: served.handle, changes, contentHash });
+    const { handle } = await jobs.query('earlier-market', { last: servedMarket.handle, changes, contentHash });
     const market = await prepareServedMarket(handle, loadedAt);
     markets.hold(market);
     return market;
@@ -114,7 +118,7 @@ export function createEarlierContents({
 
 /** Returns the document of a store; undefined if it is unreadable. @throws Refusal STORE_NOT_FOUND */
 export async function requireStore(documents: DocumentStore, datasetId: string): Promise<DatasetDocument | undefined> {
-  const stored = await documents.get('store', datasetId);
-  if (stored === undefined) throw refuseMissingDataset(datasetId);
-  return readStored(stored, readDataset);
+  const storedDocument = await documents.get('store', datasetId);
+  if (storedDocument === undefined) throw refuseMissingDataset(datasetId);
+  return readStored(storedDocument, readDataset);
 }

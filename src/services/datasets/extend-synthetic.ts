@@ -28,9 +28,9 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const request = document.synthetic!['request'] as GenerateRequest; // this engine wrote the request, for the synthetic generator
     const lastDay = until ?? timestamp().slice(0, 10);
     const end = lastDay > document.end! ? lastDay : document.end!;
-    const served = markets.served();
-    const isServed = served?.handle.datasetId === datasetId;
-    const servedMarket = isServed ? served : (await createUnchangedVersion(document, attempt)).served!;
+    const currentMarket = markets.served();
+    const isServed = currentMarket?.handle.datasetId === datasetId;
+    const servedMarket = isServed ? currentMarket : (await createUnchangedVersion(document, attempt)).served!;
     const folder = await folders.create(datasetId);
     try {
       const outcome = await readGenerated(document, { ...request, end }, { folder, attempt });
@@ -66,9 +66,9 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
       return {
         result,
         async effect(tx) {
-          const { document: stored } = await requireDataset(tx, datasetId);
+          const { document: storedDocument } = await requireDataset(tx, datasetId);
           await tx.put('store', datasetId, {
-            ...stored,
+            ...storedDocument,
             ...changes,
             ...(next === undefined ? {} : summariseServed(next)),
           });
@@ -77,7 +77,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
             await recordDataVersion(tx, version, countRows({ rows: outcome.summary.rows }));
             await purgeDataVersions(tx, version.datasetId);
           }
-          if (next !== undefined && stored.active) await activations.activate(tx, next);
+          if (next !== undefined && storedDocument.active) await activations.activate(tx, next);
           if (document.location !== null)
             tx.publish({ type: 'folder-replaced', store_id: datasetId, folder: document.location });
         },

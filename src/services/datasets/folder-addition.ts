@@ -12,7 +12,7 @@ import {
 import type { MarketTaskOptions, MarketTaskResult } from '#market/process/market-process.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { createProblems } from '#market/tables/problems.js';
-import { refuseWhole, type FolderReading } from './folder-reading.js';
+import { refuseFolder, type FolderReading } from './folder-reading.js';
 import { createTerms, type LoadOptions, type ReadRefusal, type SourceTerms } from './source-terms.js';
 
 type AcceptedRead = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
@@ -47,56 +47,59 @@ export async function readFolderAddition(
   const problems = createProblems();
   const listedAt = Date.parse(timestamp());
   const files = await folders.list(source, problems);
-  if (files === undefined || problems.errors > 0) return refuseWhole(createTerms(source), files, problems, options);
-  const unread = selectUnreadFiles(
+  if (files === undefined || problems.errors > 0) return refuseFolder(createTerms(source), files, problems, options);
+  const unreadFiles = selectUnreadFiles(
     files,
     knownFiles,
     await findVersionFileByBytes(files, knownFiles, listedAt),
     createDerivedTables(source),
   );
-  const add = (
+  const createAddition = (
     unchangedTables: readonly TableKind[],
-    unchanged: readonly VersionFile[],
+    unchangedFiles: readonly VersionFile[],
     { isWhole, read }: { readonly isWhole: boolean; readonly read: AcceptedRead },
   ) => {
-    const digests = listInOrder(files, [...unchanged, ...read.summary.files]);
-    const bytes = digests.reduce((sum, file) => sum + file.bytes, 0);
+    const fileDigests = listInOrder(files, [...unchangedFiles, ...read.summary.files]);
+    const bytes = fileDigests.reduce((sum, file) => sum + file.bytes, 0);
     const readWarnings = [...problems.findings(), ...(read.summary.readWarnings ?? [])];
     return {
       kind: 'added' as const,
-      summary: { ...read.summary, files: digests, bytes, readWarnings },
+      summary: { ...read.summary, files: fileDigests, bytes, readWarnings },
       handle: read.handle!, // the read was requested with panels
       isWhole,
       unchangedTables: [...unchangedTables, ...(read.summary.unchangedTables ?? [])],
-      files: [...unchanged, ...toVersionFiles(files, read.summary.files, listedAt)],
+      files: [...unchangedFiles, ...toVersionFiles(files, read.summary.files, listedAt)],
     };
   };
   const terms = createTerms(source);
   // Joined or derived columns of a mapping require the whole source.
   const isPart =
     source.mapping === null &&
-    !unread.isMarketChanged &&
-    unread.unchanged.some(({ dataset: table }) => table === 'market');
+    !unreadFiles.isMarketChanged &&
+    unreadFiles.unchanged.some(({ dataset: table }) => table === 'market');
   const part = isPart
     ? await folders.readFiles(
         source,
         files,
-        { files: unread.files, isPart, knownDigests: unread.digests, terms },
+        { files: unreadFiles.files, isPart, knownDigests: unreadFiles.digests, terms },
         options,
       )
     : undefined;
   if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay)
-    return add(unread.unchangedTables, unread.unchanged, { isWhole: false, read: part });
+    return createAddition(unreadFiles.unchangedTables, unreadFiles.unchanged, { isWhole: false, read: part });
   // Errors are reported for the whole folder, because one file may have a column that another file lacks, and two files
   // may contain the same bar.
   const isRefused = part?.kind === 'refused';
   const input = isRefused
     ? { files, terms }
-    : { files: { ...unread.files, market: files.market }, known: unread.digests, terms };
+    : { files: { ...unreadFiles.files, market: files.market }, known: unreadFiles.digests, terms };
   const marketTaskResult = await folders.readFiles(source, files, input, options);
   if (marketTaskResult.kind === 'refused') return marketTaskResult;
-  const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset: table }) => table !== 'market');
-  return add(isRefused ? [] : unread.unchangedTables, unchanged, { isWhole: true, read: marketTaskResult });
+  const otherUnchangedFiles = isRefused ? [] : unreadFiles.unchanged.filter(({ dataset: table }) => table !== 'market');
+  return createAddition(isRefused ? [] : unreadFiles.unchangedTables, otherUnchangedFiles, {
+    isWhole: true,
+    read: marketTaskResult,
+  });
 }
 
 /** Returns the tables derived from the market, which are as old as the market, regardless of their files. */
@@ -106,8 +109,8 @@ const createDerivedTables = ({ mapping }: SourceTerms): readonly TableKind[] =>
 /** Sorts digests in the order of their files. */
 function listInOrder(
   files: TableFiles,
-  digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],
+  fileDigests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],
 ) {
-  const digestByLabel = new Map(digests.map(({ label, bytes, sha256 }) => [label, { label, bytes, sha256 }]));
+  const digestByLabel = new Map(fileDigests.map(({ label, bytes, sha256 }) => [label, { label, bytes, sha256 }]));
   return TABLE_KINDS.flatMap((table) => files[table].flatMap(({ label }) => digestByLabel.get(label) ?? []));
 }

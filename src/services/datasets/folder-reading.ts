@@ -45,7 +45,7 @@ export function createFolderReading({
 
   async function readFiles(
     source: SourceTerms,
-    listed: TableFiles,
+    tableFiles: TableFiles,
     input: MarketTasks['readFiles'],
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult> {
@@ -53,7 +53,7 @@ export function createFolderReading({
     if (result.kind === 'refused') return result;
     const problems = createProblems();
     const now = await list(source, problems);
-    for (const label of listChangedLabels(listed, now))
+    for (const label of listChangedLabels(tableFiles, now))
       problems.error({
         code: 'UNREADABLE_FILE',
         path: label,
@@ -69,7 +69,7 @@ export function createFolderReading({
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await list(source, problems);
-    if (files === undefined || problems.errors > 0) return refuseWhole(createTerms(source), files, problems, options);
+    if (files === undefined || problems.errors > 0) return refuseFolder(createTerms(source), files, problems, options);
     const result = await readFiles(source, files, { files, terms: createTerms(source) }, options);
     problems.take(result.kind === 'refused' ? result.findings : result.summary.warnings);
     if (result.kind === 'refused') return { kind: 'refused', findings: problems.findings() };
@@ -87,25 +87,26 @@ export function createFolderReading({
     async unchanged({ files: digests, ...source }) {
       if (source.kind !== 'folder') return undefined;
       const listedAt = Date.parse(timestamp());
-      const listed = await list(source, createProblems());
-      const files = TABLE_KINDS.flatMap((table) => listed?.[table] ?? []);
+      const currentFiles = await list(source, createProblems());
+      const files = TABLE_KINDS.flatMap((table) => currentFiles?.[table] ?? []);
       const digestByLabel = new Map(digests.map((digest) => [digest.label, digest]));
-      const isSame = ({ label, bytes, sha256 }: Partial<FileDigest>): boolean => {
+      const isSameFile = ({ label, bytes, sha256 }: Partial<FileDigest>): boolean => {
         const digest = digestByLabel.get(label ?? '');
         return digest?.bytes === bytes && (sha256 === undefined || digest?.sha256 === sha256);
       };
-      if (listed === undefined || files.length !== digestByLabel.size || !files.every(isSame)) return undefined;
+      if (currentFiles === undefined || files.length !== digestByLabel.size || !files.every(isSameFile))
+        return undefined;
       const fileDigests: FileDigest[] = [];
       await digestFiles(files, fileDigests).catch(() => fileDigests.splice(0)); // the reader reports unreadable files
-      return fileDigests.length === files.length && fileDigests.every(isSame)
-        ? toVersionFiles(listed, digests, listedAt)
+      return fileDigests.length === files.length && fileDigests.every(isSameFile)
+        ? toVersionFiles(currentFiles, digests, listedAt)
         : undefined;
     },
   };
 }
 
 /** Reports all problems of a folder whose listing is refused, including those of the files found. */
-export async function refuseWhole(
+export async function refuseFolder(
   terms: MarketInterpretation,
   files: TableFiles | undefined,
   problems: Problems,

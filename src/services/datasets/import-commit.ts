@@ -11,7 +11,7 @@ import { requireDataset } from '../stored/dataset-documents.js';
 import type { DataSource } from '#domain/documents/data-version-document.js';
 import { recordCopy } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
-import { activateIn } from './activate.js';
+import { activateDataset } from './activate.js';
 import type { Activations } from './activations.js';
 import { publishReplaced, type StoreFiles } from './store-files.js';
 
@@ -53,22 +53,24 @@ export async function commitImport(
   { previous, source, by }: CommitTerms,
 ): Promise<void> {
   const document = { ...dataset, ...(await storeFiles.keep(dataset.location!)) }; // an imported store has a folder
-  const served = handle === null ? undefined : await prepareServedMarket(handle, document.last_loaded_at!);
+  const servedMarket = handle === null ? undefined : await prepareServedMarket(handle, document.last_loaded_at!);
   const replaceValue = (): Promise<ServedMarket | undefined> => readReplaced({ loading, closing }, previous);
   const version =
-    served === undefined
+    servedMarket === undefined
       ? null
-      : await versions.prepare(served, { source, kind: document.kind, replaced: replaceValue });
+      : await versions.prepare(servedMarket, { source, kind: document.kind, replaced: replaceValue });
   const preserved =
-    served === undefined && previous !== undefined ? await versions.preserve(previous.store_id, replaceValue) : null;
-  if (served !== undefined) await activations.prepare(served);
+    servedMarket === undefined && previous !== undefined
+      ? await versions.preserve(previous.store_id, replaceValue)
+      : null;
+  if (servedMarket !== undefined) await activations.prepare(servedMarket);
   const write = async (tx: DocumentTransaction): Promise<void> => {
     if (previous === undefined) await activity.assertFree(document.store_id, tx);
     else await assertUnchanged(tx, previous);
     publishReplaced(tx, previous);
     if (preserved !== null) await recordCopy(tx, preserved);
-    if (served === undefined) await tx.put('store', document.store_id, document);
-    else await activateIn(tx, { document, served, activations, version });
+    if (servedMarket === undefined) await tx.put('store', document.store_id, document);
+    else await activateDataset(tx, { document, served: servedMarket, activations, version });
   };
   await documents.transaction(write, { by });
   // The store now uses the new folder. If the old folder cannot be removed, the next start removes it.
@@ -78,12 +80,12 @@ export async function commitImport(
 /** Reads the content of a store before it is replaced; undefined if the store is no longer readable. */
 async function readReplaced(
   { loading, closing }: Pick<ImportCommitDependencies, 'loading' | 'closing'>,
-  previous: DatasetDocument | undefined,
+  previousDocument: DatasetDocument | undefined,
 ): Promise<ServedMarket | undefined> {
-  if (previous?.location == null) return undefined;
+  if (previousDocument?.location == null) return undefined;
   try {
-    const loaded = await loading.read(previous, { serve: true, signal: closing });
-    return loaded.kind === 'loaded' ? loaded.served : undefined;
+    const loadOutcome = await loading.read(previousDocument, { serve: true, signal: closing });
+    return loadOutcome.kind === 'loaded' ? loadOutcome.served : undefined;
   } catch (failure) {
     if (failure instanceof Refusal) return undefined;
     throw failure;
@@ -91,8 +93,11 @@ async function readReplaced(
 }
 
 /** Ensures that no other process has imported into the store in the meantime, because its rows would be lost. */
-export async function assertUnchanged(reader: Pick<DocumentStore, 'get'>, previous: DatasetDocument): Promise<void> {
-  const { store_id: datasetId, location } = previous;
+export async function assertUnchanged(
+  reader: Pick<DocumentStore, 'get'>,
+  previousDocument: DatasetDocument,
+): Promise<void> {
+  const { store_id: datasetId, location } = previousDocument;
   const { document } = await requireDataset(reader, datasetId);
   if (document.location !== location)
     throw new Refusal('STORE_LOADING', `The data store ${datasetId} was changed by another import; send it again.`);

@@ -7,7 +7,7 @@ import { runMarketTask, type MarketTaskResult } from '#market/process/market-pro
 import type { OnImport } from '#market/import/import-answer.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
 import { isFull } from '#market/panels/shared-market.js';
-import type { Asker, Gate } from '../shared/gate.js';
+import type { Requester, Gate } from '../shared/gate.js';
 import { convertFailure } from './refused-data.js';
 
 /** Body of an import. */
@@ -33,7 +33,7 @@ interface ImportReadingDependencies {
 interface ImportTerms {
   /** Called when the header has been read. */
   readonly onImport: OnImport;
-  readonly asker: Asker;
+  readonly asker: Requester;
 }
 
 /** Reads the data of an import into the folder of its future store. */

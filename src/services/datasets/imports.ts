@@ -11,7 +11,7 @@ import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { createProblems } from '#market/tables/problems.js';
 import type { DocumentStore } from '#store/port.js';
-import type { Asker, Gate } from '../shared/gate.js';
+import type { Requester, Gate } from '../shared/gate.js';
 import { placeFindings, refuseData } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
 import type { RepairedStore } from './audits.js';
@@ -47,7 +47,7 @@ export interface DatasetImportsDependencies {
 /** Imports of stores with data that belongs to the service: imported and repaired stores. */
 export interface DatasetImports {
   /** Imports data as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
+  importData(body: ImportedBody, asker: Requester, by?: Authorship): Promise<ImportResult>;
   /** Registers a repaired store, and serves it if it includes its panels. */
   register(repairedStore: RepairedStore, by?: Authorship): Promise<DataStore>;
 }
@@ -57,33 +57,34 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
 
   async function importData(
     body: ImportedBody,
-    { client, signal }: Asker,
+    { client, signal }: Requester,
     authorship?: Authorship,
   ): Promise<ImportResult> {
-    const asker = { client, signal: AbortSignal.any([signal, closing]) };
+    const requester = { client, signal: AbortSignal.any([signal, closing]) };
     let work: { readonly header: ImportHeader; readonly datasetId: string; readonly folder: string } | undefined;
     /** Store to replace or to append to, as it was read. */
-    let previous: DatasetDocument | undefined;
+    let previousDocument: DatasetDocument | undefined;
     const onImport = async (header: ImportHeader) => {
       const datasetId = header.store_id ?? createSlug(header.name);
-      previous = await findPrevious(dependencies, datasetId, header);
-      const load = header.activate || (previous !== undefined && activity.isServed(datasetId));
-      const previousFiles = previous !== undefined && header.on_exists === 'append' ? await readFiles(previous) : null;
+      previousDocument = await findPrevious(dependencies, datasetId, header);
+      const load = header.activate || (previousDocument !== undefined && activity.isServed(datasetId));
+      const previousFiles =
+        previousDocument !== undefined && header.on_exists === 'append' ? await readFiles(previousDocument) : null;
       await activity.beginReading(datasetId, { isLoad: load });
       work = { header, datasetId, folder: await folders.create(datasetId) };
       return { folder: work.folder, storedFiles: previousFiles, load };
     };
     try {
-      const result = await readImport(dependencies, body, { onImport, asker });
+      const result = await readImport(dependencies, body, { onImport, asker: requester });
       if (result.kind === 'refused') throw refuseData(placeFindings('content', result.findings));
       const { header, datasetId, folder } = work!; // `onImport` sets it before data is accepted
-      const document = createImportedDataset(datasetId, header, previous, folder, result.summary);
+      const document = createImportedDataset(datasetId, header, previousDocument, folder, result.summary);
       const handle =
         result.handle === null
           ? null
           : { ...result.handle, datasetId, adjustment: document.adjustment, currency: document.currency };
-      const source = previous === undefined ? 'import' : header.on_exists === 'append' ? 'append' : 'replace';
-      await commitImport(dependencies, document, handle, { previous, source, by: authorship });
+      const source = previousDocument === undefined ? 'import' : header.on_exists === 'append' ? 'append' : 'replace';
+      await commitImport(dependencies, document, handle, { previous: previousDocument, source, by: authorship });
       return importResult(
         toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined }),
         result.summary,
@@ -92,7 +93,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       if (work !== undefined) await folders.discardFailed(work.folder, work.datasetId, failure);
       // Another import may have removed the files while they were read, so their absence is not a finding about the
       // data.
-      if (previous !== undefined && failure instanceof Refusal) await assertUnchanged(documents, previous);
+      if (previousDocument !== undefined && failure instanceof Refusal)
+        await assertUnchanged(documents, previousDocument);
       throw failure;
     } finally {
       if (work !== undefined) activity.reading.delete(work.datasetId);
@@ -111,7 +113,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   function createImportedDataset(
     datasetId: string,
     header: ImportHeader,
-    previous: DatasetDocument | undefined,
+    previousDocument: DatasetDocument | undefined,
     folder: string,
     summary: ContentSummary,
   ): DatasetDocument {
@@ -121,16 +123,16 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       name: header.name,
       kind: 'imported',
       managed: true,
-      active: previous?.active ?? false,
+      active: previousDocument?.active ?? false,
       writing: false,
       location: folder,
       source: null,
       tables: {},
       adjustment: header.adjustment,
       mapping: null, // `commitImport` has stored the document
-      currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null),
-      created_at: previous?.created_at ?? time,
-      last_refreshed_at: previous === undefined ? null : time,
+      currency: header.currency ?? (header.on_exists === 'append' ? (previousDocument?.currency ?? null) : null),
+      created_at: previousDocument?.created_at ?? time,
+      last_refreshed_at: previousDocument === undefined ? null : time,
       synthetic: null,
       ...blankDataset,
       ...createLoadedFields(summary, time),

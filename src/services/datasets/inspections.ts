@@ -7,7 +7,7 @@ import type { InspectedData } from '#market/inspect/inspect.js';
 import type { DatabaseLocations } from '#market/sources/databases/database-location.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
-import type { Asker, Gate } from '../shared/gate.js';
+import type { Requester, Gate } from '../shared/gate.js';
 import { placeFindings, refuseData, convertFailure } from './refused-data.js';
 
 export interface DatasetInspectionsDependencies {
@@ -24,12 +24,15 @@ export interface DatasetInspectionsDependencies {
  * OVERLOADED
  */
 export function createDatasetInspections({ locations, databases, readers, closing }: DatasetInspectionsDependencies) {
-  async function inspectData(request: InspectRequest, asker: Asker): Promise<InspectResult> {
-    const signal = AbortSignal.any([asker.signal, closing]);
+  async function inspectData(request: InspectRequest, requester: Requester): Promise<InspectResult> {
+    const signal = AbortSignal.any([requester.signal, closing]);
     const field = request.location === undefined ? 'content' : 'location';
     const inspected = await inspectSource(request);
     const input = { inspected, inspectionTerms: { mapping: request.mapping, answers: request.answers } };
-    const inspection = await readers(() => convertFailure(field, inspectMarket(input, signal)), { ...asker, signal });
+    const inspection = await readers(() => convertFailure(field, inspectMarket(input, signal)), {
+      ...requester,
+      signal,
+    });
     return {
       ...inspection,
       basis: { ...inspection.basis, others: [...inspection.basis.others] },
@@ -54,16 +57,16 @@ export function createDatasetInspections({ locations, databases, readers, closin
     if (location === undefined) return { kind: format, content: content! }; // the schema requires a location or content
     if (location.includes('://')) {
       const resolved = await databases.resolve(location);
-      if ('problem' in resolved) throw refuseAt(resolved.problem);
+      if ('problem' in resolved) throw createPathRefusal(resolved.problem);
       return { kind: 'database', place: resolved.place, tables };
     }
     const resolved = await locations.resolve(location, 'folder');
-    if ('problem' in resolved) throw refuseAt(resolved.problem);
+    if ('problem' in resolved) throw createPathRefusal(resolved.problem);
     const problems = createProblems();
-    const ignore = [...(mapping?.ignore ?? []), ...(answers?.ignore ?? [])];
+    const ignoredPaths = [...(mapping?.ignore ?? []), ...(answers?.ignore ?? [])];
     const files = await listFolderFiles(
       resolved.path,
-      { tables, mapping: Mapping.parse({ ignore }) },
+      { tables, mapping: Mapping.parse({ ignore: ignoredPaths }) },
       locations,
       problems,
     );
@@ -77,5 +80,5 @@ export function createDatasetInspections({ locations, databases, readers, closin
   return inspectData;
 }
 
-const refuseAt = (problem: Omit<Finding, 'severity'>) =>
+const createPathRefusal = (problem: Omit<Finding, 'severity'>) =>
   refuseData([{ severity: 'error', ...problem, path: 'location' }]);

@@ -10,8 +10,8 @@ import { parseStored } from '#store/read-stored.js';
 import { hasGrown, createReloadFields } from './served-content.js';
 import { requireDataset, toDataStore } from '../stored/dataset-documents.js';
 import { createLoadedFields, recordFailure } from './loading.js';
-import { activateIn } from './activate.js';
-import { createWritingDataset, forgetUnwritten, createSyntheticSpec } from './synthetic-dataset.js';
+import { activateDataset } from './activate.js';
+import { createWritingDataset, deleteUnwritten, createSyntheticSpec } from './synthetic-dataset.js';
 import { createRefresh } from './refresh-job.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
 
@@ -31,9 +31,13 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
   async function runLoad({ store_id: datasetId }: LoadPayload, attempt: Attempt): Promise<Completion> {
     const { document } = await requireDataset(documents, datasetId);
     try {
-      const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
-      if (loaded.kind === 'refused') throw recordFailure(loaded.findings, 'location');
-      const { summary, served } = loaded;
+      const loadOutcome = await loading.read(document, {
+        serve: true,
+        onProgress: attempt.report,
+        signal: attempt.signal,
+      });
+      if (loadOutcome.kind === 'refused') throw recordFailure(loadOutcome.findings, 'location');
+      const { summary, served } = loadOutcome;
       const isGrown = await hasGrown(document, served!); // the read was requested with panels
       const version = await versions.prepare(served!, { source: 'reload', kind: document.kind });
       const counts = version?.rows ?? null;
@@ -43,9 +47,9 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
         async effect(tx) {
-          const { document: stored } = await requireDataset(tx, datasetId);
-          const activated = { ...stored, ...fields, ...findPendingPrices(stored, document) };
-          await activateIn(tx, { document: activated, served: served!, activations, version });
+          const { document: storedDocument } = await requireDataset(tx, datasetId);
+          const activatedDocument = { ...storedDocument, ...fields, ...findPendingPrices(storedDocument, document) };
+          await activateDataset(tx, { document: activatedDocument, served: served!, activations, version });
         },
       };
     } catch (failure) {
@@ -67,28 +71,30 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       );
       if (result.kind === 'refused') throw recordFailure(result.findings, 'location');
       const time = timestamp();
-      const served = result.handle === null ? undefined : await prepareServedMarket(result.handle, time);
-      if (served !== undefined) await activations.prepare(served);
+      const servedMarket = result.handle === null ? undefined : await prepareServedMarket(result.handle, time);
+      if (servedMarket !== undefined) await activations.prepare(servedMarket);
       const after: DatasetDocument = {
         ...createWritingDataset(payload),
         ...createLoadedFields(result.summary, time),
         writing: false,
         location: folder,
         ...(await files.keep(folder)),
-        active: served !== undefined,
+        active: servedMarket !== undefined,
       };
       const version =
-        served === undefined ? null : await versions.prepare(served, { source: 'synthetic', kind: 'synthetic' });
+        servedMarket === undefined
+          ? null
+          : await versions.prepare(servedMarket, { source: 'synthetic', kind: 'synthetic' });
       return {
-        result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
+        result: { value: toDataStore(after, { isServed: servedMarket !== undefined, activity: undefined }) },
         async effect(tx) {
-          if (served === undefined) await tx.put('store', datasetId, after);
-          else await activateIn(tx, { document: after, served, activations, version });
+          if (servedMarket === undefined) await tx.put('store', datasetId, after);
+          else await activateDataset(tx, { document: after, served: servedMarket, activations, version });
         },
       };
     } catch (failure) {
       await folders.remove(folder, datasetId);
-      await forgetUnwritten(documents, datasetId);
+      await deleteUnwritten(documents, datasetId);
       throw failure;
     }
   }
@@ -106,8 +112,8 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
 async function noteFailure(documents: DocumentStore, datasetId: string, failure: Refusal): Promise<void> {
   await documents.transaction(
     async (tx) => {
-      const stored = await tx.get('store', datasetId);
-      const document = parseStored(stored, DatasetDocument);
+      const storedDocument = await tx.get('store', datasetId);
+      const document = parseStored(storedDocument, DatasetDocument);
       if (document !== undefined)
         await tx.put('store', datasetId, {
           ...document,

@@ -13,9 +13,11 @@ export async function readStoredVersion(
   datasetId: string,
   version: number,
 ): Promise<DataVersionDocument | UnreadableCause | undefined> {
-  const stored = await reader.get('data-version', formatNumberedId(datasetId, version));
-  if (stored === undefined) return undefined;
-  return 'unreadable' in stored ? stored.unreadable : (DataVersionDocument.safeParse(stored.body).data ?? 'invalid');
+  const storedDocument = await reader.get('data-version', formatNumberedId(datasetId, version));
+  if (storedDocument === undefined) return undefined;
+  return 'unreadable' in storedDocument
+    ? storedDocument.unreadable
+    : (DataVersionDocument.safeParse(storedDocument.body).data ?? 'invalid');
 }
 
 interface ListedQuery {

@@ -28,11 +28,14 @@ export type PartialDatesReader = (datasetId: string) => Promise<Health['store'][
 export function createPartialDatesReader(documents: Pick<DocumentStore, 'get'>): PartialDatesReader {
   let cachedDates: { readonly etag: string; readonly dates: Health['store']['partial_dates'] } | undefined;
   return async (datasetId) => {
-    const stored = await documents.get('store', datasetId).catch(() => undefined);
-    if (stored === undefined || 'unreadable' in stored) return null;
-    if (cachedDates?.etag !== stored.etag) {
-      const document = readDataset(stored.body);
-      cachedDates = { etag: stored.etag, dates: document === undefined ? null : summarisePartialDates(document) };
+    const storedDocument = await documents.get('store', datasetId).catch(() => undefined);
+    if (storedDocument === undefined || 'unreadable' in storedDocument) return null;
+    if (cachedDates?.etag !== storedDocument.etag) {
+      const document = readDataset(storedDocument.body);
+      cachedDates = {
+        etag: storedDocument.etag,
+        dates: document === undefined ? null : summarisePartialDates(document),
+      };
     }
     return cachedDates.dates;
   };
@@ -40,12 +43,12 @@ export function createPartialDatesReader(documents: Pick<DocumentStore, 'get'>):
 
 /** Returns the number of partial dates, and the latest of these dates, newest first. */
 export function summarisePartialDates(document: DatasetDocument): NonNullable<Health['store']['partial_dates']> {
-  const latest: string[] = [];
+  const latestDates: string[] = [];
   let earlierCount = 0;
   for (const { path, count } of selectPartialDateFindings(document)) {
     const date = DATED_PATH.exec(path)?.[1];
     if (date === undefined) earlierCount += count ?? 0;
-    else latest.push(date);
+    else latestDates.push(date);
   }
-  return { total: latest.length + earlierCount, latest: latest.toSorted().toReversed() };
+  return { total: latestDates.length + earlierCount, latest: latestDates.toSorted().toReversed() };
 }

@@ -40,26 +40,26 @@ const EXPECTED_MAX = 16;
 
 export function createPendingCopies(dependencies: PendingCopiesDependencies): PendingCopies {
   const { documents, artifacts, markets, copies, copyWaitMs, onFailure } = dependencies;
-  const expected = new Set<string>();
-  const waiting: ServedMarket[] = [];
+  const expectedHashes = new Set<string>();
+  const queue: ServedMarket[] = [];
   const closing = new AbortController();
-  let running: ServedMarket | undefined;
-  let drained: Promise<void> = Promise.resolve();
+  let currentMarket: ServedMarket | undefined;
+  let queueEnd: Promise<void> = Promise.resolve();
 
   function add(market: ServedMarket): void {
     const { datasetId } = market.identity;
     // only the latest content of a store is copied
-    const earlierPosition = waiting.findIndex(({ identity }) => identity.datasetId === datasetId);
-    if (earlierPosition >= 0) waiting.splice(earlierPosition, 1);
-    waiting.push(market);
-    if (waiting.length > WAITING_MAX) waiting.shift();
-    if (running === undefined) drained = drain();
+    const earlierPosition = queue.findIndex(({ identity }) => identity.datasetId === datasetId);
+    if (earlierPosition >= 0) queue.splice(earlierPosition, 1);
+    queue.push(market);
+    if (queue.length > WAITING_MAX) queue.shift();
+    if (currentMarket === undefined) queueEnd = copyQueue();
   }
 
-  async function drain(): Promise<void> {
-    while ((running = waiting.shift()) !== undefined) {
+  async function copyQueue(): Promise<void> {
+    while ((currentMarket = queue.shift()) !== undefined) {
       try {
-        await copy(running);
+        await copy(currentMarket);
       } catch (cause) {
         if (!closing.signal.aborted) onFailure(cause);
       }
@@ -78,19 +78,21 @@ export function createPendingCopies(dependencies: PendingCopiesDependencies): Pe
 
   return {
     expect(contentHash) {
-      expected.add(contentHash);
-      if (expected.size > EXPECTED_MAX) expected.delete(expected.values().next().value!);
+      expectedHashes.add(contentHash);
+      if (expectedHashes.size > EXPECTED_MAX) expectedHashes.delete(expectedHashes.values().next().value!);
     },
     onActivated({ market }) {
-      const served = markets.served();
-      if (served?.identity.contentHash === market.contentHash && expected.delete(market.contentHash)) add(served);
+      const servedMarket = markets.served();
+      if (servedMarket?.identity.contentHash === market.contentHash && expectedHashes.delete(market.contentHash))
+        add(servedMarket);
     },
     add,
-    isPending: (contentHash) => [running, ...waiting].some((market) => market?.identity.contentHash === contentHash),
+    isPending: (contentHash) =>
+      [currentMarket, ...queue].some((market) => market?.identity.contentHash === contentHash),
     async close() {
-      const overdue = setTimeout(() => closing.abort(), copyWaitMs);
-      await drained;
-      clearTimeout(overdue);
+      const stopTimer = setTimeout(() => closing.abort(), copyWaitMs);
+      await queueEnd;
+      clearTimeout(stopTimer);
     },
   };
 }

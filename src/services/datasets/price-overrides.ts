@@ -71,21 +71,23 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
   ): Promise<void> {
     const { document } = await requireDataset(tx, storeId);
     const { identifier, date, price, reason } = request;
-    const before = findOverride(document, request);
+    const previousOverride = findOverride(document, request);
     assertOverridden(document, request);
     const timestamp = formatTimestamp(now());
     const { author, keyId = null } = by;
     const override = {
       identifier,
       date,
-      source_price: before ? before.source_price : close,
+      source_price: previousOverride ? previousOverride.source_price : close,
       reason,
       author,
       key_id: keyId,
       at: timestamp,
       ...agreement,
     };
-    const otherOverrides = (document.price_overrides ?? []).filter((storedOverride) => storedOverride !== before);
+    const otherOverrides = (document.price_overrides ?? []).filter(
+      (storedOverride) => storedOverride !== previousOverride,
+    );
     const overrides = price === null ? otherOverrides : [...otherOverrides, { ...override, price }];
     if (overrides.length > OVERRIDES_MAX)
       throw refuseOverride('price', `A data store has at most ${OVERRIDES_MAX} overrides.`);
@@ -106,9 +108,9 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
     const request = { until: null, full: false, dry_run: false, fail_on: [] };
     try {
       return (await datasets.refresh(storeId, request, origin)).job_id;
-    } catch (thrown) {
-      if (thrown instanceof Refusal) return null;
-      throw thrown;
+    } catch (failure) {
+      if (failure instanceof Refusal) return null;
+      throw failure;
     }
   }
 
@@ -128,26 +130,32 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
         );
       const close = await closeAt(storeId, request);
       assertOverridden(document, request);
-      const noted = { ...by, note: request.reason };
-      const requested = createRequestedOverride(storeId, request, findOverride(document, request)?.price ?? close);
-      await approvals.guarded(noted, ({ admit }) =>
+      const noteAuthorship = { ...by, note: request.reason };
+      const proposedChange = createRequestedOverride(storeId, request, findOverride(document, request)?.price ?? close);
+      await approvals.guarded(noteAuthorship, ({ admit }) =>
         documents.transaction(
           async (tx) => {
-            const agreement = await admit(tx, requested);
+            const agreement = await admit(tx, proposedChange);
             await write(tx, storeId, { request, close, by, agreement });
           },
-          { by: noted },
+          { by: noteAuthorship },
         ),
       );
       // The data version that the refresh creates contains the reason.
-      const noting = origin && { ...origin, note: `${requested.summary} ${request.reason}`.slice(0, NOTE_LENGTH_MAX) };
-      return { ...(await list(storeId)), job_id: await apply(storeId, noting) };
+      const notedOrigin = origin && {
+        ...origin,
+        note: `${proposedChange.summary} ${request.reason}`.slice(0, NOTE_LENGTH_MAX),
+      };
+      return { ...(await list(storeId)), job_id: await apply(storeId, notedOrigin) };
     },
   };
 }
 
-const findOverride = ({ price_overrides: all }: DatasetDocument, location: PriceLocation): PriceOverride | undefined =>
-  all?.find(({ identifier, date }) => identifier === location.identifier && date === location.date);
+const findOverride = (
+  { price_overrides: overrides }: DatasetDocument,
+  location: PriceLocation,
+): PriceOverride | undefined =>
+  overrides?.find(({ identifier, date }) => identifier === location.identifier && date === location.date);
 
 /** Ensures that the price of a withdrawal is overridden. @throws Refusal VALIDATION_FAILED for a withdrawal without an override */
 function assertOverridden(document: DatasetDocument, request: PriceOverrideRequest): void {
@@ -158,7 +166,7 @@ function assertOverridden(document: DatasetDocument, request: PriceOverrideReque
 function createRequestedOverride(
   storeId: string,
   request: PriceOverrideRequest,
-  before: number | null,
+  previousPrice: number | null,
 ): ProposedChange {
   const { identifier, date, price, reason } = request;
   const action = price === null ? 'Withdraw the override of' : `Override by ${price}`;
@@ -172,9 +180,9 @@ function createRequestedOverride(
       store_id: storeId,
       identifier,
       date,
-      before,
+      before: previousPrice,
       price,
-      change: before === null || price === null ? null : price / before - 1,
+      change: previousPrice === null || price === null ? null : price / previousPrice - 1,
       reason,
     },
   };

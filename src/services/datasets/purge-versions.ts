@@ -15,13 +15,13 @@ import { readDataset } from '../stored/dataset-documents.js';
  * @cost of a read of every stored run and published close, if there is something to drop
  */
 export async function purgeDataVersions(tx: DocumentTransaction, datasetId: string): Promise<boolean> {
-  const stored = await tx.get('store', datasetId);
-  const dataset = readStored(stored, readDataset);
+  const storedDocument = await tx.get('store', datasetId);
+  const dataset = readStored(storedDocument, readDataset);
   const head = await readHistory(tx, datasetId);
   if (head === undefined || dataset?.versions_kept == null) return false;
   const firstKept = head.latest - dataset.versions_kept + 1;
   if (firstKept <= head.readable_from) return false;
-  const last = await readFirstReferred(tx, { datasetId, head, before: firstKept });
+  const last = await findFirstReferencedVersion(tx, { datasetId, head, before: firstKept });
   if (last <= head.readable_from) return false;
   const first = Math.min(last, head.readable_from + DELETED_PER_TRANSACTION);
   for (let version = head.readable_from + 1; version <= first; version++) {
@@ -41,7 +41,7 @@ interface Span {
 }
 
 /** Returns the oldest version that a document refers to; if there is no such version, the first version to keep. */
-async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
+async function findFirstReferencedVersion(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
   const versions = new Map<string, number>();
   for (let version = before - 1; version >= head.readable_from; version--) {
     const document = await readVersion(tx, datasetId, version);
@@ -66,8 +66,8 @@ async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, bef
 
 async function* readBodies(tx: DocumentTransaction, kind: DocumentKind): AsyncGenerator<unknown> {
   for (const id of await tx.ids(kind)) {
-    const stored = await tx.get(kind, id);
-    if (stored !== undefined && !('unreadable' in stored)) yield stored.body;
+    const storedDocument = await tx.get(kind, id);
+    if (storedDocument !== undefined && !('unreadable' in storedDocument)) yield storedDocument.body;
   }
 }
 
@@ -76,6 +76,6 @@ async function readVersion(
   datasetId: string,
   version: number,
 ): Promise<DataVersionDocument | undefined> {
-  const stored = await tx.get('data-version', formatNumberedId(datasetId, version));
-  return parseStored(stored, DataVersionDocument);
+  const storedDocument = await tx.get('data-version', formatNumberedId(datasetId, version));
+  return parseStored(storedDocument, DataVersionDocument);
 }

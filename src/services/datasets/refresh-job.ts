@@ -16,7 +16,7 @@ import type { SourceTerms } from './source-terms.js';
 import { isGap } from './partial-dates.js';
 import { selectReusableFiles, isOtherTable, createRefreshFields } from './refreshed-fields.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
-import { activateIn, replaceIn } from './activate.js';
+import { activateDataset, replaceDataset } from './activate.js';
 import { addStartImport } from './served-content.js';
 import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
@@ -41,54 +41,60 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     attempt: Attempt,
   ): Promise<Completion> {
     const servedMarket = await stores.of(datasetId);
-    const fresh = await readFreshData({ ...document, location: document.source }, servedMarket, full, attempt);
+    const freshData = await readFreshData({ ...document, location: document.source }, servedMarket, full, attempt);
     const lastDay = until === null ? null : parseValidDay(until);
-    const { changed_prices: changed = [] } = document;
+    const { changed_prices: changedPrices = [] } = document;
     const refreshed = await attempt.compute(
       'refresh-market',
       {
         held: isTrial ? removeSpareMemory(servedMarket.handle) : servedMarket.handle,
-        fresh: fresh.handle,
+        fresh: freshData.handle,
         options: {
           until: lastDay,
           full,
-          isWhole: fresh.isWhole,
-          ...(changed.length > 0 && { accepted: changed }),
-          unchangedTables: fresh.unchangedTables,
-          dividendErrors: fresh.summary.dividendErrors ?? [],
+          isWhole: freshData.isWhole,
+          ...(changedPrices.length > 0 && { accepted: changedPrices }),
+          unchangedTables: freshData.unchangedTables,
+          dividendErrors: freshData.summary.dividendErrors ?? [],
         },
         calendars: await calendarsInUse(),
       },
       0.3,
     );
     const { handle, isSameTables, report, warnings } = refreshed;
-    const dataWarnings = [...(fresh.summary.readWarnings ?? []), ...warnings];
+    const dataWarnings = [...(freshData.summary.readWarnings ?? []), ...warnings];
     assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
     const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshed, document, servedMarket) };
     if (isTrial) return { result: { value } };
     const time = timestamp();
-    const versionFiles = selectReusableFiles(fresh.files, report);
+    const versionFiles = selectReusableFiles(freshData.files, report);
     const files = lastDay === null ? versionFiles : versionFiles.filter(isOtherTable);
-    const served = isSameTables
+    const refreshedMarket = isSameTables
       ? prepareServedAgain(handle, servedMarket, time, files)
       : await prepareServedMarket(handle, time, files);
     const changes: Partial<DatasetDocument> = {
-      ...createLoadedFields({ ...fresh.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) }, time),
+      ...createLoadedFields(
+        { ...freshData.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) },
+        time,
+      ),
       last_refreshed_at: time,
       taken_at_start: null,
       location: document.source,
       ...createRefreshFields(refreshed),
-      rows: full && lastDay === null ? { ...fresh.summary.rows } : countRowsAfter(document, fresh, report, served),
+      rows:
+        full && lastDay === null
+          ? { ...freshData.summary.rows }
+          : countRowsAfter(document, freshData, report, refreshedMarket),
     };
-    const version = await versions.prepare(served, { source: 'refresh', kind: document.kind });
-    await activations.prepare(served);
+    const version = await versions.prepare(refreshedMarket, { source: 'refresh', kind: document.kind });
+    await activations.prepare(refreshedMarket);
     return {
       result: { value },
       async effect(tx) {
-        const { document: stored } = await requireDataset(tx, datasetId);
-        const write = stored.active ? activateIn : replaceIn;
-        const after = { ...stored, ...changes, ...findPendingPrices(stored, document) };
-        await write(tx, { document: after, served, activations, version });
+        const { document: storedDocument } = await requireDataset(tx, datasetId);
+        const write = storedDocument.active ? activateDataset : replaceDataset;
+        const after = { ...storedDocument, ...changes, ...findPendingPrices(storedDocument, document) };
+        await write(tx, { document: after, served: refreshedMarket, activations, version });
       },
     };
   }
@@ -97,7 +103,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   async function readFreshData(
     source: SourceTerms & Pick<DatasetDocument, 'changed_prices'>,
     servedMarket: ServedMarket,
-    full: boolean,
+    isFull: boolean,
     attempt: Attempt,
   ): Promise<FreshData> {
     const options = {
@@ -106,7 +112,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     };
     const after = servedMarket.market.dates.at(-1);
     const isChanged = (source.changed_prices ?? []).length > 0;
-    if (full || isChanged || after === undefined) {
+    if (isFull || isChanged || after === undefined) {
       const loadOutcome = await loading.read(source, { serve: true, ...options });
       if (loadOutcome.kind === 'refused') throw recordFailure(loadOutcome.findings, 'source');
       return {
@@ -117,9 +123,9 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
         files: loadOutcome.served!.files,
       };
     }
-    const added = await loading.readAddition(source, { lastDay: after, knownFiles: servedMarket.files, ...options });
-    if (added.kind === 'refused') throw recordFailure(added.findings, 'source');
-    return added;
+    const addition = await loading.readAddition(source, { lastDay: after, knownFiles: servedMarket.files, ...options });
+    if (addition.kind === 'refused') throw recordFailure(addition.findings, 'source');
+    return addition;
   }
 
   return runRefresh;
@@ -137,11 +143,11 @@ function createReport(
   { taken_at_start: startImport }: DatasetDocument,
   { market: { dates } }: ServedMarket,
 ): RefreshReport {
-  const recent = dates.at(-Math.min(RECENT_DATES + (startImport?.dates_added ?? 0), dates.length))!;
+  const recentFrom = dates.at(-Math.min(RECENT_DATES + (startImport?.dates_added ?? 0), dates.length))!;
   const refreshReport = addStartImport(report, startImport);
   return {
     ...refreshReport,
-    findings: sortFindings([...refreshReport.findings, ...selectRecentPartialDates(warnings, recent)]),
+    findings: sortFindings([...refreshReport.findings, ...selectRecentPartialDates(warnings, recentFrom)]),
   };
 }
 

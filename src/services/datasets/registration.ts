@@ -8,7 +8,7 @@ import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { VersionContent } from '../history/versions.js';
-import type { Asker, Gate } from '../shared/gate.js';
+import type { Requester, Gate } from '../shared/gate.js';
 import type { JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { placeFindings, refuseData } from './refused-data.js';
@@ -20,7 +20,7 @@ import { resolveLocation, resolveSource } from './source-locations.js';
 import { blankDataset, requireDataset, createSlug, toDataStore } from '../stored/dataset-documents.js';
 import { purgeDataVersions } from './purge-versions.js';
 import type { DataVersions } from './data-versions.js';
-import { activateIn } from './activate.js';
+import { activateDataset } from './activate.js';
 import type { Activations } from './activations.js';
 import { createLoadedFields, type DatasetLoading } from './loading.js';
 import { updateLocations } from './resolve-location.js';
@@ -46,7 +46,7 @@ export interface DatasetRegistrationDependencies {
 /** Registry of stores. Clients add and change folders and databases, and remove stores of any kind. */
 export interface DatasetRegistration {
   /** Registers a folder or database as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
-  create(request: DataStoreCreate, asker: Asker, by?: Authorship): Promise<DataStore>;
+  create(request: DataStoreCreate, asker: Requester, by?: Authorship): Promise<DataStore>;
   /**
    * Changes the declarations of a store.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING,
@@ -75,12 +75,12 @@ export interface DatasetRegistration {
 export function createDatasetRegistration(dependencies: DatasetRegistrationDependencies): DatasetRegistration {
   const { documents, activity, activations, loading, readers, closing, versions, timestamp } = dependencies;
 
-  async function create(
+  async function createDataset(
     request: DataStoreCreate,
-    { client, signal }: Asker,
+    { client, signal }: Requester,
     authorship?: Authorship,
   ): Promise<DataStore> {
-    const asker = { client, signal: AbortSignal.any([signal, closing]) };
+    const requester = { client, signal: AbortSignal.any([signal, closing]) };
     const datasetId = request.store_id ?? createSlug(request.name);
     await activity.assertFree(datasetId);
     const location = await resolveLocation(dependencies, request.kind, request.location, 'location');
@@ -96,9 +96,9 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       mapping: request.mapping,
     };
     return activity.asReader(datasetId, async () => {
-      const options = { serve: request.activate, signal: asker.signal };
-      const loaded = await readers(() => loading.read(source, options), asker);
-      if (loaded.kind === 'refused') throw refuseData(placeFindings('location', loaded.findings));
+      const options = { serve: request.activate, signal: requester.signal };
+      const loadOutcome = await readers(() => loading.read(source, options), requester);
+      if (loadOutcome.kind === 'refused') throw refuseData(placeFindings('location', loadOutcome.findings));
       const time = timestamp();
       const document: DatasetDocument = {
         ...source,
@@ -111,18 +111,18 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         last_refreshed_at: null,
         synthetic: null,
         ...blankDataset,
-        ...createLoadedFields(loaded.summary, time),
+        ...createLoadedFields(loadOutcome.summary, time),
       };
       const version =
-        loaded.served === undefined
+        loadOutcome.served === undefined
           ? null
-          : await versions.prepare(loaded.served, { source: 'import', kind: source.kind });
-      if (loaded.served !== undefined) await activations.prepare(loaded.served);
+          : await versions.prepare(loadOutcome.served, { source: 'import', kind: source.kind });
+      if (loadOutcome.served !== undefined) await activations.prepare(loadOutcome.served);
       const write = async (tx: DocumentTransaction): Promise<void> => {
         await activity.assertFree(datasetId, tx);
         await assertUnregistered(source, tx);
-        if (loaded.served === undefined) await tx.put('store', datasetId, document);
-        else await activateIn(tx, { document, served: loaded.served, activations, version });
+        if (loadOutcome.served === undefined) await tx.put('store', datasetId, document);
+        else await activateDataset(tx, { document, served: loadOutcome.served, activations, version });
       };
       await documents.transaction(write, { by: authorship });
       return toDataStore(document, { isServed: request.activate, activity: undefined });
@@ -145,7 +145,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       const { document } = await requireDataset(tx, datasetId);
       if (typeof source === 'string') await assertUnregistered({ ...document, location: source }, tx, datasetId);
-      const changed: DatasetDocument = {
+      const changedDocument: DatasetDocument = {
         ...document,
         ...(request.name === undefined ? {} : { name: request.name }),
         ...(source === undefined ? {} : updateLocations(document, source)),
@@ -154,10 +154,10 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...(request.mapping === undefined ? {} : { mapping: changeMapping(document.mapping, request.mapping) }),
         ...(request.versions_kept === undefined ? {} : { versions_kept: request.versions_kept }),
       };
-      const { adjustment, currency } = changed;
+      const { adjustment, currency } = changedDocument;
       await activations.declare(tx, { datasetId, adjustment, currency });
-      const etag = await tx.put('store', datasetId, changed);
-      return { after: changed, etag };
+      const etag = await tx.put('store', datasetId, changedDocument);
+      return { after: changedDocument, etag };
     };
     const { after, etag } = await documents.transaction(write, { by: authorship });
     if (request.versions_kept !== undefined)
@@ -166,10 +166,10 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
   }
 
   return {
-    create,
+    create: createDataset,
     update,
     remove: (datasetId, ifMatch, authorship) => removeDataset(dependencies, datasetId, ifMatch, authorship),
     restore: (version, ifMatch, authorship) =>
-      restoreDataset({ documents, create, update, closing }, version, ifMatch, authorship),
+      restoreDataset({ documents, create: createDataset, update, closing }, version, ifMatch, authorship),
   };
 }

@@ -19,12 +19,12 @@ const formatKey = ({ code, path }: Pick<Finding, 'code' | 'path'> | { readonly c
 
 /** Ensures that no finding has one of the given codes. @throws Refusal REFRESH_REJECTED */
 export function assertAccepted(findings: readonly Finding[], failOn: readonly string[]): void {
-  const failing = findings.filter(({ code }) => failOn.includes(code));
-  if (failing.length === 0) return;
-  const codes = [...new Set(failing.map(({ code }) => code))].join(', ');
+  const rejectedFindings = findings.filter(({ code }) => failOn.includes(code));
+  if (rejectedFindings.length === 0) return;
+  const codes = [...new Set(rejectedFindings.map(({ code }) => code))].join(', ');
   throw new Refusal(
     'REFRESH_REJECTED',
     `The refresh was rejected for ${codes} (fail_on); nothing was stored, and the earlier content is still served.`,
-    { findings: sortFindings(failing).slice(0, LISTED_MAX) },
+    { findings: sortFindings(rejectedFindings).slice(0, LISTED_MAX) },
   );
 }

@@ -12,10 +12,10 @@ export async function relocateDatasets(documents: DocumentStore, folder: string)
   for (const store of await listDatasets(documents)) {
     if (!store.managed || store.location === null || dirname(store.location) === folder) continue;
     const location = join(folder, basename(store.location));
-    const isHere = await stat(location).then(
+    const isFolder = await stat(location).then(
       (stats) => stats.isDirectory(),
       () => false,
     );
-    if (isHere) await documents.transaction((tx) => tx.put('store', store.store_id, { ...store, location }));
+    if (isFolder) await documents.transaction((tx) => tx.put('store', store.store_id, { ...store, location }));
   }
 }

@@ -10,8 +10,8 @@ export function updateLocations(
   { location }: DatasetDocument,
   source: string | null,
 ): Partial<Pick<DatasetDocument, 'location' | 'source'>> {
-  const isSame = location !== null && source !== null && formatAddress(location) === formatAddress(source);
-  return isSame ? { location: source, source } : { source };
+  const isSameAddress = location !== null && source !== null && formatAddress(location) === formatAddress(source);
+  return isSameAddress ? { location: source, source } : { source };
 }
 
 /** Returns a connection URL with user and database, but without password. */

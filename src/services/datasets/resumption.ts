@@ -13,8 +13,8 @@ import { deleteLeftovers } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import type { DatasetActivity } from './activity.js';
 import { listDatasets, requireDataset } from '../stored/dataset-documents.js';
-import { forgetUnwritten } from './synthetic-dataset.js';
-import { activateIn } from './activate.js';
+import { deleteUnwritten } from './synthetic-dataset.js';
+import { activateDataset } from './activate.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { recordFailure, type DatasetLoading } from './loading.js';
@@ -68,7 +68,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         !isServed &&
         ((keepsServed && (await serveCopy(active))) || (await serveUnchanged(active)));
       if (isKept) return;
-      if (active !== undefined && !isServed) failure = await readAgain(active);
+      if (active !== undefined && !isServed) failure = await reloadMarket(active);
       else if (active !== undefined) copyServed(active);
     } finally {
       markets.settle(failure);
@@ -76,8 +76,8 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   }
 
   function copyServed({ store_id: datasetId, kind }: DatasetDocument): void {
-    const served = markets.served();
-    if (served?.identity.datasetId === datasetId) versions.copyUsed(served, kind);
+    const servedMarket = markets.served();
+    if (servedMarket?.identity.datasetId === datasetId) versions.copyUsed(servedMarket, kind);
   }
 
   /** Returns true if the shared active market is served. A market that cannot be fetched is read from its source. */
@@ -118,14 +118,14 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
    * Serves the previously served store. A failure is returned, reported in the status of the store, and retried at the
    * next start.
    */
-  async function readAgain(active: DatasetDocument): Promise<FailedLoad | undefined> {
+  async function reloadMarket(active: DatasetDocument): Promise<FailedLoad | undefined> {
     const createFailure = (error: ErrorDetail): FailedLoad => ({ datasetId: active.store_id, error });
     activity.reading.add(active.store_id);
     try {
-      const loaded = await loading.read(active, { serve: true, signal: closing });
-      const error = loaded.kind === 'refused' ? recordFailure(loaded.findings, 'location').toDetail() : null;
+      const outcome = await loading.read(active, { serve: true, signal: closing });
+      const error = outcome.kind === 'refused' ? recordFailure(outcome.findings, 'location').toDetail() : null;
       const startImport =
-        loaded.kind === 'refused' ? undefined : await acceptSource(active, loaded.summary, loaded.served!); // the read was requested with panels
+        outcome.kind === 'refused' ? undefined : await acceptSource(active, outcome.summary, outcome.served!); // the read was requested with panels
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
         if (startImport === undefined) await tx.put('store', active.store_id, { ...document, error });
@@ -136,7 +136,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
           const fields = createResumedFields(document, reloaded, timestamp());
           const { served } = reloaded;
           const after = { ...document, ...fields, ...findPendingPrices(document, active) };
-          await activateIn(tx, { document: after, served, activations, version });
+          await activateDataset(tx, { document: after, served, activations, version });
         }
       });
       return error === null ? undefined : createFailure(error);
@@ -156,9 +156,9 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   }
 
   /** Prepares the accepted part of a source for serving. */
-  async function acceptSource(active: DatasetDocument, summary: ContentSummary, served: ServedMarket) {
-    const isGrown = await hasGrown(active, served);
-    const read = { summary, served };
+  async function acceptSource(active: DatasetDocument, summary: ContentSummary, servedMarket: ServedMarket) {
+    const isGrown = await hasGrown(active, servedMarket);
+    const read = { summary, served: servedMarket };
     const settled = isGrown ? { ...read, report: null } : await settleSource(active, read, dependencies, closing);
     const version = await versions.prepare(settled.served, { source: 'reload', kind: active.kind });
     await activations.prepare(settled.served);
@@ -172,7 +172,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
 async function removeLeftovers({ documents, jobs, folders }: DatasetResumptionDependencies): Promise<void> {
   await sweepSharedFolders();
   for (const { store_id, writing } of await listDatasets(documents))
-    if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
+    if (writing && !(await jobs.isLive(`generate:${store_id}`))) await deleteUnwritten(documents, store_id);
   await deleteLeftovers(documents);
   const datasets = await listDatasets(documents);
   // An unreadable document may contain the only reference to a folder, so nothing is removed if any document is

@@ -49,23 +49,26 @@ interface ReloadedContent {
  * `summariseServed`
  */
 export async function hasGrown(
-  { served: mark, content_hash: hash }: DatasetDocument,
+  { served: prefixMark, content_hash: hash }: DatasetDocument,
   { market, handle: { digests, contentHash } }: ServedMarket,
 ): Promise<boolean> {
-  if (mark === undefined || digests === undefined || hash === contentHash) return false;
-  const now = computePrefixMark(market, digests, mark.day);
-  const isSame = ({ axes, rows, hash: prefixHash }: PrefixMark): boolean =>
-    axes === mark.axes && rows === mark.rows && prefixHash === mark.hash;
-  return isSame(now) || (now.axes !== mark.axes && (await computeMarksWithoutLater(market, mark.day)).some(isSame));
+  if (prefixMark === undefined || digests === undefined || hash === contentHash) return false;
+  const now = computePrefixMark(market, digests, prefixMark.day);
+  const isSamePrefix = ({ axes, rows, hash: prefixHash }: PrefixMark): boolean =>
+    axes === prefixMark.axes && rows === prefixMark.rows && prefixHash === prefixMark.hash;
+  return (
+    isSamePrefix(now) ||
+    (now.axes !== prefixMark.axes && (await computeMarksWithoutLater(market, prefixMark.day)).some(isSamePrefix))
+  );
 }
 
 /** Returns the fields of a store's document after the store was read again; findings report a change of content. */
 export function createReloadFields(
-  before: DatasetDocument,
+  previousDocument: DatasetDocument,
   { summary, hasGrown: isGrown, counts }: ReloadedContent,
   timestamp: string,
 ): Partial<DatasetDocument> {
-  const change = describeChange(before, summary, { isGrown, counts });
+  const change = describeChange(previousDocument, summary, { isGrown, counts });
   return {
     ...createLoadedFields(
       { ...summary, warnings: sortFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
@@ -80,34 +83,38 @@ export function createReloadFields(
  * recorded for the next refresh, and findings of earlier changes remain while nothing else has changed.
  */
 export function createResumedFields(
-  before: DatasetDocument,
-  loaded: ReloadedContent,
+  previousDocument: DatasetDocument,
+  content: ReloadedContent,
   timestamp: string,
 ): Partial<DatasetDocument> {
-  if (loaded.report != null) return createSettledFields(before, { ...loaded, report: loaded.report }, timestamp);
-  const fields = createReloadFields(before, loaded, timestamp);
+  if (content.report != null)
+    return createSettledFields(previousDocument, { ...content, report: content.report }, timestamp);
+  const fields = createReloadFields(previousDocument, content, timestamp);
   const { findings = [] } = fields;
   const changes = findings.filter(({ code }) => CHANGE_CODES.has(code));
   if (changes.length > 0)
     return {
       ...fields,
-      taken_at_start: mergeStartImport(before.taken_at_start, createAcceptedChanges(before, loaded, changes)),
+      taken_at_start: mergeStartImport(
+        previousDocument.taken_at_start,
+        createAcceptedChanges(previousDocument, content, changes),
+      ),
     };
   return {
     ...fields,
-    findings: [...before.findings.filter(({ code }) => CHANGE_CODES.has(code)), ...findings],
-    taken_at_start: before.taken_at_start,
+    findings: [...previousDocument.findings.filter(({ code }) => CHANGE_CODES.has(code)), ...findings],
+    taken_at_start: previousDocument.taken_at_start,
   };
 }
 
 /** Returns fields of a store after a start that accepted the changes that a refresh would accept. */
 function createSettledFields(
-  before: DatasetDocument,
+  previousDocument: DatasetDocument,
   { summary, report }: ReloadedContent & { readonly report: RefreshReport },
   timestamp: string,
 ): Partial<DatasetDocument> {
-  const findings = report.findings.filter(isWithoutCode(before.findings));
-  const isNothing = findings.length === 0 && before.content_hash === summary.contentHash;
+  const findings = report.findings.filter(isWithoutCode(previousDocument.findings));
+  const isUnchanged = findings.length === 0 && previousDocument.content_hash === summary.contentHash;
   const { dates_added, identifiers_added, datasets } = report;
   const now = {
     dates_added,
@@ -117,22 +124,25 @@ function createSettledFields(
   };
   return {
     ...createLoadedFields(summary, timestamp),
-    taken_at_start: isNothing ? before.taken_at_start : mergeStartImport(before.taken_at_start, now),
+    taken_at_start: isUnchanged
+      ? previousDocument.taken_at_start
+      : mergeStartImport(previousDocument.taken_at_start, now),
   };
 }
 
 function createAcceptedChanges(
-  before: DatasetDocument,
+  previousDocument: DatasetDocument,
   { summary, served: { market }, counts }: ReloadedContent,
   findings: StartImport['findings'],
 ): StartImport {
-  const lastDay = before.served?.day ?? Infinity;
+  const lastDay = previousDocument.served?.day ?? Infinity;
   const hasGrown = findings.every(({ code }) => code === 'DATES_ADDED');
   return {
     dates_added: market.dates.reduce((count, day) => (day > lastDay ? count + 1 : count), 0),
     rows_added:
-      counts?.bars.added ?? (hasGrown ? Math.max(0, summary.rows.market - (before.rows?.['market'] ?? 0)) : 0),
-    identifiers_added: Math.max(0, summary.identifiers - (before.identifiers ?? 0)),
+      counts?.bars.added ??
+      (hasGrown ? Math.max(0, summary.rows.market - (previousDocument.rows?.['market'] ?? 0)) : 0),
+    identifiers_added: Math.max(0, summary.identifiers - (previousDocument.identifiers ?? 0)),
     findings,
   };
 }
@@ -179,30 +189,30 @@ const isWithoutCode =
     !otherFindings.some((other) => other.code === code && other.path === path);
 
 function describeChange(
-  before: DatasetDocument,
+  previousDocument: DatasetDocument,
   summary: ContentSummary,
-  { isGrown, counts: changed }: { readonly isGrown: boolean; readonly counts: ChangeCounts | null },
+  { isGrown, counts: changeCounts }: { readonly isGrown: boolean; readonly counts: ChangeCounts | null },
 ): Finding | undefined {
-  if (before.content_hash === null || before.content_hash === summary.contentHash) return undefined;
-  const mark = before.served;
-  const hashes = `content_hash ${before.content_hash.slice(0, 12)} before, ${summary.contentHash.slice(0, 12)} now`;
+  if (previousDocument.content_hash === null || previousDocument.content_hash === summary.contentHash) return undefined;
+  const prefixMark = previousDocument.served;
+  const hashText = `content_hash ${previousDocument.content_hash.slice(0, 12)} before, ${summary.contentHash.slice(0, 12)} now`;
   const rows = TABLE_KINDS.flatMap((table) => {
-    const [was, is] = [before.rows?.[table] ?? 0, summary.rows[table] ?? 0];
+    const [was, is] = [previousDocument.rows?.[table] ?? 0, summary.rows[table] ?? 0];
     return was === is ? [] : [`${table} ${was} rows before, ${is} now`];
   });
   const counts = [
-    hashes,
+    hashText,
     ...rows,
-    ...(before.identifiers === summary.identifiers
+    ...(previousDocument.identifiers === summary.identifiers
       ? []
-      : [`${before.identifiers ?? 0} identifiers before, ${summary.identifiers} now`]),
+      : [`${previousDocument.identifiers ?? 0} identifiers before, ${summary.identifiers} now`]),
   ].join('; ');
-  if (mark !== undefined && isGrown) {
-    const message = `The source has grown since it was last read, with its history up to ${formatDay(mark.day)} unchanged: ${counts}.`;
+  if (prefixMark !== undefined && isGrown) {
+    const message = `The source has grown since it was last read, with its history up to ${formatDay(prefixMark.day)} unchanged: ${counts}.`;
     return { severity: 'info', code: 'DATES_ADDED', path: 'market', message };
   }
-  const upTo = mark === undefined ? '' : ` up to ${formatDay(mark.day)}`;
-  const message = `The history${upTo} is not what it was when the source was last read: ${counts}. ${formatCounts(changed)}What is served is what the source holds now; run again what was computed before.`;
+  const rangeText = prefixMark === undefined ? '' : ` up to ${formatDay(prefixMark.day)}`;
+  const message = `The history${rangeText} is not what it was when the source was last read: ${counts}. ${formatCounts(changeCounts)}What is served is what the source holds now; run again what was computed before.`;
   return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
 }
 

@@ -32,20 +32,20 @@ type SettledStore = Pick<DatasetDocument, 'kind' | 'content_hash' | 'changed_pri
  * data. If the served content is lost, the whole source is accepted.
  */
 export async function settleSource(
-  { kind, content_hash: hash, changed_prices: changed = [] }: SettledStore,
+  { kind, content_hash: hash, changed_prices: changedPrices = [] }: SettledStore,
   read: Pick<SettledSource, 'summary' | 'served'>,
   { jobs, versions, calendarsInUse, timestamp }: SettlingDependencies,
   signal: AbortSignal,
 ): Promise<SettledSource> {
   const { summary, served } = read;
-  const isSame = hash === null || hash === summary.contentHash;
-  const servedMarket = isSame || isManaged(kind) ? undefined : await versions.last(served);
+  const isSameContent = hash === null || hash === summary.contentHash;
+  const servedMarket = isSameContent || isManaged(kind) ? undefined : await versions.last(served);
   if (servedMarket === undefined) return { ...read, report: null };
   const options = {
     until: null,
     full: false,
     isWhole: true,
-    ...(changed.length > 0 && { accepted: changed }),
+    ...(changedPrices.length > 0 && { accepted: changedPrices }),
     unchangedTables: [],
     dividendErrors: summary.dividendErrors ?? [],
   };

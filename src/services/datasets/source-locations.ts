@@ -39,10 +39,10 @@ export async function resolveSource(
   { kind }: DatasetDocument,
   source: string,
 ): Promise<string> {
-  const refuse = (finding: Omit<Finding, 'severity'>) =>
+  const createRefusal = (finding: Omit<Finding, 'severity'>) =>
     refuseWithFindings('request', [{ severity: 'error', ...finding }]);
   if (kind === 'synthetic' || kind === 'imported') {
-    throw refuse({
+    throw createRefusal({
       code: 'IMMUTABLE_FIELD',
       path: 'source',
       message: `The source of a data store of kind ${kind} cannot be changed.`,

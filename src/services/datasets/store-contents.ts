@@ -3,7 +3,7 @@ import { findPendingPrices } from '#domain/documents/price-override.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireDataset } from '../stored/dataset-documents.js';
-import { replaceIn } from './activate.js';
+import { replaceDataset } from './activate.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
 import { refuseData, placeFindings } from './refused-data.js';
@@ -42,24 +42,29 @@ export function createStoreContents({
   }
 
   async function readSource(document: DatasetDocument): Promise<ServedMarket> {
-    const loaded = await loading.read(document, { serve: true });
-    if (loaded.kind === 'refused') throw refuseData(placeFindings('location', loaded.findings));
-    const served = loaded.served!; // the read was requested with panels
-    if (isReadOnly) return served;
-    const isGrown = await hasGrown(document, served);
-    const version = await versions.prepare(served, { source: 'reload', kind: document.kind });
-    const reloaded = { summary: loaded.summary, served, hasGrown: isGrown, counts: version?.rows ?? null };
-    const isSame = document.content_hash === served.identity.contentHash;
-    const fields = isSame ? {} : createReloadFields(document, reloaded, timestamp());
-    await activations.prepare(served);
+    const loadOutcome = await loading.read(document, { serve: true });
+    if (loadOutcome.kind === 'refused') throw refuseData(placeFindings('location', loadOutcome.findings));
+    const servedMarket = loadOutcome.served!; // the read was requested with panels
+    if (isReadOnly) return servedMarket;
+    const isGrown = await hasGrown(document, servedMarket);
+    const version = await versions.prepare(servedMarket, { source: 'reload', kind: document.kind });
+    const reloaded = {
+      summary: loadOutcome.summary,
+      served: servedMarket,
+      hasGrown: isGrown,
+      counts: version?.rows ?? null,
+    };
+    const isSameContent = document.content_hash === servedMarket.identity.contentHash;
+    const fields = isSameContent ? {} : createReloadFields(document, reloaded, timestamp());
+    await activations.prepare(servedMarket);
     await documents.transaction(async (tx) => {
       const { document: now } = await requireDataset(tx, document.store_id);
       if (now.active || now.content_hash !== document.content_hash) return; // another content was served in the meantime
       const after = { ...now, ...fields, ...findPendingPrices(now, document) };
-      await replaceIn(tx, { document: after, served, activations, version });
+      await replaceDataset(tx, { document: after, served: servedMarket, activations, version });
     });
-    versions.copyUsed(served, document.kind);
-    return served;
+    versions.copyUsed(servedMarket, document.kind);
+    return servedMarket;
   }
 
   return async (document) =>

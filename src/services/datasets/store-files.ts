@@ -41,7 +41,7 @@ export interface SharedStoreFilesDependencies {
  * of a home is a copy.
  */
 export function createSharedStoreFiles({ artifacts, folders, root }: SharedStoreFilesDependencies): StoreFiles {
-  async function fetch(copies: NonNullable<RetainedFiles['kept']>, folder: string): Promise<void> {
+  async function fetchCopies(copies: NonNullable<RetainedFiles['kept']>, folder: string): Promise<void> {
     for (const { name, artifact } of copies) {
       if (!(await artifacts.isIntact(artifact)))
         throw new Refusal('DOCUMENT_UNREADABLE', `The file ${name} of the data store is missing or damaged.`);
@@ -62,14 +62,14 @@ export function createSharedStoreFiles({ artifacts, folders, root }: SharedStore
       const { kept, location, store_id: datasetId } = store;
       if (kept === undefined || location === null) return store;
       const name = basename(location);
-      await folders.receive(name, datasetId, (draft) => fetch(kept, draft));
+      await folders.receive(name, datasetId, (draft) => fetchCopies(kept, draft));
       return { ...store, location: join(root, name) };
     },
   };
 }
 
 /** Notifies every process that a store's folder was replaced or removed, so that they remove their copies. */
-export function publishReplaced(tx: DocumentTransaction, previous: DatasetDocument | undefined): void {
-  if (previous?.kept !== undefined && previous.location !== null)
-    tx.publish({ type: 'folder-replaced', store_id: previous.store_id, folder: previous.location });
+export function publishReplaced(tx: DocumentTransaction, previousDocument: DatasetDocument | undefined): void {
+  if (previousDocument?.kept !== undefined && previousDocument.location !== null)
+    tx.publish({ type: 'folder-replaced', store_id: previousDocument.store_id, folder: previousDocument.location });
 }

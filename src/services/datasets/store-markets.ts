@@ -46,23 +46,23 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   /** Markets by store, least recently used first. */
   const keptMarkets = new Map<string, ServedMarket>();
   /** Released contents that a running call may still use. */
-  const released = new Map<string, WeakRef<ServedMarket>>();
-  const coming = new Map<string, Promise<ServedMarket>>();
+  const releasedMarkets = new Map<string, WeakRef<ServedMarket>>();
+  const pendingReads = new Map<string, Promise<ServedMarket>>();
   /** Stores are read one at a time, because each read takes memory and processor time. */
-  let last: Promise<unknown> = Promise.resolve();
+  let lastRead: Promise<unknown> = Promise.resolve();
 
-  function release(datasetId: string): void {
+  function releaseMarket(datasetId: string): void {
     const market = keptMarkets.get(datasetId);
     keptMarkets.delete(datasetId);
-    for (const [id, held] of released) if (held.deref() === undefined) released.delete(id);
-    if (market !== undefined) released.set(datasetId, new WeakRef(market));
+    for (const [id, marketRef] of releasedMarkets) if (marketRef.deref() === undefined) releasedMarkets.delete(id);
+    if (market !== undefined) releasedMarkets.set(datasetId, new WeakRef(market));
   }
 
-  function keep(market: ServedMarket): void {
+  function keepMarket(market: ServedMarket): void {
     const { datasetId } = market.identity;
     markets.hold(market);
     keptMarkets.delete(datasetId);
-    released.delete(datasetId);
+    releasedMarkets.delete(datasetId);
     keptMarkets.set(datasetId, market);
     const activeId = markets.served()?.identity.datasetId;
     if (activeId !== undefined) keptMarkets.delete(activeId);
@@ -70,7 +70,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     for (const [id, { handle }] of keptMarkets) {
       if (bytes <= keptBytesMax || keptMarkets.size === 1) break; // the most recently used store stays
       bytes -= countBytes(handle);
-      release(id);
+      releaseMarket(id);
     }
   }
 
@@ -83,10 +83,10 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   /** Returns the content that a document describes, if it is in memory. */
   function findServedContent(document: DatasetDocument): ServedMarket | undefined {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
-    const market = keptMarkets.get(datasetId) ?? released.get(datasetId)?.deref();
+    const market = keptMarkets.get(datasetId) ?? releasedMarkets.get(datasetId)?.deref();
     if (market?.identity.contentHash === contentHash) return redeclareMarket(market, { adjustment, currency });
-    release(datasetId);
-    released.delete(datasetId);
+    releaseMarket(datasetId);
+    releasedMarkets.delete(datasetId);
     return undefined;
   }
 
@@ -103,11 +103,11 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   }
 
   function readMarket(datasetId: string): Promise<ServedMarket> {
-    const pendingRead = coming.get(datasetId);
+    const pendingRead = pendingReads.get(datasetId);
     if (pendingRead !== undefined) return pendingRead;
-    const ownRead = last.then(() => read(datasetId)).finally(() => coming.delete(datasetId));
-    last = ownRead.catch(() => {}); // the failure is reported to the callers that wait for the read
-    coming.set(datasetId, ownRead);
+    const ownRead = lastRead.then(() => read(datasetId)).finally(() => pendingReads.delete(datasetId));
+    lastRead = ownRead.catch(() => {}); // the failure is reported to the callers that wait for the read
+    pendingReads.set(datasetId, ownRead);
     return ownRead;
   }
 
@@ -120,7 +120,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     for (let attempt = 1; ; attempt++) {
       const servedMarket = findServedContent(await requireStored(datasetId));
       const market = servedMarket ?? (await readMarket(datasetId));
-      keep(market);
+      keepMarket(market);
       // A read that another call began may return the content before this call.
       if (servedMarket !== undefined || attempt > READS_MAX) return market;
     }
@@ -131,9 +131,9 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     within: async (datasetId, work) => (datasetId == null ? work() : onMarket(await getMarket(datasetId), work)),
     onContent({ market }) {
       const content = markets.find(market);
-      if (content !== undefined) keep(content);
+      if (content !== undefined) keepMarket(content);
     },
-    onRemoved: ({ store_id: datasetId }) => release(datasetId),
+    onRemoved: ({ store_id: datasetId }) => releaseMarket(datasetId),
     listKept: () => [...keptMarkets.keys()],
   };
 }

@@ -99,7 +99,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   }
 
   /** Requests for synthetic data that are being queued, by their content. */
-  const coming = new Map<string, Promise<JobStatus>>();
+  const pendingRequests = new Map<string, Promise<JobStatus>>();
 
   async function generate(
     request: GenerateSyntheticRequest,
@@ -107,15 +107,15 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     authorship?: Authorship,
   ): Promise<JobStatus> {
     const key = toCanonicalJson(request);
-    const before = coming.get(key);
-    if (before !== undefined) return before;
-    const submitted = (async () =>
+    const pendingRequest = pendingRequests.get(key);
+    if (pendingRequest !== undefined) return pendingRequest;
+    const submission = (async () =>
       (await findLiveGeneration(jobs, key)) ?? submitGeneration(request, origin, authorship))();
-    coming.set(key, submitted);
+    pendingRequests.set(key, submission);
     try {
-      return await submitted;
+      return await submission;
     } finally {
-      coming.delete(key);
+      pendingRequests.delete(key);
     }
   }
 
@@ -125,19 +125,21 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     authorship: Authorship | undefined,
   ): Promise<JobStatus> {
     const { store_id, name, ...rest } = request;
-    const full: GenerateRequest = { ...rest, end: request.end ?? formatLastYearEnd(timestamp()) };
-    assertGeneratable(full, calendars, 'end');
-    const make = (datasetId: string) =>
+    const fullRequest: GenerateRequest = { ...rest, end: request.end ?? formatLastYearEnd(timestamp()) };
+    assertGeneratable(fullRequest, calendars, 'end');
+    const submitForId = (datasetId: string) =>
       generateAs(
         {
           store_id: datasetId,
           name: name ?? `Synthetic market ${request.seed}`,
           created_at: timestamp(),
-          request: full,
+          request: fullRequest,
         },
         { request, origin, by: authorship },
       );
-    return store_id === undefined ? activity.withFreeId(`synthetic-${request.seed}`, make) : make(store_id);
+    return store_id === undefined
+      ? activity.withFreeId(`synthetic-${request.seed}`, submitForId)
+      : submitForId(store_id);
   }
 
   async function generateAs(payload: GeneratePayload, { request, origin, by }: GenerationTerms): Promise<JobStatus> {
@@ -230,11 +232,11 @@ function formatLastYearEnd(timestamp: string): string {
  * @throws Refusal VALIDATION_FAILED, INVALID_RANGE
  */
 function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
-  const refuse = (finding: Omit<Finding, 'severity'>) =>
+  const createRefusal = (finding: Omit<Finding, 'severity'>) =>
     refuseWithFindings('request', [{ severity: 'error', ...finding }]);
   const calendar = calendars.get(request.calendar);
   if (calendar === undefined) {
-    throw refuse({
+    throw createRefusal({
       code: 'UNKNOWN_CALENDAR',
       path: 'calendar',
       message: `${request.calendar} is not a calendar of /indices/calendars.`,
@@ -244,7 +246,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
   assertOrder(request);
   const { from, to } = calendar.coverage;
   if (parseValidDay(request.end) > to) {
-    throw refuse({
+    throw createRefusal({
       code: 'OUT_OF_RANGE',
       path: field,
       message: `${field} is ${request.end}; sessions of ${request.calendar} are known and generated up to ${formatDay(to)}.`,
@@ -252,7 +254,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
     });
   }
   if (parseValidDay(request.start) < from) {
-    throw refuse({
+    throw createRefusal({
       code: 'OUT_OF_RANGE',
       path: 'start',
       message: `start is ${request.start}; sessions of ${request.calendar} are known and generated from ${formatDay(from)} on.`,
@@ -261,7 +263,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
   }
   const sessions = listSessionsBetween(calendar.sessions, request.start, request.end).length;
   if (sessions < 2)
-    throw refuse({
+    throw createRefusal({
       code: 'EMPTY_RANGE',
       path: 'start',
       message: `${sessions} sessions of ${request.calendar} are in the range; at least 2 are needed.`,
@@ -269,7 +271,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
   const bars = sessions * request.assets;
   if (bars > LIMITS.MAX_SYNTHETIC_BARS) {
     const path = field === 'until' ? 'until' : 'assets';
-    throw refuse({
+    throw createRefusal({
       code: 'OUT_OF_RANGE',
       path,
       message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${LIMITS.MAX_SYNTHETIC_BARS} are generated (MAX_SYNTHETIC_BARS of /health.limits).`,

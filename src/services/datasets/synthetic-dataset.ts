@@ -41,11 +41,11 @@ export function createWritingDataset({ store_id, name, created_at, request }: Ge
 }
 
 /** Removes the document of a store whose data was never completed. */
-export async function forgetUnwritten(documents: DocumentStore, datasetId: string): Promise<void> {
+export async function deleteUnwritten(documents: DocumentStore, datasetId: string): Promise<void> {
   await documents.transaction(
     async (tx) => {
-      const stored = await tx.get('store', datasetId);
-      if (parseStored(stored, DatasetDocument)?.writing === true) await tx.delete('store', datasetId);
+      const storedDocument = await tx.get('store', datasetId);
+      if (parseStored(storedDocument, DatasetDocument)?.writing === true) await tx.delete('store', datasetId);
     },
     { reserve: true },
   );

@@ -78,10 +78,10 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
   async function get(id: string): Promise<StoredClient> {
     const { document, etag, updatedAt } = await family.get(id);
     const storedSecrets = await readSecrets(documents, id);
-    const stored = document.targets
+    const storedTargets = document.targets
       .filter((target) => findStoredSecret(storedSecrets, target) !== undefined)
       .map(({ name }) => name);
-    return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: stored }, etag };
+    return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: storedTargets }, etag };
   }
 
   /**
@@ -91,9 +91,10 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
   function listNextSecrets(body: ClientBody, storedSecrets: Secrets): Secrets {
     return Object.fromEntries(
       body.targets.flatMap((target) => {
-        const sent = readSecret(target);
+        const sentSecret = readSecret(target);
         const owner = findSecretOwner(target);
-        const next = sent === null ? findStoredSecret(storedSecrets, target) : { owner, sealed: secrets.seal(sent) };
+        const next =
+          sentSecret === null ? findStoredSecret(storedSecrets, target) : { owner, sealed: secrets.seal(sentSecret) };
         return next === undefined ? [] : [[target.name, next]];
       }),
     );
@@ -103,9 +104,9 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
     const findings: Finding[] = [];
     const reportError = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
       void findings.push({ severity: 'error', code, path, message, ...(value !== undefined && { value }) });
-    for (const [e, { indices, starts_on: start, ends_on: end }] of body.entitlements.entries()) {
-      if (start !== null && end !== null && end < start)
-        reportError('INVALID_RANGE', `entitlements[${e}].ends_on`, 'ends_on must not be before starts_on.', end);
+    for (const [e, { indices, starts_on: start, ends_on: endsOn }] of body.entitlements.entries()) {
+      if (start !== null && endsOn !== null && endsOn < start)
+        reportError('INVALID_RANGE', `entitlements[${e}].ends_on`, 'ends_on must not be before starts_on.', endsOn);
       for (const [i, id] of (indices ?? []).entries())
         if ((await findIndex(documents, id)) === undefined)
           reportError(
@@ -165,8 +166,8 @@ export function createClients({ documents, secrets, destinations }: ClientsDepen
       await family.remove(id, ifMatch, authorship);
     },
     async find(id) {
-      const stored = await documents.get('client', id);
-      const document = parseStored(stored, ClientDocument);
+      const storedDocument = await documents.get('client', id);
+      const document = parseStored(storedDocument, ClientDocument);
       if (document === undefined) return undefined;
       const storedSecrets = await readSecrets(documents, id);
       const version = await readLastVersion(documents, { kind: 'client', id });
@@ -187,8 +188,8 @@ const needsSecret = (target: Target): boolean =>
   target.type === 'sftp' || (target.type === 'bucket' && target.access_key_id !== null);
 
 async function readSecrets(reader: Pick<DocumentReader, 'get'>, id: string): Promise<Secrets> {
-  const stored = await reader.get('client-secrets', id);
-  return parseStored(stored, ClientSecrets)?.secrets ?? {};
+  const storedDocument = await reader.get('client-secrets', id);
+  return parseStored(storedDocument, ClientSecrets)?.secrets ?? {};
 }
 
 /**

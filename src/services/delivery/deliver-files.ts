@@ -32,7 +32,7 @@ export interface DeliveryTerms {
   readonly files: readonly DayFile[];
   readonly record: RecordKeeper;
   /** True if delivered files are sent again when they are missing at the target. */
-  readonly isAgain: boolean;
+  readonly isRepeat: boolean;
   readonly signal: AbortSignal;
   /** Time of records, ISO-8601. */
   readonly timestamp: () => string;
@@ -65,17 +65,17 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
 
   return async (terms) => {
     const { target, record, signal, timestamp } = terms;
-    const planned = plan(terms);
+    const plannedFiles = plan(terms);
     const open = (): DeliveredFile[] =>
-      record.files(target.name).filter(({ path, state }) => planned.has(path) && isOpen(state));
+      record.files(target.name).filter(({ path, state }) => plannedFiles.has(path) && isOpen(state));
     for (const file of open()) record.put({ ...file, rounds: file.rounds + 1 });
-    for (let tries = 1; open().length > 0; tries++) {
+    for (let attemptNumber = 1; open().length > 0; attemptNumber++) {
       const mayHelp = await attempt(
         terms,
-        open().map((file) => createOutgoingFile(file, planned.get(file.path)!)),
+        open().map((file) => createOutgoingFile(file, plannedFiles.get(file.path)!)),
       );
-      if (!mayHelp || tries >= LIMITS.MAX_DELIVERY_TRIES || open().length === 0) break;
-      await sleep(pauseMs * tries, undefined, { signal });
+      if (!mayHelp || attemptNumber >= LIMITS.MAX_DELIVERY_TRIES || open().length === 0) break;
+      await sleep(pauseMs * attemptNumber, undefined, { signal });
     }
     for (const file of open())
       if (file.rounds >= LIMITS.MAX_DELIVERY_ROUNDS) {
@@ -83,7 +83,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
         record.log(timestamp(), target.name, file.path, `Given up after ${file.rounds} rounds.`);
       }
     await record.flush();
-    return countFiles(record.files(target.name).filter(({ path }) => planned.has(path)));
+    return countFiles(record.files(target.name).filter(({ path }) => plannedFiles.has(path)));
   };
 
   function createOutgoingFile(file: DeliveredFile, { artifact }: DayFile): OutgoingFile {
@@ -140,13 +140,13 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
       if (problem !== undefined) throw new DeliveryFault(problem, { isFinal: true });
       // The sender matches the type of the target; TypeScript does not infer this through the union.
       await (senders[target.type] as Sender<never>)({ ...job, secret: findSecret(client, target) } as never);
-    } catch (thrown) {
-      if (signal.aborted || !(thrown instanceof DeliveryFault)) throw thrown;
-      mayHelp ||= !thrown.isFinal;
+    } catch (failure) {
+      if (signal.aborted || !(failure instanceof DeliveryFault)) throw failure;
+      mayHelp ||= !failure.isFinal;
       const openFiles = files
         .flatMap(({ path }) => record.file(target.name, path)!)
         .filter(({ state }) => isOpen(state));
-      await failFiles(terms, openFiles, thrown);
+      await failFiles(terms, openFiles, failure);
     }
     return mayHelp;
   }
@@ -174,9 +174,9 @@ async function failFiles(
 function findSecret(client: ClientRecord, target: Target): string | undefined {
   try {
     return client.findSecret(target);
-  } catch (thrown) {
-    if (thrown instanceof Refusal) throw new DeliveryFault(thrown.message, { isFinal: true, cause: thrown });
-    throw thrown;
+  } catch (failure) {
+    if (failure instanceof Refusal) throw new DeliveryFault(failure.message, { isFinal: true, cause: failure });
+    throw failure;
   }
 }
 
@@ -188,15 +188,15 @@ function plan({
   date,
   files,
   record,
-  isAgain,
+  isRepeat,
   timestamp,
 }: DeliveryTerms): Map<string, DayFile> {
-  const planned = new Map<string, DayFile>();
+  const plannedFiles = new Map<string, DayFile>();
   for (const file of files) {
-    const entitled = isEntitled(client.document, { index: file.indexId, table: file.table, date });
-    if (!entitled || (target.tables !== null && !target.tables.includes(file.table))) continue;
+    const isAllowed = isEntitled(client.document, { index: file.indexId, table: file.table, date });
+    if (!isAllowed || (target.tables !== null && !target.tables.includes(file.table))) continue;
     const path = formatPath(target, file, { client: client.id, schedule, date });
-    const otherDayFile = planned.get(path);
+    const otherDayFile = plannedFiles.get(path);
     const recordedFile = record.file(target.name, path);
     if (otherDayFile !== undefined) {
       record.log(
@@ -207,8 +207,8 @@ function plan({
       );
       continue;
     }
-    planned.set(path, file);
-    if (recordedFile?.sha256 === file.sha256 && !isAgain) continue;
+    plannedFiles.set(path, file);
+    if (recordedFile?.sha256 === file.sha256 && !isRepeat) continue;
     const isUncertain = recordedFile?.state === 'sending' && recordedFile.sha256 === file.sha256;
     record.put({
       target: target.name,
@@ -226,7 +226,7 @@ function plan({
       message: '',
     });
   }
-  return planned;
+  return plannedFiles;
 }
 
 function formatPath(

@@ -104,9 +104,9 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
       return { endpoint, region: target.region ?? service.region, bucket, prefix, keys };
     },
     async assertFolder(path) {
-      const real = await resolveFolder(path);
+      const realFolder = await resolveFolder(path);
       const realRoots = await Promise.all(roots.map((root) => realpath(root).catch(() => root)));
-      if (!isBelow(real, realRoots))
+      if (!isBelow(realFolder, realRoots))
         throw new DeliveryFault('A link leads out of the folders that the operator allows (--delivery-roots).', {
           isFinal: true,
         });
@@ -121,8 +121,8 @@ const isBelow = (path: string, roots: readonly string[]): boolean =>
 
 /** Returns the path of a folder with links resolved, as far as it exists. */
 async function resolveFolder(path: string): Promise<string> {
-  const real = await realpath(path).catch(() => undefined);
-  if (real !== undefined) return real;
+  const realFolder = await realpath(path).catch(() => undefined);
+  if (realFolder !== undefined) return realFolder;
   const parent = dirname(path);
   return parent === path
     ? path

@@ -47,9 +47,9 @@ export interface RecordKeeper {
 
 export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords {
   async function get(key: RecordKey): Promise<DeliveryRecord | undefined> {
-    const stored = await documents.get('file-delivery', recordId(key));
-    if (stored === undefined) return undefined;
-    const record = parseStored(stored, DeliveryRecord);
+    const storedDocument = await documents.get('file-delivery', recordId(key));
+    if (storedDocument === undefined) return undefined;
+    const record = parseStored(storedDocument, DeliveryRecord);
     if (record !== undefined) return record;
     throw new Refusal('DOCUMENT_UNREADABLE', `The deliveries to ${key.clientId} on ${key.date} cannot be read.`);
   }
@@ -58,19 +58,19 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     clientId: string,
     { schedule_id: requestedId, before, limit }: RecordQuery,
   ): Promise<readonly DeliveryRecord[]> {
-    const below = before === undefined ? undefined : parseValidDay(before);
+    const dayLimit = before === undefined ? undefined : parseValidDay(before);
     const scheduleIds = requestedId === undefined ? await readSchedules(clientId) : [requestedId];
     const result = await Promise.all(
       scheduleIds.map(async (scheduleId) => {
-        const days = await documents.numbers('file-delivery', `${clientId}/${scheduleId}`, { below, limit });
+        const days = await documents.numbers('file-delivery', `${clientId}/${scheduleId}`, { below: dayLimit, limit });
         return days.map((day) => ({ clientId, scheduleId, day }));
       }),
     );
-    const newest = result
+    const newestKeys = result
       .flat()
       .toSorted((a, b) => b.day - a.day || (a.scheduleId < b.scheduleId ? -1 : 1))
       .slice(0, limit);
-    const records = await Promise.all(newest.map(({ day, ...place }) => get({ ...place, date: formatDay(day) })));
+    const records = await Promise.all(newestKeys.map(({ day, ...place }) => get({ ...place, date: formatDay(day) })));
     return records.flatMap((record) => record ?? []);
   }
 
@@ -90,33 +90,35 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     },
     async keeper(key, version) {
       const { clientId: client_id, scheduleId: schedule_id, date } = key;
-      const before = await get(key);
-      return keepRecord({ client_id, schedule_id, date, version, files: before?.files ?? [], log: before?.log ?? [] });
+      const record = await get(key);
+      return keepRecord({ client_id, schedule_id, date, version, files: record?.files ?? [], log: record?.log ?? [] });
     },
   };
 
   /** Returns the ids of the schedules with days that may have delivered to a client. */
   async function readSchedules(clientId: string): Promise<readonly string[]> {
-    const stored = await documents.ids('schedule');
-    const numbers = await Promise.all(stored.map((id) => documents.lastNumber('file-delivery', `${clientId}/${id}`)));
-    return stored.filter((_, k) => numbers[k]! > 0);
+    const scheduleIds = await documents.ids('schedule');
+    const numbers = await Promise.all(
+      scheduleIds.map((id) => documents.lastNumber('file-delivery', `${clientId}/${id}`)),
+    );
+    return scheduleIds.filter((_, k) => numbers[k]! > 0);
   }
 
   function keepRecord(first: DeliveryRecord): RecordKeeper {
     let record = first;
-    let isDirty = false;
-    let writing: Promise<void> | undefined;
+    let hasChanges = false;
+    let pendingWrite: Promise<void> | undefined;
     const id = recordId({ clientId: record.client_id, scheduleId: record.schedule_id, date: record.date });
 
     async function write(): Promise<void> {
       try {
-        while (isDirty) {
-          isDirty = false;
+        while (hasChanges) {
+          hasChanges = false;
           const now = record;
           await documents.transaction(async (tx) => void (await tx.put('file-delivery', id, now)), { reserve: true });
         }
       } finally {
-        writing = undefined;
+        pendingWrite = undefined;
       }
     }
 
@@ -127,17 +129,17 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
         const position = record.files.findIndex(({ target, path }) => target === file.target && path === file.path);
         const files = position < 0 ? [...record.files, file] : record.files.with(position, file);
         record = { ...record, files };
-        isDirty = true;
+        hasChanges = true;
       },
       log(timestamp, target, path, message) {
         const log = [...record.log, { at: timestamp, target, path, message }].slice(-DELIVERY_LINES_MAX);
         record = { ...record, log };
-        isDirty = true;
+        hasChanges = true;
       },
       flush() {
-        if (!isDirty) return writing ?? Promise.resolve();
-        writing ??= write();
-        return writing;
+        if (!hasChanges) return pendingWrite ?? Promise.resolve();
+        pendingWrite ??= write();
+        return pendingWrite;
       },
     };
   }

@@ -77,9 +77,9 @@ export async function sendEachFile<T>(
     signal.throwIfAborted();
     try {
       await delivered(file, await send(file));
-    } catch (thrown) {
-      if (!(thrown instanceof DeliveryFault) || signal.aborted) throw thrown;
-      await failed(file, thrown);
+    } catch (failure) {
+      if (!(failure instanceof DeliveryFault) || signal.aborted) throw failure;
+      await failed(file, failure);
     }
   }
 }

@@ -21,8 +21,8 @@ export function listAnnouncedDividends(
     const { variant, withholding_tax, as_of, announced } = JSON.parse(
       new TextDecoder().decode(bytes),
     ) as DividendPointsView; // the view wrote this JSON
-    const isNet = variant === 'net' && withholding_tax !== 0;
-    if (variant !== 'price' && !isNet)
+    const isNetOfTax = variant === 'net' && withholding_tax !== 0;
+    if (variant !== 'price' && !isNetOfTax)
       throw refuseWithFindings('request', [
         {
           severity: 'error',
@@ -37,7 +37,7 @@ export function listAnnouncedDividends(
       asOf: parseValidDay(as_of),
       dividends: announced.dividends.map(({ ex_date, points, net_points }) => ({
         exDay: parseValidDay(ex_date),
-        points: isNet ? points - net_points : points, // withheld tax
+        points: isNetOfTax ? points - net_points : points, // withheld tax
       })),
     };
   };

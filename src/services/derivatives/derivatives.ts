@@ -127,17 +127,17 @@ export function createDerivatives({ readLevels, announcedDividends, calendars }:
     async roll(indexId, query) {
       const rates = createRates(query);
       const { spot, asOf } = await readSpot(indexId, query.as_of);
-      const front = parseValidDay(query.front_expiry);
-      const back = parseValidDay(query.back_expiry);
-      if (back <= front)
+      const frontDay = parseValidDay(query.front_expiry);
+      const backDay = parseValidDay(query.back_expiry);
+      if (backDay <= frontDay)
         throw new Refusal(
           'EXPIRY_ORDER',
           `back_expiry ${query.back_expiry} is not after front_expiry ${query.front_expiry}.`,
           { front_expiry: query.front_expiry, back_expiry: query.back_expiry },
         );
-      const ends = [countDaysTo(front, asOf, 'front_expiry'), countDaysTo(back, asOf, 'back_expiry')];
-      const dividends = await listDividends(readCurveTerms(indexId, query), { asOf, days: ends[1]! });
-      const { points } = computeTermStructure({ spot, days: ends, rates, dividends });
+      const daysToExpiry = [countDaysTo(frontDay, asOf, 'front_expiry'), countDaysTo(backDay, asOf, 'back_expiry')];
+      const dividends = await listDividends(readCurveTerms(indexId, query), { asOf, days: daysToExpiry[1]! });
+      const { points } = computeTermStructure({ spot, days: daysToExpiry, rates, dividends });
       const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // one forward per expiry
       for (const forward of [near, far]) assertPositive(forward, spot);
       return assertFinite({
@@ -216,9 +216,9 @@ function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calend
       },
     ]);
   const calendar = levels && calendars.get(levels.calendar);
-  const resets = listResetDates({ start, maturity, frequency: request.reset_frequency, calendar });
-  const past = resets.filter((day) => day <= asOf);
-  const periodStart = past.at(-1) ?? start;
+  const resetDays = listResetDates({ start, maturity, frequency: request.reset_frequency, calendar });
+  const pastResets = resetDays.filter((day) => day <= asOf);
+  const periodStart = pastResets.at(-1) ?? start;
   const initialLevel =
     request.initial_level ?? (levels === undefined ? spot : findLevel(levels, periodStart, request.index_id!));
   const swap = valueSwap({
@@ -227,7 +227,7 @@ function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calend
     notional: request.notional,
     asOf,
     periodStart,
-    periodEnds: resets.slice(past.length),
+    periodEnds: resetDays.slice(pastResets.length),
     returnType: request.return_type,
     rates,
     spread: request.spread,

@@ -68,17 +68,21 @@ export function isAnnounced(request: DividendTerms): request is DividendTerms & 
   const { index_id, dividends, dividend_yield, dividend_source } = request;
   if (dividend_source !== 'announced') return false;
   const findings: Finding[] = [];
-  const refuse = (code: Finding['code'], path: string, message: string) =>
+  const createFinding = (code: Finding['code'], path: string, message: string) =>
     findings.push({ severity: 'error', code, path, message });
-  if (index_id === null) refuse('REQUIRED', 'index_id', 'index_id is required for announced dividends.');
+  if (index_id === null) createFinding('REQUIRED', 'index_id', 'index_id is required for announced dividends.');
   if (dividends.length > 0)
-    refuse(
+    createFinding(
       'OUT_OF_RANGE',
       'dividends',
       `dividends has ${dividends.length} entries; with announced dividends it has 0.`,
     );
   if (dividend_yield !== 0)
-    refuse('OUT_OF_RANGE', 'dividend_yield', `dividend_yield is ${dividend_yield}; with announced dividends it is 0.`);
+    createFinding(
+      'OUT_OF_RANGE',
+      'dividend_yield',
+      `dividend_yield is ${dividend_yield}; with announced dividends it is 0.`,
+    );
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   return true;
 }
@@ -87,18 +91,21 @@ export function isAnnounced(request: DividendTerms): request is DividendTerms & 
  * Returns announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED if the valuation day
  * differs from that of the dividends
  */
-export function selectAnnouncedUntil(announced: AnnouncedDividends, { asOf, days }: FutureSpan): PointDividend[] {
-  if (announced.asOf !== asOf)
+export function selectAnnouncedUntil(
+  announcedDividends: AnnouncedDividends,
+  { asOf, days }: FutureSpan,
+): PointDividend[] {
+  if (announcedDividends.asOf !== asOf)
     throw refuseWithFindings('request', [
       {
         severity: 'error',
         code: 'OUT_OF_RANGE',
         path: 'as_of',
-        message: `as_of ${formatDay(asOf)} is not ${formatDay(announced.asOf)}, the last date of the run, on which dividends are known.`,
+        message: `as_of ${formatDay(asOf)} is not ${formatDay(announcedDividends.asOf)}, the last date of the run, on which dividends are known.`,
         value: formatDay(asOf),
       },
     ]);
-  return announced.dividends
+  return announcedDividends.dividends
     .map(({ exDay, points }) => ({ days: exDay - asOf, amount: points }))
     .filter((dividend) => dividend.days <= days);
 }

@@ -37,18 +37,19 @@ export async function listActiveOverrides(
   if (run === undefined) return [];
   const storeId = (await findReferencedStore(documents, document)) ?? markets.served()?.identity.datasetId;
   const store = storeId === undefined ? undefined : parseStored(await documents.get('store', storeId), DatasetDocument);
-  const within = (store?.price_overrides ?? []).filter(({ date }) => date >= run.start && date <= run.end);
+  const overridesOfRun = (store?.price_overrides ?? []).filter(({ date }) => date >= run.start && date <= run.end);
   const { sessions = new Int32Array() } = calendars.get(document.calendar) ?? {};
-  const heldOn = new Map<string, ReadonlySet<string>>();
-  const listed: PriceOverride[] = [];
-  for (const override of within.toReversed()) {
+  const heldByDate = new Map<string, ReadonlySet<string>>();
+  const listedOverrides: PriceOverride[] = [];
+  for (const override of overridesOfRun.toReversed()) {
     const { date, identifier } = override;
-    const activeOverrides = heldOn.get(date) ?? (await readActiveOverrides(exports, run, { date, sessions, signal }));
-    heldOn.set(date, activeOverrides);
-    if (activeOverrides.has(identifier)) listed.push(override);
-    if (listed.length === limit) break;
+    const heldIdentifiers =
+      heldByDate.get(date) ?? (await readActiveOverrides(exports, run, { date, sessions, signal }));
+    heldByDate.set(date, heldIdentifiers);
+    if (heldIdentifiers.has(identifier)) listedOverrides.push(override);
+    if (listedOverrides.length === limit) break;
   }
-  return listed;
+  return listedOverrides;
 }
 
 /** Returns the securities that a run holds at a close, and the securities that it buys at that close. */

@@ -41,13 +41,16 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   });
 
   /** Returns effective dates with their announcements as text; an empty set if an underlying index was deleted. */
-  async function listDates(scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>, document: IndexDocument) {
+  async function listDates(
+    computeSchedule: (document: IndexDocument) => Promise<IndexSchedule>,
+    document: IndexDocument,
+  ) {
     try {
-      const dates = listIndexDates(await scheduleOf(document));
+      const dates = listIndexDates(await computeSchedule(document));
       return new Set(dates.map(({ date, announcement }) => `${formatDay(date)} ${formatDay(announcement)}`));
-    } catch (thrown) {
-      if (thrown instanceof Refusal) return new Set<string>();
-      throw thrown;
+    } catch (failure) {
+      if (failure instanceof Refusal) return new Set<string>();
+      throw failure;
     }
   }
 
@@ -67,10 +70,10 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   }
 
   /** Returns the reasons why the latest run of an index becomes stale; empty if the index has no run. */
-  async function readStaleReasons(indexId: string, recorded: RecordedClosures): Promise<string[]> {
-    const stored = await documents.get('run', indexId);
-    const run = stored && readStored(stored, readRun);
-    return run === undefined ? [] : [...(await states.reasonsWith(run, recorded))];
+  async function readStaleReasons(indexId: string, recordedClosures: RecordedClosures): Promise<string[]> {
+    const storedDocument = await documents.get('run', indexId);
+    const run = storedDocument && readStored(storedDocument, readRun);
+    return run === undefined ? [] : [...(await states.reasonsWith(run, recordedClosures))];
   }
 
   async function readIndices(
@@ -78,16 +81,18 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     after: ExchangeCalendar,
     { added, removed, recorded }: ChangedSessions & { readonly recorded: RecordedClosures },
   ) {
-    const { documents: all } = await documents.list('index', readIndex);
+    const { documents: allIndices } = await documents.list('index', readIndex);
     const [was, is] = [schedulesOn(addCalendar(before)), schedulesOn(addCalendar(after))];
-    const isPast = [...added, ...removed].some((date) => 86_400_000 * parseValidDay(date) <= now());
+    const hasPastDate = [...added, ...removed].some((date) => 86_400_000 * parseValidDay(date) <= now());
     const indices: ClosureEffect['indices'] = [];
-    for (const [at, document] of all.entries()) {
+    for (const [at, document] of allIndices.entries()) {
       if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       const stale = await readStaleReasons(document.id, recorded);
       if (document.calendar !== before.code && stale.length === 0) continue;
       const [old, fresh] = [await listDates(was, document), await listDates(is, document)];
-      const log = isPast ? await readPublished(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
+      const log = hasPastDate
+        ? await readPublished(document.id, new Set(removed))
+        : { found: new Set<string>(), last: '' };
       indices.push({
         index_id: document.id,
         stale,
@@ -101,22 +106,23 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   }
 
   async function readSchedules(calendar: ExchangeCalendar, { added, removed }: ChangedSessions) {
-    const { documents: all } = await documents.list('schedule', (body, id) => {
+    const { documents: allSchedules } = await documents.list('schedule', (body, id) => {
       const plan = ScheduleDocument.safeParse(body).data;
       return plan && { id, plan };
     });
     const schedules: ClosureEffect['schedules'] = [];
-    for (const { id, plan } of all) {
+    for (const { id, plan } of allSchedules) {
       if (plan.calendar !== calendar.code) continue;
-      const ended: string[] = [];
+      const endedSchedules: string[] = [];
       for (const date of removed) {
         const day = await readDay(documents, id, date);
-        if (day !== undefined && !hasEnded(day)) ended.push(date);
+        if (day !== undefined && !hasEnded(day)) endedSchedules.push(date);
       }
       const missing = added.filter(
         (date) => date >= plan.starts_on && findDueDay(parseValidDay(date), plan, calendar).dueMs <= now(),
       );
-      if (ended.length > 0 || missing.length > 0) schedules.push({ schedule_id: id, ended, missing });
+      if (endedSchedules.length > 0 || missing.length > 0)
+        schedules.push({ schedule_id: id, ended: endedSchedules, missing });
     }
     return schedules;
   }
@@ -124,15 +130,15 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   return async (
     before: ExchangeCalendar,
     after: ExchangeCalendar,
-    recorded: RecordedClosures,
+    recordedClosures: RecordedClosures,
   ): Promise<ClosureEffect> => {
-    const changed = { added: listSessionsOnlyIn(after, before), removed: listSessionsOnlyIn(before, after) };
-    const areSame = changed.added.length === 0 && changed.removed.length === 0;
+    const changedSessions = { added: listSessionsOnlyIn(after, before), removed: listSessionsOnlyIn(before, after) };
+    const isUnchanged = changedSessions.added.length === 0 && changedSessions.removed.length === 0;
     return {
-      ...changed,
+      ...changedSessions,
       hours: listChangedHours(before, after),
-      indices: areSame ? [] : await readIndices(before, after, { ...changed, recorded }),
-      schedules: areSame ? [] : await readSchedules(after, changed),
+      indices: isUnchanged ? [] : await readIndices(before, after, { ...changedSessions, recorded: recordedClosures }),
+      schedules: isUnchanged ? [] : await readSchedules(after, changedSessions),
     };
   };
 }

@@ -97,9 +97,9 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
   async function mergeSessions(
     reader: Pick<DocumentReader, 'get'>,
     calendar: ExchangeCalendar,
-    { changes: all, version }: VersionedClosures,
+    { changes: closureChanges, version }: VersionedClosures,
   ): Promise<RecordedClosures> {
-    const changes = all.flatMap(({ date, session, reason }) =>
+    const changes = closureChanges.flatMap(({ date, session, reason }) =>
       calendar.isSession(parseValidDay(date)) === (session === 'open') ? [] : [{ date, session, reason }],
     );
     const otherClosures = (await readRecordedClosures(reader).catch(() => undefined)) ?? {};
@@ -120,7 +120,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
   /**
    * Applies the recorded changes before the response, because the event of the commit reaches other processes later.
    */
-  async function follow({ code }: ExchangeCalendar): Promise<void> {
+  async function followCalendar({ code }: ExchangeCalendar): Promise<void> {
     await calendars.follow();
     await endClosedDays(code);
   }
@@ -138,16 +138,16 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     },
     async put(code, document, ifMatch, authorship) {
       const calendar = requireCalendar(code);
-      const ordered = sortChanges(document, calendar);
+      const orderedClosures = sortChanges(document, calendar);
       await documents.transaction(
         async (tx) => {
           await assertPrecondition(tx, KIND, createFileName(calendar.code), ifMatch);
-          await tx.put(KIND, createFileName(calendar.code), ordered);
-          await writeSessions(tx, calendar, ordered);
+          await tx.put(KIND, createFileName(calendar.code), orderedClosures);
+          await writeSessions(tx, calendar, orderedClosures);
         },
         { by: authorship },
       );
-      await follow(calendar);
+      await followCalendar(calendar);
       return get(code);
     },
     async remove(code, ifMatch, authorship) {
@@ -163,7 +163,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
         },
         { by: authorship },
       );
-      await follow(calendar);
+      await followCalendar(calendar);
     },
   };
 }

@@ -23,8 +23,8 @@ export async function listDecisions(
   const family = await findFamily(documents, document);
   const judgements: Judgement[] = [];
   for (const scheduleId of await documents.ids('schedule')) {
-    const stored = await documents.get('schedule', scheduleId);
-    const plan = parseStored(stored, ScheduleDocument);
+    const storedDocument = await documents.get('schedule', scheduleId);
+    const plan = parseStored(storedDocument, ScheduleDocument);
     if (plan === undefined || !plan.indices.includes(indexId)) continue;
     for await (const judgement of readJudgements(documents, scheduleId, SEARCHED_JUDGEMENTS_MAX)) {
       if (judgement.index_id !== null && !family.has(judgement.index_id)) continue;
@@ -40,14 +40,14 @@ export async function listDecisions(
 /** Returns an index and all indices on which it depends. */
 async function findFamily(documents: DocumentStore, document: IndexDocument): Promise<ReadonlySet<string>> {
   const familyIds = new Set([document.id]);
-  const visit = async (child: IndexDocument): Promise<void> => {
+  const visitChild = async (child: IndexDocument): Promise<void> => {
     for (const id of listReferences(child)) {
       if (familyIds.has(id)) continue;
       familyIds.add(id);
       const parent = await findIndex(documents, id);
-      if (parent !== undefined) await visit(parent);
+      if (parent !== undefined) await visitChild(parent);
     }
   };
-  await visit(document);
+  await visitChild(document);
   return familyIds;
 }

@@ -40,9 +40,9 @@ export async function summariseGovernance({ documents, calendars }: OverviewDepe
   for (const { index_id: id, errors: indexErrors } of statements)
     if (indexErrors > 0) errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
   const judgements: Judgement[] = [];
-  let decided = 0;
+  let decidedCount = 0;
   for (const id of await documents.ids('schedule')) {
-    decided += await documents.lastNumber('judgement', id);
+    decidedCount += await documents.lastNumber('judgement', id);
     judgements.push(...(await readLatestReasoned(documents, id)));
   }
   return {
@@ -50,7 +50,7 @@ export async function summariseGovernance({ documents, calendars }: OverviewDepe
       clients: (await documents.ids('client')).length,
       procedures: (await documents.ids('procedure')).length,
       errors: statements.reduce((sum, { errors: indexErrors }) => sum + indexErrors, 0),
-      judgements: decided,
+      judgements: decidedCount,
       audit: findCurrentReach() === undefined ? (await readAuditHead(documents)).seq : null,
     },
     statements,
@@ -63,11 +63,11 @@ export async function summariseGovernance({ documents, calendars }: OverviewDepe
 async function listStatements(documents: Documents, computeLag: LagCounter): Promise<Statement[]> {
   const errors = countByOwner(await documents.ids('publication-error'));
   const ids = await documents.ids('index');
-  const published = new Set(await documents.ids('publication-head'));
+  const publishedIds = new Set(await documents.ids('publication-head'));
   const statements: Statement[] = [];
   for (let from = 0; from < ids.length; from += READ_CONCURRENCY) {
     const read = ids.slice(from, from + READ_CONCURRENCY).map(async (id): Promise<Statement> => {
-      const log = published.has(id) ? await readPublished(documents, id) : { published_through: null, entries: 0 };
+      const log = publishedIds.has(id) ? await readPublished(documents, id) : { published_through: null, entries: 0 };
       return { index_id: id, ...log, ...computeLag(id, log.published_through), errors: errors.get(id) ?? 0 };
     });
     statements.push(...(await Promise.all(read)));
@@ -88,13 +88,14 @@ async function createLagCounter({ documents, calendars }: OverviewDependencies):
   return (indexId, published) => {
     const document = byId.get(indexId);
     const storeId = document?.store_id ?? null;
-    const end = stores.find((store) => (storeId === null ? store.active : store.store_id === storeId))?.end ?? null;
+    const storeEnd =
+      stores.find((store) => (storeId === null ? store.active : store.store_id === storeId))?.end ?? null;
     const sessions = document && calendars.get(document.calendar)?.sessions;
-    const [first, last] = [parseDay(published ?? ''), parseDay(end ?? '')];
+    const [first, last] = [parseDay(published ?? ''), parseDay(storeEnd ?? '')];
     if (sessions === undefined || first === undefined || last === undefined)
-      return { data_through: end, sessions_behind: null };
-    const behind = findLastAtMost(sessions, last) - findLastAtMost(sessions, first);
-    return { data_through: end, sessions_behind: Math.max(0, behind) };
+      return { data_through: storeEnd, sessions_behind: null };
+    const lag = findLastAtMost(sessions, last) - findLastAtMost(sessions, first);
+    return { data_through: storeEnd, sessions_behind: Math.max(0, lag) };
   };
 }
 
@@ -110,8 +111,8 @@ async function readPublished(documents: Documents, indexId: string) {
     const head = await readLogHead(documents, indexId);
     if (head === undefined) return { published_through: null, entries: 0 };
     return { published_through: await findPublishedBatches(documents, indexId, head), entries: head.seq };
-  } catch (thrown) {
-    if (!(thrown instanceof Refusal) || thrown.code !== 'DOCUMENT_UNREADABLE') throw thrown;
+  } catch (failure) {
+    if (!(failure instanceof Refusal) || failure.code !== 'DOCUMENT_UNREADABLE') throw failure;
     return { published_through: null, entries: null };
   }
 }

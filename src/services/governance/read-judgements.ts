@@ -11,8 +11,8 @@ export async function* readJudgements(
 ): AsyncGenerator<Judgement> {
   const last = await documents.lastNumber('judgement', scheduleId);
   for (let seq = last; seq > Math.max(0, last - limit); seq--) {
-    const stored = await documents.get('judgement', formatNumberedId(scheduleId, seq));
-    const judgement = parseStored(stored, Judgement);
+    const storedDocument = await documents.get('judgement', formatNumberedId(scheduleId, seq));
+    const judgement = parseStored(storedDocument, Judgement);
     if (judgement !== undefined) yield judgement;
   }
 }

@@ -48,8 +48,8 @@ export interface StatementsDependencies {
 }
 
 /** Maximum number of register entries in a statement. Other routes list the complete registers. */
-const LISTED = 50;
-const REVIEWS = 4;
+const LISTED_MAX = 50;
+const REVIEWS_LISTED = 4;
 
 export function createStatements(dependencies: StatementsDependencies): Statements {
   const { documents, versions, publications, procedures, markets, calendars, approvals, computeSchedule, timestamp } =
@@ -57,13 +57,13 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 
   async function listChanges(indexId: string, limit: number): Promise<readonly MethodologyChange[]> {
     const subject: Subject = { kind: 'index', id: indexId };
-    const { versions: listed } = await versions.list(subject, { limit });
-    const changed: MethodologyChange[] = [];
-    for (const { version, at, author, note, action } of listed) {
+    const { versions: storedVersions } = await versions.list(subject, { limit });
+    const methodologyChanges: MethodologyChange[] = [];
+    for (const { version, at, author, note, action } of storedVersions) {
       const sentences = await compareSentences(subject, version, action);
-      changed.push({ version, at, author, note, action, ...sentences });
+      methodologyChanges.push({ version, at, author, note, action, ...sentences });
     }
-    return changed;
+    return methodologyChanges;
   }
 
   /**
@@ -71,13 +71,13 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
    * purged.
    */
   async function compareSentences(subject: Subject, version: number, action: string) {
-    const none = { removed: [], added: [] };
-    if (version === 1 || action === 'deleted') return none;
+    const emptyDifference = { removed: [], added: [] };
+    if (version === 1 || action === 'deleted') return emptyDifference;
     try {
       return (await versions.difference(subject, { from: version - 1, to: version })).sentences;
-    } catch (thrown) {
-      if (thrown instanceof Refusal && UNREADABLE.has(thrown.code)) return none;
-      throw thrown;
+    } catch (failure) {
+      if (failure instanceof Refusal && UNREADABLE.has(failure.code)) return emptyDifference;
+      throw failure;
     }
   }
 
@@ -96,7 +96,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 
   async function describeReview(document: IndexDocument, today: string): Promise<BenchmarkStatement['review']> {
     const schedule = await computeSchedule(document);
-    const { upcoming } = selectScheduleAround({ schedule, asOf: parseValidDay(today), limit: REVIEWS });
+    const { upcoming } = selectScheduleAround({ schedule, asOf: parseValidDay(today), limit: REVIEWS_LISTED });
     return { frequency: schedule.frequency, upcoming: upcoming.map(({ date }) => formatDay(date)) };
   }
 
@@ -125,15 +125,15 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
             const rule = approvals.getRule(action);
             return rule === undefined ? [] : [{ action, persons: rule.persons }];
           }),
-          judgements: [...(await listDecisions(documents, document, LISTED))],
-          overrides: await listActiveOverrides(dependencies, document, { limit: LISTED, signal }),
+          judgements: [...(await listDecisions(documents, document, LISTED_MAX))],
+          overrides: await listActiveOverrides(dependencies, document, { limit: LISTED_MAX, signal }),
         },
         limitations: listLimitations(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
-        changes: [...(await listChanges(indexId, LISTED))],
+        changes: [...(await listChanges(indexId, LISTED_MAX))],
         amendments: [...(document.amendments ?? [])],
         review: await describeReview(document, time.slice(0, 10)),
         publication: await describePublication(indexId),
-        errors: [...(await publications.errors(indexId, LISTED))],
+        errors: [...(await publications.errors(indexId, LISTED_MAX))],
         procedures: [...(await procedures.of(indexId))],
       };
     },

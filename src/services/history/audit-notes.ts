@@ -56,7 +56,7 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
   const { documents, timestamp, monotonicMs, loggedReads, onFailure } = dependencies;
   const refusals = { since: -Infinity, addresses: new Set<string>() };
 
-  async function append(
+  async function appendNote(
     entry: Pick<AuditEntry, 'kind' | 'action' | 'id' | 'author' | 'request_id' | 'key_id' | 'note'>,
   ) {
     const statement = { at: timestamp(), version: null, etag: null, ...entry, id: entry.id.slice(0, ID_LENGTH_MAX) };
@@ -65,7 +65,7 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
 
   return {
     cancelled: (jobId, { author, keyId, note, requestId }) =>
-      append({
+      appendNote({
         kind: 'job',
         action: 'cancelled',
         id: jobId,
@@ -82,7 +82,7 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
       if (refusals.addresses.has(address) || refusals.addresses.size >= REFUSALS_MAX) return;
       refusals.addresses.add(address);
       const entry = { kind: 'authentication', action: 'refused', id: address, author: '', note: null } as const;
-      append({ ...entry, request_id: requestId }).catch(onFailure);
+      appendNote({ ...entry, request_id: requestId }).catch(onFailure);
     },
     read({ operation, path, requestId, keyId, name }) {
       if (!loggedReads.has(operation) && !ALWAYS_LOGGED.has(operation)) return;
@@ -93,7 +93,7 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
         author: name ?? LOCAL_AUTHOR,
         ...selectKeyId(keyId),
       } as const;
-      append({ ...entry, note: operation, request_id: requestId }).catch(onFailure);
+      appendNote({ ...entry, note: operation, request_id: requestId }).catch(onFailure);
     },
   };
 }

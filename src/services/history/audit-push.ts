@@ -34,49 +34,53 @@ const CURSOR = 'cursor';
 export function createAuditPush(dependencies: AuditPushDependencies): AuditPush {
   const { documents, send, onFailure, intervalMs = INTERVAL_MS } = dependencies;
   const closing = new AbortController();
-  let running: Promise<void> = Promise.resolve();
+  let transmission: Promise<void> = Promise.resolve();
 
   async function readCursor(): Promise<number> {
-    const stored = await documents.get('audit-push', CURSOR);
-    const seq = stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { seq?: unknown }).seq;
+    const storedDocument = await documents.get('audit-push', CURSOR);
+    const seq =
+      storedDocument === undefined || 'unreadable' in storedDocument
+        ? undefined
+        : (storedDocument.body as { seq?: unknown }).seq;
     if (typeof seq === 'number') return seq;
     const { seq: end } = await readAuditHead(documents);
-    await keep(end);
+    await writeCursor(end);
     return end;
   }
-  const keep = (seq: number) => documents.transaction(async (tx) => void (await tx.put('audit-push', CURSOR, { seq })));
+  const writeCursor = (seq: number) =>
+    documents.transaction(async (tx) => void (await tx.put('audit-push', CURSOR, { seq })));
 
   async function pushNew(after: number): Promise<number> {
     let last = after;
     for await (const batch of readAuditBatches(documents, { after, head: await readAuditHead(documents) })) {
       await send(batch, AbortSignal.any([closing.signal, AbortSignal.timeout(SEND_MS)]));
       last = batch.at(-1)?.seq ?? last;
-      await keep(last);
+      await writeCursor(last);
     }
     return last;
   }
 
   async function run(): Promise<void> {
-    let sent: number | undefined;
+    let lastSent: number | undefined;
     let hasFailed = false;
     while (!closing.signal.aborted) {
       try {
-        sent = await pushNew(sent ?? (await readCursor()));
+        lastSent = await pushNew(lastSent ?? (await readCursor()));
         hasFailed = false;
       } catch (failure) {
         if (!hasFailed && !closing.signal.aborted) onFailure(failure); // an outage is reported once
         hasFailed = true;
-        sent = undefined;
+        lastSent = undefined;
       }
       await pause(intervalMs, undefined, { signal: closing.signal, ref: false }).catch(() => {});
     }
   }
 
   return {
-    start: () => void (running = run()),
+    start: () => void (transmission = run()),
     async close() {
       closing.abort();
-      await running;
+      await transmission;
     },
   };
 }

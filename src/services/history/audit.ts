@@ -57,7 +57,7 @@ export interface AuditDependencies {
 
 export function createAudit({ documents, signingKeys, timestamp }: AuditDependencies): Audit {
   /** Signs the unsigned entries. Does not change a read-only store. */
-  async function seal(): Promise<void> {
+  async function sealLog(): Promise<void> {
     if (await isSealed(documents)) return;
     try {
       const key = await signingKeys.current();
@@ -74,7 +74,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const { start, end, kind, id, author, limit, after } = query;
       if (start !== undefined && end !== undefined && parseBeginning(start) > parseMoment(end))
         throw refuseReversedRange(start, end);
-      await seal();
+      await sealLog();
       const { seq, hash } = await readAuditHead(documents);
       const head: AuditHead = { seq, hash };
       const reach = findCurrentReach();

@@ -23,14 +23,14 @@ export async function createDefinitionRequest(
   after: IndexDocument | null,
 ): Promise<ProposedChange | undefined> {
   if ((await readLogHead(reader, id)) === undefined) return undefined;
-  const stored = await reader.get('index', id);
-  const before = readStored(stored, readIndex) ?? null;
-  if (after !== null && before !== null && listChanges(before, after).length === 0) return undefined;
-  const changes = after === null ? [] : listDefinitionChanges(before, after);
+  const storedDocument = await reader.get('index', id);
+  const storedIndex = readStored(storedDocument, readIndex) ?? null;
+  if (after !== null && storedIndex !== null && listChanges(storedIndex, after).length === 0) return undefined;
+  const changes = after === null ? [] : listDefinitionChanges(storedIndex, after);
   return {
     action: 'amend',
     subject: id,
-    content: { before, after },
+    content: { before: storedIndex, after },
     summary: after === null ? `Delete ${id}.` : formatSummary(id, changes),
     facts: { kind: 'amend', index_id: id, deletes: after === null, changes },
   };
@@ -45,16 +45,18 @@ function formatSummary(id: string, changes: readonly DefinitionChange[]): string
 /** Returns the change of the whole history, if any, and the appended amendments. */
 function listDefinitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
   const earlierAmendments = listAmendments(before);
-  const isAppended =
+  const isAmendmentAppended =
     toCanonicalJson(listAmendments(after).slice(0, earlierAmendments.length)) === toCanonicalJson(earlierAmendments);
-  const [was, is] = isAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
-  const direct = changeBetween(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
+  const [was, is] = isAmendmentAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
+  const ownChange = changeBetween(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
   const texts = listTexts(after);
-  const amended = (isAppended ? listAmendments(after).slice(earlierAmendments.length) : []).map((amendment, k) => {
-    const [earlier, later] = [texts[earlierAmendments.length + k]!, texts[earlierAmendments.length + k + 1]!]; // a definition has one more text than amendments
-    return changeBetween(earlier.document, later.document, amendment);
-  });
-  return direct.fields.length === 0 ? amended : [direct, ...amended];
+  const amendmentChanges = (isAmendmentAppended ? listAmendments(after).slice(earlierAmendments.length) : []).map(
+    (amendment, k) => {
+      const [earlier, later] = [texts[earlierAmendments.length + k]!, texts[earlierAmendments.length + k + 1]!]; // a definition has one more text than amendments
+      return changeBetween(earlier.document, later.document, amendment);
+    },
+  );
+  return ownChange.fields.length === 0 ? amendmentChanges : [ownChange, ...amendmentChanges];
 }
 
 function changeBetween(

@@ -41,7 +41,7 @@ export function createCalendarViews({ calendars, readSchedule, today }: Calendar
     nextRebalance: (indexId, after) => findFirstAfter(indexId, parseValidDay(after)),
     comingRebalance: (indexId, after) => findFirstAfter(indexId, Math.max(parseValidDay(after), today() - 1)),
     async schedule(indexId, query) {
-      const asOf = toOfDay(query) ?? today();
+      const asOf = parseAsOf(query) ?? today();
       const schedule = await readSchedule(indexId);
       const { recent, upcoming, lookaheadEnd } = selectScheduleAround({ schedule, asOf, limit: query.limit });
       const hasLag = schedule.cadences.some(({ rebalance }) => isNoticed(rebalance));
@@ -65,9 +65,9 @@ function isNoticed({ effective_lag: lag, reference, announcement }: RebalanceSpe
 }
 
 /** Returns null for a deleted or unreadable definition, which has no schedule. */
-function toMissing(thrown: unknown): null {
-  if (thrown instanceof Refusal) return null;
-  throw thrown;
+function toMissing(failure: unknown): null {
+  if (failure instanceof Refusal) return null;
+  throw failure;
 }
 
 function toOption({ code, name, region, tz, coverage }: CalendarOption): CalendarList['calendars'][number] {
@@ -81,7 +81,7 @@ function toOption({ code, name, region, tz, coverage }: CalendarOption): Calenda
   };
 }
 
-function toOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
+function parseAsOf({ asof, as_of }: ScheduleQuery): Day | undefined {
   if (asof !== undefined && as_of !== undefined && asof !== as_of) {
     const message = `asof is ${asof} and as_of is ${as_of}; they are two names of one date.`;
     throw refuseWithFindings('query', [{ severity: 'error', code: 'BAD_DATE', message, path: 'as_of', value: as_of }]);

@@ -72,46 +72,52 @@ export function createDatapointQuestions({
       ...(plugins === undefined ? {} : { plugins }),
       pipeline: { weighting: WEIGHTING_CLASSES[0]!.example },
     };
-    const { document, findings } = await createStoredIndices(documents).answer((indexOf) =>
-      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, market }),
+    const { document, findings } = await createStoredIndices(documents).answer((lookUpIndex) =>
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf: lookUpIndex, market }),
     );
-    const filled = document === undefined ? undefined : await fillStoredPlugins(documents, document);
+    const filledDocument = document === undefined ? undefined : await fillStoredPlugins(documents, document);
     const read = readDatapointQuery(
       request,
-      filled === undefined ? new Map() : readDefinitions(filled.document),
+      filledDocument === undefined ? new Map() : readDefinitions(filledDocument.document),
       market,
     );
-    const called = listCalledIndices(read.tree, 'expression');
-    const references = await createStoredIndices(documents).answer((indexOf) =>
-      called.flatMap(({ id }) => checkReference(id, TERMS, 'expression', indexOf)),
+    const calledIndices = listCalledIndices(read.tree, 'expression');
+    const references = await createStoredIndices(documents).answer((lookUpIndex) =>
+      calledIndices.flatMap(({ id }) => checkReference(id, TERMS, 'expression', lookUpIndex)),
     );
-    const ofParts = [...findings.filter(isOfRequest), ...(filled?.findings ?? [])];
-    return { document, read, findings: [...ofParts, ...read.findings, ...references] };
+    const partFindings = [...findings.filter(isOfRequest), ...(filledDocument?.findings ?? [])];
+    return { document, read, findings: [...partFindings, ...read.findings, ...references] };
   }
 
   async function evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation> {
-    const served = markets.current();
-    const { document, read, findings } = await readTerms(request, served?.market);
+    const servedMarket = markets.current();
+    const { document, read, findings } = await readTerms(request, servedMarket?.market);
     const { tree, unit } = read;
     const isValid = !hasErrors(findings);
-    const unknown =
+    const unknownFindings =
       document === undefined || tree === undefined ? [] : findDecisionFunctions(tree, readDefinitions(document));
     const answer = {
       valid: isValid,
       text: tree?.text ?? null,
       tree: (tree as Record<string, unknown> | undefined) ?? null, // the parser returns an object
       unit,
-      findings: sortFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // this type has read-only lists
+      findings: sortFindings([...findings, ...unknownFindings]) as DatapointEvaluation['findings'], // this type has read-only lists
     };
-    if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
+    if (
+      !isValid ||
+      document === undefined ||
+      tree === undefined ||
+      servedMarket === undefined ||
+      unknownFindings.length > 0
+    )
       return { ...answer, as_of: null, values: [] };
-    const reached = await resolveReached(documents, document);
-    const storeId = findStore(reached, getCallMarket()?.identity.datasetId);
-    if (storeId !== null && storeId !== served.identity.datasetId)
+    const reachedDocuments = await resolveReached(documents, document);
+    const storeId = findStore(reachedDocuments, getCallMarket()?.identity.datasetId);
+    if (storeId !== null && storeId !== servedMarket.identity.datasetId)
       return stores.within(storeId, () => evaluate(request, signal));
     const question = {
-      market: served.handle,
-      documents: reached,
+      market: servedMarket.handle,
+      documents: reachedDocuments,
       indexId: TERMS,
       day: request.as_of,
       expression: tree,
@@ -145,8 +151,8 @@ function readDatapointQuery(
     const read = readExpression(expression, expects, units);
     const problems = read.problems.map((problem): Finding => ({ severity: 'error', path: 'expression', ...problem }));
     const missingData = findMissingData(read.tree, { expects, definitions, market });
-    const placed = locateInTexts(missingData, new Map<string, ParsedText>([['expression', read]]));
-    return { tree: read.tree && addText(read.tree), unit: read.unit, findings: [...problems, ...placed] };
+    const locatedFindings = locateInTexts(missingData, new Map<string, ParsedText>([['expression', read]]));
+    return { tree: read.tree && addText(read.tree), unit: read.unit, findings: [...problems, ...locatedFindings] };
   }
   const schema = expects === 'number' ? NumberExpression : Condition;
   const { value, findings } = checkShape(schema, expression, { path: 'expression' });
@@ -183,10 +189,10 @@ function findMissingData(
 
 /** Returns a finding if an expression calls a function that is available only in the decisions of an index. */
 function findDecisionFunctions(tree: ExpressionNode, definitions: Definitions): Finding[] {
-  const called = listCalls(tree, definitions).filter(({ name }) =>
+  const decisionCalls = listCalls(tree, definitions).filter(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),
   );
-  if (called.length === 0) return [];
-  const message = `Values are not shown: ${called[0]!.name} is available only in the decisions of an index.`;
+  if (decisionCalls.length === 0) return [];
+  const message = `Values are not shown: ${decisionCalls[0]!.name} is available only in the decisions of an index.`;
   return [{ severity: 'info', code: 'NO_EFFECT', path: 'expression', message }];
 }

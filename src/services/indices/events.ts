@@ -46,7 +46,7 @@ const DAYS_MAX = 3660;
 /** Number of indices with dates computed in one turn of the event loop, about 10 ms. */
 const INDICES_PER_TURN = 32;
 
-const KINDS = Object.keys(EVENT_KINDS);
+const EVENT_KIND_NAMES = Object.keys(EVENT_KINDS);
 
 export function createEvents({ documents, calendars, computeSchedule, today }: EventsDependencies): Events {
   async function readIndices(ids: readonly string[]): Promise<Listing<IndexDocument>> {
@@ -56,10 +56,10 @@ export function createEvents({ documents, calendars, computeSchedule, today }: E
   }
 
   /** Null if the underlying index of an overlay was deleted. */
-  const readSchedule = (stored: IndexDocument): Promise<IndexSchedule | null> =>
-    computeSchedule(stored).catch((thrown: unknown) => {
-      if (thrown instanceof Refusal) return null;
-      throw thrown;
+  const readSchedule = (index: IndexDocument): Promise<IndexSchedule | null> =>
+    computeSchedule(index).catch((failure: unknown) => {
+      if (failure instanceof Refusal) return null;
+      throw failure;
     });
 
   return {
@@ -73,7 +73,7 @@ export function createEvents({ documents, calendars, computeSchedule, today }: E
         if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       }
       const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);
-      const covered = codes.flatMap((code) => calendars.get(code)?.coverage ?? []);
+      const coverage = codes.flatMap((code) => calendars.get(code)?.coverage ?? []);
       for (const code of codes) events.push(...listExchangeEvents(code, window, calendars));
       const selectedEvents = events
         .filter(({ kind }) => kinds.length === 0 || kinds.includes(kind))
@@ -83,8 +83,8 @@ export function createEvents({ documents, calendars, computeSchedule, today }: E
         to: formatDay(window.to),
         indices: indices.length,
         events: selectedEvents.slice(0, EVENTS_MAX),
-        covered_from: covered.length === 0 ? null : formatDay(Math.max(...covered.map(({ from }) => from))),
-        covered_to: covered.length === 0 ? null : formatDay(Math.min(...covered.map(({ to }) => to))),
+        covered_from: coverage.length === 0 ? null : formatDay(Math.max(...coverage.map(({ from }) => from))),
+        covered_to: coverage.length === 0 ? null : formatDay(Math.min(...coverage.map(({ to }) => to))),
         events_total: selectedEvents.length,
         ...addUnreadable(left, 0),
       };
@@ -142,15 +142,15 @@ function listExchangeEvents(code: string, window: EventWindow, calendars: Calend
     summary: `${code}: ${summary}`,
   });
   const { from, to } = window;
-  const recorded = (calendar.recorded?.changes ?? []).filter(
+  const recordedChanges = (calendar.recorded?.changes ?? []).filter(
     ({ date }) => parseValidDay(date) >= from && parseValidDay(date) <= to,
   );
-  const recordedDays = new Set(recorded.map(({ date }) => parseValidDay(date)));
+  const recordedDays = new Set(recordedChanges.map(({ date }) => parseValidDay(date)));
   return [
     ...listHolidays(window, calendar)
       .filter((day) => !recordedDays.has(day))
       .map((day) => createEvent('holiday', calendar.closureOn?.(day) ?? 'closed')(day)),
-    ...recorded.map((change) => createEvent('closure', describeChange(change))(parseValidDay(change.date))),
+    ...recordedChanges.map((change) => createEvent('closure', describeChange(change))(parseValidDay(change.date))),
     ...listExpiries(window, calendar).map(createEvent('expiry', 'index futures expire')),
   ];
 }
@@ -158,7 +158,7 @@ function listExchangeEvents(code: string, window: EventWindow, calendars: Calend
 function compareEvents(a: Event, b: Event): number {
   return (
     compareText(a.date, b.date) ||
-    KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
+    EVENT_KIND_NAMES.indexOf(a.kind) - EVENT_KIND_NAMES.indexOf(b.kind) ||
     compareText(a.index_id ?? a.calendar, b.index_id ?? b.calendar)
   );
 }

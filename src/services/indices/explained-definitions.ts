@@ -37,13 +37,13 @@ export async function explainDefinition(
     throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
   if (!isOfRun) await definitions.checked(document);
   await definitions.onMarket(document, market);
-  const { documents: all, models } =
+  const { documents: reachedDocuments, models } =
     definition.documents === undefined
       ? await definitions.reached(document)
       : { documents: definition.documents, models: definition.models };
   const question = {
     market: handle,
-    documents: all,
+    documents: reachedDocuments,
     ...(models === undefined ? {} : { models }),
     indexId,
     identifier,

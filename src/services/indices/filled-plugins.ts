@@ -8,14 +8,14 @@ type Reader = Pick<DocumentReader, 'get'>;
 /** Returns a definition with the code of its plug-ins, and the errors about the plug-ins. */
 export async function fillStoredPlugins(reader: Reader, document: IndexDocument): Promise<FilledDocument> {
   const ids = new Set(Object.values(document.plugins ?? {}).map(({ plugin }) => plugin));
-  const stored = new Map<string, StoredPluginCode | undefined>();
-  for (const id of ids) stored.set(id, await findPluginCode(reader, id));
-  return fillPlugins(document, (id) => stored.get(id));
+  const pluginCode = new Map<string, StoredPluginCode | undefined>();
+  for (const id of ids) pluginCode.set(id, await findPluginCode(reader, id));
+  return fillPlugins(document, (id) => pluginCode.get(id));
 }
 
 async function findPluginCode(reader: Reader, id: string): Promise<StoredPluginCode | undefined> {
-  const stored = await reader.get('plugin', id);
-  if (stored === undefined || 'unreadable' in stored) return undefined;
-  const { data } = PluginDocument.safeParse(stored.body);
-  return data && { plugin: data, sha256: stored.etag };
+  const storedDocument = await reader.get('plugin', id);
+  if (storedDocument === undefined || 'unreadable' in storedDocument) return undefined;
+  const { data } = PluginDocument.safeParse(storedDocument.body);
+  return data && { plugin: data, sha256: storedDocument.etag };
 }

@@ -38,8 +38,8 @@ export function createIndexList(
       cachedList.after === after
     )
       return cachedList.list;
-    const { documents: all, skipped, skipped_causes } = await documents.list('index', readIndex);
-    const remainingIndices = after === undefined ? all : all.filter(({ id }) => id > after);
+    const { documents: allIndices, skipped, skipped_causes } = await documents.list('index', readIndex);
+    const remainingIndices = after === undefined ? allIndices : allIndices.filter(({ id }) => id > after);
     const page = remainingIndices.slice(0, limit ?? remainingIndices.length);
     const indices = await Promise.all(page.map((document) => toSummary(document, documents)));
     const list = { indices, skipped, skipped_causes: { ...skipped_causes } };

@@ -97,12 +97,12 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
 
   return {
     async previewStored(indexId, request, signal) {
-      const { document: stored, version } = await definitions.now(indexId);
+      const { document: storedIndex, version } = await definitions.now(indexId);
       const terms = request();
       if (terms.run_id !== undefined)
         return onRun(indexId, terms.run_id, (definition) => preview(definition, terms, signal));
-      return onStore(stored, async () => {
-        const { document } = await checked(stored);
+      return onStore(storedIndex, async () => {
+        const { document } = await checked(storedIndex);
         return preview({ document, version, ...(await reached(document)) }, terms, signal);
       });
     },
@@ -172,13 +172,13 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
     },
   };
 
-  async function computeWhatIf(base: RequestBody, value: z.output<typeof WhatIfQuestion>, signal: AbortSignal): Json {
-    const before = (await checked(base)).document;
-    assertDecides(before);
-    const after = await checked((value.changed ?? mergePatch(before, value.patch)) as RequestBody);
+  async function computeWhatIf(body: RequestBody, value: z.output<typeof WhatIfQuestion>, signal: AbortSignal): Json {
+    const checkedIndex = (await checked(body)).document;
+    assertDecides(checkedIndex);
+    const after = await checked((value.changed ?? mergePatch(checkedIndex, value.patch)) as RequestBody);
     return onStore(after.document, async () => {
       const { handle, market } = await dataVersions.servedAt(value.as_known_on);
-      await onMarket(before, market);
+      await onMarket(checkedIndex, market);
       assertDecides(after.document);
       const warnings = sortFindings([...after.findings, ...(await onMarket(after.document, market))]);
       const createQuestion = async (document: IndexDocument) => ({
@@ -187,7 +187,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
       });
       const change = {
         market: handle,
-        before: await createQuestion(before),
+        before: await createQuestion(checkedIndex),
         after: await createQuestion(after.document),
         asOf: value.as_of,
         findings: warnings,

@@ -25,27 +25,27 @@ export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalD
     await requireStored(documents, indexId);
     // A refused request must not cancel any jobs.
     await assertPrecondition(documents, 'index', indexId, ifMatch);
-    const cancel = async (foresee: Admission['foresee']): Promise<void> => {
+    const cancelJobs = async (foresee: Admission['foresee']): Promise<void> => {
       const family = await listFamily(documents, indexId, null);
       for (const { id } of family) await foresee(documents, await createDefinitionRequest(documents, id, null));
       await cancelJobsAbout(jobs, collectSubjects(family));
     };
-    const forget = async (tx: DocumentTransaction, admit: Admission['admit']) => {
+    const deleteFamily = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       await requireStored(tx, indexId);
       await assertPrecondition(tx, 'index', indexId, ifMatch);
       const family = await listFamily(tx, indexId, null);
       for (const { id } of family) await admit(tx, await createDefinitionRequest(tx, id, null));
       const removedJobs = await deleteJobsAbout(tx, jobs, collectSubjects(family));
-      const deleted: IndexDeletion['deleted'] = [];
+      const deletedIndices: IndexDeletion['deleted'] = [];
       for (const member of family) {
         const jobsForgotten = removedJobs.get(member.id) ?? 0;
-        deleted.push(await removeIn(tx, member, { jobsForgotten, all: authorship?.purges }));
+        deletedIndices.push(await deleteMember(tx, member, { jobsForgotten, all: authorship?.purges }));
       }
-      return { deleted };
+      return { deleted: deletedIndices };
     };
     return approvals.guarded(authorship, async ({ admit, foresee }) => {
-      await cancel(foresee);
-      return documents.transaction((tx) => forget(tx, admit), { by: authorship });
+      await cancelJobs(foresee);
+      return documents.transaction((tx) => deleteFamily(tx, admit), { by: authorship });
     });
   };
 }
@@ -69,12 +69,12 @@ async function listFamily(
   derivedFrom: string | null,
 ): Promise<Member[]> {
   const family = new Map<string, Member>();
-  const join = async (member: Member): Promise<void> => {
+  const addMember = async (member: Member): Promise<void> => {
     if (family.has(member.id)) return; // a blend may have several indices of the family as parents
     family.set(member.id, member);
-    for (const child of await listChildren(reader, member.id)) await join({ id: child, derivedFrom: member.id });
+    for (const child of await listChildren(reader, member.id)) await addMember({ id: child, derivedFrom: member.id });
   };
-  await join({ id, derivedFrom });
+  await addMember({ id, derivedFrom });
   return [...family.values()];
 }
 
@@ -82,7 +82,7 @@ async function listFamily(
  * Removes one index: its definition and its runs; published runs only on request. The artifacts of the runs are removed
  * with the last document that refers to them.
  */
-async function removeIn(
+async function deleteMember(
   tx: DocumentTransaction,
   { id, derivedFrom }: Member,
   { jobsForgotten, all }: { readonly jobsForgotten: number; readonly all: boolean | undefined },

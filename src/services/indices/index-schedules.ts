@@ -76,23 +76,28 @@ export function createIndexSchedules({ calendars, readIndex, findIndexRun }: Ind
   /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
   return async function scheduleOf(document: IndexDocument): Promise<StoredSchedule> {
     const cadences: Cadence[] = [];
-    const called: TriggeredRebalance[] = [];
-    const passed = new Set<string>();
-    let base = document.base_date;
-    async function visit(index: IndexDocument): Promise<void> {
-      if (passed.has(index.id)) return;
-      passed.add(index.id);
-      if (index.base_date > base) base = index.base_date;
+    const triggeredRebalances: TriggeredRebalance[] = [];
+    const visitedIds = new Set<string>();
+    let baseDate = document.base_date;
+    async function visitIndex(index: IndexDocument): Promise<void> {
+      if (visitedIds.has(index.id)) return;
+      visitedIds.add(index.id);
+      if (index.base_date > baseDate) baseDate = index.base_date;
       if (!isOverlayDocument(index)) {
         cadences.push(...listReviewCadences(index));
-        called.push(...(await readCalledRebalances(index, document.id)));
+        triggeredRebalances.push(...(await readCalledRebalances(index, document.id)));
         return;
       }
       if (index.overlay.type === 'blend') cadences.push(createCadence(index, index.overlay.rebalance));
-      for (const id of listSources(index)) await visit(await readIndex(id));
+      for (const id of listSources(index)) await visitIndex(await readIndex(id));
     }
-    await visit(document);
+    await visitIndex(document);
     if (cadences.length === 0) cadences.push(createCadence(document, document.rebalance));
-    return { baseDay: parseValidDay(base), cadences, called, frequency: cadences[0]!.rebalance.frequency };
+    return {
+      baseDay: parseValidDay(baseDate),
+      cadences,
+      called: triggeredRebalances,
+      frequency: cadences[0]!.rebalance.frequency,
+    };
   };
 }

@@ -92,12 +92,12 @@ export function createIndices({
   async function check(
     body: Body,
     reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
-    { market, findings: ofStore }: Awaited<ReturnType<typeof findMarketFor>>,
+    { market, findings: storeFindings }: Awaited<ReturnType<typeof findMarketFor>>,
   ): Promise<CheckedIndex> {
-    const checked = await checkOn(body, reader, market);
-    if (ofStore.length === 0) return checked;
-    const document = hasErrors(ofStore) ? undefined : checked.document;
-    return { document, findings: sortFindings([...ofStore, ...checked.findings]) };
+    const checkedIndex = await checkOn(body, reader, market);
+    if (storeFindings.length === 0) return checkedIndex;
+    const document = hasErrors(storeFindings) ? undefined : checkedIndex.document;
+    return { document, findings: sortFindings([...storeFindings, ...checkedIndex.findings]) };
   }
 
   async function checkOn(
@@ -111,12 +111,13 @@ export function createIndices({
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, replaces, market }),
     );
     const parts = document === undefined ? undefined : await checkStoredParts(reader, document);
-    const unknown =
+    const unknownModels =
       document === undefined ? [] : [...(await findUnknownModels(reader, document)), ...(parts?.findings ?? [])];
-    if (unknown.length > 0) return { document: undefined, findings: sortFindings([...findings, ...unknown]) };
-    const foreseen = document === undefined ? [] : await findLookAhead(reader, document, { calendars, market });
+    if (unknownModels.length > 0)
+      return { document: undefined, findings: sortFindings([...findings, ...unknownModels]) };
+    const lookAhead = document === undefined ? [] : await findLookAhead(reader, document, { calendars, market });
     const missingInputs = await findMissingInputs(parts?.filled, reader, { findings, market });
-    const reportedFindings = sortFindings([...findings, ...missingInputs, ...foreseen]);
+    const reportedFindings = sortFindings([...findings, ...missingInputs, ...lookAhead]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
       return { document: document && removeStoredParts(document), findings: reportedFindings };
     const message = `A strategy is stored under the id ${id}; an index needs a different id.`;
@@ -141,10 +142,10 @@ export function createIndices({
     const write = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       const accessFindings = await allow(tx);
       const { document, findings } = await check(body, tx, market);
-      const all = sortFindings([...accessFindings, ...findings]);
-      if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
+      const allFindings = sortFindings([...accessFindings, ...findings]);
+      if (document === undefined || hasErrors(allFindings)) throw refuseWithFindings('index document', allFindings);
       await admit(tx, await createDefinitionRequest(tx, document.id, document));
-      return { saved: { index: document, findings: all }, etag: await tx.put('index', document.id, document) };
+      return { saved: { index: document, findings: allFindings }, etag: await tx.put('index', document.id, document) };
     };
     return approvals.guarded(by, ({ admit }) => documents.transaction((tx) => write(tx, admit), { by }));
   }
@@ -177,11 +178,11 @@ export function createIndices({
     },
     replace(indexId, body, ifMatch, by) {
       assertIdOfPath(indexId, body);
-      const isExpected = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
+      const checkPrecondition = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
         await assertPrecondition(tx, 'index', indexId, ifMatch);
         return [];
       };
-      return save(body, isExpected, by);
+      return save(body, checkPrecondition, by);
     },
     remove: createIndexRemoval({ documents, jobs, approvals }),
     async validate(body) {
@@ -199,16 +200,16 @@ export function createIndices({
  * Returns warnings about columns that inputs of plug-ins read: a definition has these inputs once it includes the code.
  */
 async function findMissingInputs(
-  filled: IndexDocument | undefined,
+  filledIndex: IndexDocument | undefined,
   reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
   { findings, market }: { readonly findings: readonly Finding[]; readonly market: MarketData | undefined },
 ): Promise<readonly Finding[]> {
-  if (filled?.plugins === undefined || market === undefined) return [];
+  if (filledIndex?.plugins === undefined || market === undefined) return [];
   const reportedKeys = new Set(findings.map(({ path, message }) => `${path} ${message}`));
-  const all = await createStoredIndices(reader).answer((indexOf) =>
-    checkOnMarket(filled, market, { severity: 'warning', indexOf }),
+  const inputFindings = await createStoredIndices(reader).answer((lookUpIndex) =>
+    checkOnMarket(filledIndex, market, { severity: 'warning', indexOf: lookUpIndex }),
   );
-  return all.filter(({ path, message }) => !reportedKeys.has(`${path} ${message}`));
+  return inputFindings.filter(({ path, message }) => !reportedKeys.has(`${path} ${message}`));
 }
 
 /** Returns a finding about the derivation of a document, at the field of the request that caused it. */

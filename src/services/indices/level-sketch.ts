@@ -22,10 +22,10 @@ export function limitHistory(
   documents: Readonly<Record<string, IndexDocument>>,
   { subject, market: { dates } }: { readonly subject: string; readonly market: Pick<MarketData, 'dates'> },
 ): Readonly<Record<string, IndexDocument>> {
-  const earliest = (dates.at(-1) ?? 0) - SKETCH_DAYS;
+  const earliestDay = (dates.at(-1) ?? 0) - SKETCH_DAYS;
   return Object.fromEntries(
     Object.entries(documents).map(([id, document]) => {
-      const day = formatDay(id === subject ? earliest : earliest - HISTORY_DAYS);
+      const day = formatDay(id === subject ? earliestDay : earliestDay - HISTORY_DAYS);
       return [id, document.base_date >= day ? document : { ...document, base_date: day }];
     }),
   );

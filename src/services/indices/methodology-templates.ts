@@ -76,7 +76,7 @@ const STANDARD_COLUMNS: Readonly<Record<string, string>> = {
 const HISTORY_DAYS = 366;
 
 /** Error codes of rules that select no securities on a store, or whose constraints the store cannot satisfy. */
-const UNSUITABLE: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
+const UNSUITABLE_CODES: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
 
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
   const templates = callOnce(
@@ -110,7 +110,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     });
   }
 
-  async function sketch(
+  async function createSketch(
     question: Parameters<typeof jobs.query<'sketch-level'>>[1],
     signal: AbortSignal,
   ): Promise<Pick<TemplateLevel, 'level' | 'problem'>> {
@@ -118,7 +118,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const { dates, levels: data } = await jobs.query('sketch-level', question, signal);
       return { level: { index: [...dates], data: [...data], name: question.indexId }, problem: null };
     } catch (failure) {
-      if (!(failure instanceof Refusal) || !UNSUITABLE.has(failure.code)) throw failure;
+      if (!(failure instanceof Refusal) || !UNSUITABLE_CODES.has(failure.code)) throw failure;
       return { level: null, problem: failure.message };
     }
   }
@@ -167,18 +167,18 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const entry = levels.get(id);
       if (entry !== undefined) return entry;
       assertNoErrors('template', listMissing(preparedTemplate.documents, market));
-      const latest = formatDay((market.dates.at(-1) ?? 0) - SKETCH_DAYS);
-      const earliest = findFirstBaseDate(market);
-      const base = latest > earliest ? latest : earliest;
+      const latestDate = formatDay((market.dates.at(-1) ?? 0) - SKETCH_DAYS);
+      const earliestDate = findFirstBaseDate(market);
+      const baseDate = latestDate > earliestDate ? latestDate : earliestDate;
       const documents = Object.fromEntries(
-        parseDocuments(preparedTemplate.template, calendars, base).map((indexDocument) => [
+        parseDocuments(preparedTemplate.template, calendars, baseDate).map((indexDocument) => [
           indexDocument.id,
           indexDocument,
         ]),
       );
       const indexId = preparedTemplate.documents.at(-1)!.id; // a template has at least one document
       const question = { market: handle, documents, indexId, points: SKETCH_POINTS };
-      const answer = { index_id: indexId, ...(await sketch(question, signal)) };
+      const answer = { index_id: indexId, ...(await createSketch(question, signal)) };
       levels.set(id, answer);
       return answer;
     },
@@ -198,10 +198,10 @@ function findFirstBaseDate({ dates }: MarketData): string {
 function prepareTemplate(template: MethodologyTemplate, calendars: Calendars): PreparedTemplate {
   const documents = parseDocuments(template, calendars);
   const needs = listDataNeeds(documents);
-  const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in STANDARD_COLUMNS));
-  if (unexplained.length > 0)
+  const unexplainedNeeds = needs.filter(({ name }) => !(name in template.meanings) && !(name in STANDARD_COLUMNS));
+  if (unexplainedNeeds.length > 0)
     throw new Error(
-      `data/methodologies/${template.id}.json must describe these columns in meanings: ${unexplained.map(({ name }) => name).join(', ')}`,
+      `data/methodologies/${template.id}.json must describe these columns in meanings: ${unexplainedNeeds.map(({ name }) => name).join(', ')}`,
     );
   return { template, documents, needs };
 }

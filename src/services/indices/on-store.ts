@@ -72,10 +72,10 @@ export async function findCheckMarket(
 }
 
 function createUnreadStoreFinding(storeId: string, { code, message }: Refusal, accepted: readonly string[]): Finding {
-  const about = { path: 'store_id', value: storeId };
-  if (code === 'STORE_NOT_FOUND') return { severity: 'error', code: 'NOT_IN_CHOICES', message, accepted, ...about };
-  const unchecked = `The data store ${storeId} cannot be read now, so the definition was not checked on it: ${message}`;
-  return { severity: 'warning', code: 'UNREADABLE_FILE', message: unchecked, ...about };
+  const subject = { path: 'store_id', value: storeId };
+  if (code === 'STORE_NOT_FOUND') return { severity: 'error', code: 'NOT_IN_CHOICES', message, accepted, ...subject };
+  const warningText = `The data store ${storeId} cannot be read now, so the definition was not checked on it: ${message}`;
+  return { severity: 'warning', code: 'UNREADABLE_FILE', message: warningText, ...subject };
 }
 
 /** Returns a definition with every index that it refers to. Missing indices are reported elsewhere. */

@@ -56,13 +56,13 @@ export function createPluginPreviews({
       base_date: formatDay(market.dates[0] ?? 0),
       pipeline: { weighting: WEIGHTING_CLASSES[0]!.example },
     };
-    const { document, findings } = await createStoredIndices(documents).answer((indexOf) =>
-      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, market }),
+    const { document, findings } = await createStoredIndices(documents).answer((lookUpIndex) =>
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf: lookUpIndex, market }),
     );
     if (document === undefined) throw new Error(`the terms of a plug-in are not valid: ${findings[0]?.message}`);
-    const whole = await addStoredParts(documents, document);
+    const fullDocument = await addStoredParts(documents, document);
     const use = { plugin: ID, parameters, code: resolvePluginCode(plugin, parameters, '') };
-    return { ...whole, plugins: { [NAME]: use } };
+    return { ...fullDocument, plugins: { [NAME]: use } };
   }
 
   interface PluginQuery {
@@ -103,22 +103,22 @@ export function createPluginPreviews({
       const program = createProgram(resolvePluginCode(plugin, request.parameters, ''));
       const { fault } = await jobs.query('check-plugin', { program }, signal);
       if (fault !== null) return createEmptyPreview([createSourceFinding(fault)]);
-      const served = markets.current();
-      if (served === undefined) return { ...createEmptyPreview([]), valid: true };
-      const document = await readTerms(plugin, request, served.market);
+      const servedMarket = markets.current();
+      if (servedMarket === undefined) return { ...createEmptyPreview([]), valid: true };
+      const document = await readTerms(plugin, request, servedMarket.market);
       const reads = { ...useNumber(VALUES), as: 'any' as const };
       const missingFields = checkFields(
         [{ use: reads, path: 'inputs', rowId: null }],
-        served.market,
+        servedMarket.market,
         'error',
         readDefinitions(document),
       );
       if (missingFields.length > 0) return createEmptyPreview(missingFields);
       try {
-        return await readValues({ served, document, request }, signal);
-      } catch (thrown) {
-        if (!(thrown instanceof Refusal) || thrown.code !== 'PLUGIN_FAILED') throw thrown;
-        const message = thrown.message.replace(`The plug-in ${ID}`, 'The source');
+        return await readValues({ served: servedMarket, document, request }, signal);
+      } catch (failure) {
+        if (!(failure instanceof Refusal) || failure.code !== 'PLUGIN_FAILED') throw failure;
+        const message = failure.message.replace(`The plug-in ${ID}`, 'The source');
         return createEmptyPreview([{ ...createSourceFinding(''), message }]);
       }
     },

@@ -79,22 +79,22 @@ export function createQuestionDefinitions({
   calendars,
 }: QuestionDefinitionsDependencies): QuestionDefinitions {
   async function findReached(document: IndexDocument) {
-    const all = await resolveReached(documents, document);
-    return { documents: all, ...(await resolveModelFiles(documents, artifacts, all)) };
+    const reachedDocuments = await resolveReached(documents, document);
+    return { documents: reachedDocuments, ...(await resolveModelFiles(documents, artifacts, reachedDocuments)) };
   }
 
   async function checkBody(body: RequestBody): Promise<CheckedDocument> {
-    const { document, findings } = await createStoredIndices(documents).answer((indexOf) =>
-      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf }),
+    const { document, findings } = await createStoredIndices(documents).answer((lookUpIndex) =>
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf: lookUpIndex }),
     );
     if (document === undefined) throw refuseWithFindings('index document', findings);
     return { document: await addStoredParts(documents, document), findings };
   }
 
-  async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
-    const { findings, assumed } = await createStoredIndices(documents).answer((indexOf) => ({
-      findings: checkOnMarket(document, market, { severity: 'error', indexOf }),
-      assumed: listAssumptions(document, market, indexOf),
+  async function listMarketFindings(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
+    const { findings, assumed } = await createStoredIndices(documents).answer((lookUpIndex) => ({
+      findings: checkOnMarket(document, market, { severity: 'error', indexOf: lookUpIndex }),
+      assumed: listAssumptions(document, market, lookUpIndex),
     }));
     assertNoErrors('index document', findings);
     return [...findings, ...assumed];
@@ -112,7 +112,7 @@ export function createQuestionDefinitions({
     return { document: reached.documents[indexId]!, ...reached, version: run.index_version ?? null };
   }
 
-  async function onRun<T>(
+  async function runOnRun<T>(
     subject: string,
     id: string,
     work: (definition: QuestionDefinition) => Promise<T>,
@@ -121,10 +121,17 @@ export function createQuestionDefinitions({
     return stores.within(storeId, async () => work(await loadRunDefinition(subject, id)));
   }
 
-  const onStore = <T>(definition: RequestBody | IndexDocument, work: () => Promise<T>) =>
+  const runOnDefinitionStore = <T>(definition: RequestBody | IndexDocument, work: () => Promise<T>) =>
     runOnStoreOf({ documents, stores }, definition, work);
 
-  return { reached: findReached, checked: checkBody, onMarket, now: readCurrent, onStore, onRun };
+  return {
+    reached: findReached,
+    checked: checkBody,
+    onMarket: listMarketFindings,
+    now: readCurrent,
+    onStore: runOnDefinitionStore,
+    onRun: runOnRun,
+  };
 }
 
 /** Returns a response with the version of the definition that it was computed from. */

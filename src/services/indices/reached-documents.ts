@@ -20,10 +20,10 @@ export async function resolveReached(
     missing: [first],
   } = await reachDocuments(reader, document);
   if (first !== undefined) throw refuseWithFindings('index document', [createMissingReference(first.at, first.next)]);
-  const whole: (readonly [string, IndexDocument])[] = [];
+  const entries: (readonly [string, IndexDocument])[] = [];
   for (const reachedDocument of documents)
-    whole.push([reachedDocument.id, await addStoredParts(reader, reachedDocument)]);
-  return Object.fromEntries(whole); // a null prototype makes every id a key, including __proto__
+    entries.push([reachedDocument.id, await addStoredParts(reader, reachedDocument)]);
+  return Object.fromEntries(entries); // a null prototype makes every id a key, including __proto__
 }
 
 function createMissingReference(document: IndexDocument, next: string): Finding {

@@ -14,9 +14,9 @@ type Reader = Pick<DocumentReader, 'get'>;
  * @throws Refusal VALIDATION_FAILED if a watchlist or plug-in was deleted or is unreadable
  */
 export async function addStoredParts(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
-  const { document: filled, findings } = await fillStoredPlugins(reader, document);
+  const { document: filledDocument, findings } = await fillStoredPlugins(reader, document);
   if (findings.length > 0) throw refuseWithFindings('index document', findings);
-  const { closures: _, ...whole } = await resolveWatchlist(reader, filled);
+  const { closures: _, ...whole } = await resolveWatchlist(reader, filledDocument);
   const closures = await readRecordedClosures(reader);
   return closures === undefined ? whole : { ...whole, closures };
 }
@@ -27,6 +27,6 @@ export const removeStoredParts = (document: IndexDocument): IndexDocument =>
 
 /** Returns a definition with the code of its plug-ins, and errors about its watchlists and plug-ins. */
 export async function checkStoredParts(reader: Reader, document: IndexDocument) {
-  const { document: filled, findings } = await fillStoredPlugins(reader, document);
-  return { filled, findings: [...(await findUnknownWatchlists(reader, document)), ...findings] };
+  const { document: filledDocument, findings } = await fillStoredPlugins(reader, document);
+  return { filled: filledDocument, findings: [...(await findUnknownWatchlists(reader, document)), ...findings] };
 }

@@ -101,8 +101,8 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
 
   return {
     async list({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = await documents.list('strategy', readStrategy);
-      const remainingStrategies = after === undefined ? all : all.filter(({ id }) => id > after);
+      const { documents: strategies, skipped, skipped_causes } = await documents.list('strategy', readStrategy);
+      const remainingStrategies = after === undefined ? strategies : strategies.filter(({ id }) => id > after);
       return {
         strategies: await Promise.all(
           remainingStrategies.slice(0, limit ?? remainingStrategies.length).map(readStored),
@@ -113,11 +113,11 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     },
     async get(strategyId) {
       const { strategy, etag } = await requireStrategy(documents, strategyId);
-      const stored = await readStored(strategy);
-      return { stored, etag: computeEtag(etag, stored) };
+      const storedStrategy = await readStored(strategy);
+      return { stored: storedStrategy, etag: computeEtag(etag, storedStrategy) };
     },
     create(body, authorship) {
-      const isFree = async (tx: DocumentTransaction, id: string): Promise<void> => {
+      const assertIdFree = async (tx: DocumentTransaction, id: string): Promise<void> => {
         if ((await tx.get('strategy', id)) !== undefined)
           throw new Refusal(
             'STRATEGY_EXISTS',
@@ -125,7 +125,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
             { strategy_id: id },
           );
       };
-      return save(body, isFree, authorship);
+      return save(body, assertIdFree, authorship);
     },
     async replace(strategyId, body, ifMatch, authorship) {
       assertIdOfPath(strategyId, body);
@@ -139,21 +139,21 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       await requireStored(documents, strategyId);
       // A refused deletion must not cancel any jobs.
       await assertPrecondition(documents, 'strategy', strategyId, toDocumentPrecondition(ifMatch));
-      const deleted = { of: 'index', ids: [strategyId] } as const;
-      await cancelJobsAbout(jobs, deleted);
-      const forget = async (tx: DocumentTransaction) => {
+      const deletedSubjects = { of: 'index', ids: [strategyId] } as const;
+      await cancelJobsAbout(jobs, deletedSubjects);
+      const deleteStrategy = async (tx: DocumentTransaction) => {
         await requireStored(tx, strategyId);
         await assertPrecondition(tx, 'strategy', strategyId, toDocumentPrecondition(ifMatch));
         await tx.delete('strategy', strategyId);
         const runsForgotten = await deleteRuns(tx, strategyId, { all: authorship?.purges });
-        const jobsForgotten = (await deleteJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
+        const jobsForgotten = (await deleteJobsAbout(tx, jobs, deletedSubjects)).get(strategyId) ?? 0;
         return {
           strategy_id: strategyId,
           backtest_record_deleted: runsForgotten > 0,
           backtest_results_deleted: runsForgotten + jobsForgotten,
         };
       };
-      return documents.transaction(forget, { by: authorship });
+      return documents.transaction(deleteStrategy, { by: authorship });
     },
     async validate(body) {
       const { document, findings } = validateStrategy(body, await readContext(documents, body));

@@ -65,8 +65,8 @@ async function readWatchlist(
   path: string,
 ): Promise<{ readonly identifiers: string[] } | { readonly finding: Finding }> {
   const id = universe.watchlist_id ?? '';
-  const stored = await reader.get('watchlist', id);
-  const watchlist = parseStored(stored, WatchlistDocument);
+  const storedDocument = await reader.get('watchlist', id);
+  const watchlist = parseStored(storedDocument, WatchlistDocument);
   if (watchlist !== undefined) return { identifiers: watchlist.identifiers };
   return {
     finding: {
@@ -74,7 +74,9 @@ async function readWatchlist(
       code: 'WATCHLIST_NOT_FOUND',
       path: `${path}.watchlist_id`,
       message:
-        stored === undefined ? `No watchlist is stored under the id ${id}.` : `The watchlist ${id} cannot be read.`,
+        storedDocument === undefined
+          ? `No watchlist is stored under the id ${id}.`
+          : `The watchlist ${id} cannot be read.`,
       value: id,
     },
   };

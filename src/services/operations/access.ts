@@ -71,11 +71,11 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
   async function read(subject: Subject): Promise<DocumentAccess> {
     await assertStored(subject);
     const name = `${subject.kind}/${subject.id}`;
-    const stored = await documents.get('sharing', name);
+    const storedDocument = await documents.get('sharing', name);
     const owner = await findFirstAuthor(documents, subject);
     return {
       owner: owner == null ? null : { key_id: owner.key_id ?? null, name: owner.author },
-      shared_with: stored === undefined || 'unreadable' in stored ? [] : listNames(stored.body),
+      shared_with: storedDocument === undefined || 'unreadable' in storedDocument ? [] : listNames(storedDocument.body),
     };
   }
 

@@ -22,18 +22,18 @@ const UNRELEASED = 'Unreleased';
 export function createChangelog({ text, version }: ChangelogDependencies): Changelog {
   const entries = parseChangelog(text).filter((entry) => entry.version === UNRELEASED || entry.sections.length > 0);
   return {
-    read(since) {
-      if (since === undefined) return { version, entries };
-      const floor = parseVersion(since);
+    read(sinceText) {
+      if (sinceText === undefined) return { version, entries };
+      const floor = parseVersion(sinceText);
       if (floor === undefined) {
-        const message = `since must be a semantic version such as ${version}, not ${JSON.stringify(since)}.`;
+        const message = `since must be a semantic version such as ${version}, not ${JSON.stringify(sinceText)}.`;
         throw refuseWithFindings('query', [
-          { severity: 'error', code: 'WRONG_TYPE', message, path: 'since', value: since },
+          { severity: 'error', code: 'WRONG_TYPE', message, path: 'since', value: sinceText },
         ]);
       }
       const isLater = (entry: ChangelogEntryView) => {
-        const released = parseVersion(entry.version);
-        return released === undefined || compareVersions(released, floor) > 0;
+        const release = parseVersion(entry.version);
+        return release === undefined || compareVersions(release, floor) > 0;
       };
       return { version, entries: entries.filter(isLater) };
     },
@@ -54,7 +54,7 @@ const isHeading = (text: string): text is Heading => Object.hasOwn(HEADINGS, tex
 const RELEASE = /^## \[?([^\]\s]+)\]?(?: - (\d{4}-\d{2}-\d{2}))?/;
 const SECTION = /^### (\w+)/;
 const ITEM = /^[-*] (.*)$/;
-const CONTINUED = /^\s+\S/;
+const CONTINUATION = /^\s+\S/;
 
 /**
  * Returns entries in the order of the file, newest first. Sections without items or with another heading are omitted.
@@ -69,7 +69,7 @@ export function parseChangelog(text: string): ChangelogEntryView[] {
     if (release !== null) entries.push({ version: release[1]!, date: release[2] ?? null, sections: [] });
     else if (heading !== undefined) entries.at(-1)?.sections.push({ heading, items: [] });
     else if (item !== undefined) items?.push(item.trim());
-    else if (items !== undefined && items.length > 0 && CONTINUED.test(line))
+    else if (items !== undefined && items.length > 0 && CONTINUATION.test(line))
       items.push(`${items.pop()} ${line.trim()}`);
   }
   return entries.map(({ sections, ...entry }) => ({ ...entry, sections: sections.flatMap(toSection) }));

@@ -59,35 +59,35 @@ const CLAIM_MS = 60_000;
 export function createDeliveries(dependencies: DeliveriesDependencies): Deliveries {
   const { documents, destinations, send, clock, log, isShared = false } = dependencies;
   /** Deliveries that wait for their time, with the function that cancels the wait. */
-  const waiting = new Map<string, () => void>();
+  const waitingTimers = new Map<string, () => void>();
   /** Due deliveries, oldest first. */
-  const due = new Set<string>();
-  const sending = new Map<string, Promise<void>>();
+  const dueIds = new Set<string>();
+  const activeSends = new Map<string, Promise<void>>();
   const closing = new AbortController();
   const unsubscribe = documents.subscribe('delivery-due', ({ delivery_id: id }) => updateDelivery(id));
 
   function updateDelivery(id: string): void {
     if (closing.signal.aborted) return;
-    waiting.delete(id);
-    due.add(id);
+    waitingTimers.delete(id);
+    dueIds.add(id);
     sendNext();
   }
 
   function sendNext(): void {
-    for (const id of due) {
-      if (sending.size >= SENDING_MAX) return;
-      due.delete(id);
-      sending.set(
+    for (const id of dueIds) {
+      if (activeSends.size >= SENDING_MAX) return;
+      dueIds.delete(id);
+      activeSends.set(
         id,
         attempt(id)
-          .catch((thrown: unknown) => {
+          .catch((failure: unknown) => {
             // The outcome of the attempt could not be written, for example because the disk is full, so the attempt is
             // repeated.
-            log.error({ delivery_id: id, err: thrown }, 'the delivery of a callback could not be recorded');
+            log.error({ delivery_id: id, err: failure }, 'the delivery of a callback could not be recorded');
             retryAt(id, clock.now() + FIRST_PAUSE_MS * 60);
           })
           .finally(() => {
-            sending.delete(id);
+            activeSends.delete(id);
             if (!closing.signal.aborted) sendNext();
           }),
       );
@@ -96,7 +96,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
 
   function retryAt(id: string, atMs: number): void {
     if (closing.signal.aborted) return;
-    waiting.set(
+    waitingTimers.set(
       id,
       clock.after(Math.min(Math.max(atMs - clock.now(), 0), PAUSE_MS_MAX), () => updateDelivery(id)),
     );
@@ -107,13 +107,13 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
    */
   async function claim({ delivery_id: id }: Delivery): Promise<boolean> {
     const nowMs = clock.now();
-    const until = formatTimestamp(nowMs + CLAIM_MS);
+    const leaseEnd = formatTimestamp(nowMs + CLAIM_MS);
     const { isClaimed, next } = await documents.transaction(async (tx) => {
-      const stored = await tx.get('delivery', id);
-      const delivery = readStored(stored, readDelivery);
+      const storedDocument = await tx.get('delivery', id);
+      const delivery = readStored(storedDocument, readDelivery);
       const next = delivery?.next_attempt_at;
       if (delivery === undefined || Date.parse(delivery.next_attempt_at) > nowMs) return { isClaimed: false, next };
-      await tx.put('delivery', id, { ...delivery, next_attempt_at: until } satisfies Delivery);
+      await tx.put('delivery', id, { ...delivery, next_attempt_at: leaseEnd } satisfies Delivery);
       return { isClaimed: true, next };
     });
     if (!isClaimed && next !== undefined) retryAt(id, Date.parse(next));
@@ -121,8 +121,8 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
   }
 
   async function attempt(id: string): Promise<void> {
-    const stored = await documents.get('delivery', id);
-    const delivery = readStored(stored, readDelivery);
+    const storedDocument = await documents.get('delivery', id);
+    const delivery = readStored(storedDocument, readDelivery);
     if (delivery === undefined || (isShared && !(await claim(delivery)))) return;
     // The operator may have removed the host from the list in the meantime.
     const failure = destinations.findProblem(delivery.url) ?? (await send(delivery, closing.signal));
@@ -138,7 +138,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     assertAccepted(url) {
       const problem = destinations.findProblem(url);
       if (problem !== undefined) throw refuseDestination(url, problem.reason);
-      const count = waiting.size + due.size + sending.size;
+      const count = waitingTimers.size + dueIds.size + activeSends.size;
       if (count >= LIMITS.MAX_WAITING_CALLBACKS)
         throw new Refusal(
           'OVERLOADED',
@@ -147,27 +147,27 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     },
     async start() {
       const { documents: leftDeliveries } = await documents.list('delivery', readDelivery);
-      for (const { delivery_id: id, next_attempt_at: timestamp } of leftDeliveries)
-        if (!due.has(id) && !sending.has(id)) retryAt(id, Date.parse(timestamp));
+      for (const { delivery_id: id, next_attempt_at: nextAttemptAt } of leftDeliveries)
+        if (!dueIds.has(id) && !activeSends.has(id)) retryAt(id, Date.parse(nextAttemptAt));
     },
     async close() {
       closing.abort();
       unsubscribe();
-      for (const callOff of waiting.values()) callOff();
-      await Promise.allSettled(sending.values());
+      for (const cancelTimer of waitingTimers.values()) cancelTimer();
+      await Promise.allSettled(activeSends.values());
     },
   };
 }
 
 type Outcome = Pick<JobCallback, 'state' | 'attempts' | 'last_attempt_at' | 'last_error' | 'next_attempt_at'>;
 
-function createOutcome({ attempts: before }: Delivery, failure: Failure | undefined, nowMs: number): Outcome {
-  const attempts = before + 1;
+function createOutcome({ attempts: previousAttempts }: Delivery, failure: Failure | undefined, nowMs: number): Outcome {
+  const attempts = previousAttempts + 1;
   const outcome = { attempts, last_attempt_at: formatTimestamp(nowMs), last_error: failure?.reason ?? null };
   if (failure === undefined) return { state: 'delivered', ...outcome, next_attempt_at: null };
   if (failure.isFinal || attempts >= LIMITS.MAX_CALLBACK_ATTEMPTS)
     return { state: 'failed', ...outcome, next_attempt_at: null };
-  const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** before, PAUSE_MS_MAX);
+  const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** previousAttempts, PAUSE_MS_MAX);
   return { state: 'due', ...outcome, next_attempt_at: formatTimestamp(nowMs + pauseMs) };
 }
 
@@ -180,8 +180,8 @@ async function record(tx: DocumentTransaction, delivery: Delivery, outcome: Outc
   const { attempts, next_attempt_at: next } = outcome;
   if (next === null) await tx.delete('delivery', id);
   else await tx.put('delivery', id, { ...delivery, attempts, next_attempt_at: next } satisfies Delivery);
-  const stored = await tx.get('job', jobId);
-  const job = readStored(stored, readJobRecord);
+  const storedDocument = await tx.get('job', jobId);
+  const job = readStored(storedDocument, readJobRecord);
   if (job?.callbacks.some((callback) => callback.delivery_id === id) !== true) return;
   const callbacks = job.callbacks.map((callback) =>
     callback.delivery_id === id ? { ...callback, ...outcome } : callback,

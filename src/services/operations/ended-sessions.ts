@@ -51,39 +51,42 @@ export async function createEndedSessions({
   isReadOnly,
   now,
 }: EndedSessionsDependencies): Promise<EndedSessions> {
-  const persons = new Map<string, PersonSessions>();
+  const sessionsByPerson = new Map<string, PersonSessions>();
 
   async function readAgain(id: string): Promise<void> {
     const person = parsePerson(await documents.get('ended-sessions', id));
-    if (person !== undefined) persons.set(id, person);
+    if (person !== undefined) sessionsByPerson.set(id, person);
   }
   // An unreadable sign-out is read again at the next event of its person, or at a start.
   documents.subscribe('session-ended', ({ person_id: id }) => void readAgain(id).catch(() => {}));
-  const stored = await documents.list('ended-sessions', (body, id) => [id, body as PersonSessions] as const);
-  for (const [id, person] of stored.documents) if (!persons.has(id)) persons.set(id, person);
+  const storedPersons = await documents.list('ended-sessions', (body, id) => [id, body as PersonSessions] as const);
+  for (const [id, person] of storedPersons.documents) if (!sessionsByPerson.has(id)) sessionsByPerson.set(id, person);
 
   return {
     has({ id, subject, ends }) {
-      const person = persons.get(getPerson(subject));
-      return person !== undefined && (ends <= person.all_until || person.sessions.some((ended) => ended.id === id));
+      const person = sessionsByPerson.get(getPerson(subject));
+      return person !== undefined && (ends <= person.all_until || person.sessions.some((session) => session.id === id));
     },
     async add(session) {
       if (session.scopes.length === 0) return; // an expired session allows nothing
       const id = getPerson(session.subject);
       const nowMs = now();
-      persons.set(id, addEnded(persons.get(id) ?? NO_SESSIONS, session, nowMs));
+      sessionsByPerson.set(id, addEnded(sessionsByPerson.get(id) ?? NO_SESSIONS, session, nowMs));
       if (isReadOnly) return;
-      const past = [...persons].filter(([, person]) => computeRetentionEnd(person) <= nowMs).slice(0, FORGOTTEN_MAX);
+      const expiredPersons = [...sessionsByPerson]
+        .filter(([, person]) => computeRetentionEnd(person) <= nowMs)
+        .slice(0, FORGOTTEN_MAX);
       await documents.transaction(async (tx) => {
         const personSessions = parsePerson(await tx.get('ended-sessions', id)) ?? NO_SESSIONS;
         await tx.put('ended-sessions', id, addEnded(personSessions, session, nowMs));
-        for (const [old] of past) {
+        for (const [old] of expiredPersons) {
           const person = parsePerson(await tx.get('ended-sessions', old));
           if (person !== undefined && computeRetentionEnd(person) <= nowMs) await tx.delete('ended-sessions', old);
         }
         tx.publish({ type: 'session-ended', person_id: id });
       });
-      for (const [old, person] of past) if (persons.get(old) === person) persons.delete(old);
+      for (const [old, person] of expiredPersons)
+        if (sessionsByPerson.get(old) === person) sessionsByPerson.delete(old);
     },
   };
 }
@@ -91,16 +94,16 @@ export async function createEndedSessions({
 /** Returns the id of a person's record, because subjects may contain any characters. */
 const getPerson = (subject: string): string => createHash('sha256').update(subject).digest('hex');
 
-const parsePerson = (documentLookup: DocumentLookup): PersonSessions | undefined =>
-  documentLookup === undefined || 'unreadable' in documentLookup ? undefined : (documentLookup.body as PersonSessions);
+const parsePerson = (storedDocument: DocumentLookup): PersonSessions | undefined =>
+  storedDocument === undefined || 'unreadable' in storedDocument ? undefined : (storedDocument.body as PersonSessions);
 
 function addEnded(person: PersonSessions, { id, ends }: EndingSession, now: number): PersonSessions {
-  const otherSessions = person.sessions.filter((ended) => ended.id !== id && ended.ends > now);
+  const otherSessions = person.sessions.filter((session) => session.id !== id && session.ends > now);
   if (otherSessions.length < PERSON_SESSIONS_MAX) return { ...person, sessions: [...otherSessions, { id, ends }] };
-  const latest = Math.max(person.all_until, ends, ...otherSessions.map((ended) => ended.ends));
-  return { sessions: [], all_until: latest };
+  const latestEnd = Math.max(person.all_until, ends, ...otherSessions.map((session) => session.ends));
+  return { sessions: [], all_until: latestEnd };
 }
 
 /** Returns the time from which nothing about a person needs to be stored. */
-const computeRetentionEnd = ({ sessions, all_until: until }: PersonSessions): number =>
-  Math.max(until, ...sessions.map(({ ends }) => ends));
+const computeRetentionEnd = ({ sessions, all_until: allUntil }: PersonSessions): number =>
+  Math.max(allUntil, ...sessions.map(({ ends }) => ends));

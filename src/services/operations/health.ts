@@ -67,7 +67,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   const { version, build, startedAt, monotonic, draining, checks } = dependencies;
   const read = createReader(dependencies);
   const startedMs = monotonic();
-  const started = formatTimestamp(startedAt.getTime());
+  const startTime = formatTimestamp(startedAt.getTime());
   const runChecks = (): HealthCheck[] =>
     checks.map(({ name, look, note }) => {
       const fault = look();
@@ -78,10 +78,10 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   const noteState = (status: Health['status'], reason: string | null): void => {
     const last = states.at(-1);
     if (last?.status === status && last.reason === reason) return;
-    const since = formatTimestamp(startedAt.getTime() + Math.round(monotonic() - startedMs));
-    states = [...states.slice(1 - STATES_MAX), { since, status, reason }];
+    const sinceTime = formatTimestamp(startedAt.getTime() + Math.round(monotonic() - startedMs));
+    states = [...states.slice(1 - STATES_MAX), { since: sinceTime, status, reason }];
   };
-  const tell = async (): Promise<HealthReport> => {
+  const createReport = async (): Promise<HealthReport> => {
     const { store, jobs } = await read();
     const results = runChecks();
     const reason = findReason(store.active, results);
@@ -92,7 +92,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       reason,
       version,
       build,
-      started_at: started,
+      started_at: startTime,
       uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
       store,
       jobs,
@@ -104,11 +104,11 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   return {
     version,
     async look() {
-      await tell();
+      await createReport();
     },
     health() {
       if (cachedReport !== undefined) return cachedReport;
-      const request = tell();
+      const request = createReport();
       cachedReport = request;
       setImmediate(() => (cachedReport = undefined));
       return request.then((healthReport) => {
@@ -144,9 +144,9 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
   return async () => {
     if (!isReachable()) return last;
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, READ_MS).unref()));
+    const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, READ_MS).unref()));
     try {
-      await Promise.race([Promise.all([readStore(), readJobs()]), late]);
+      await Promise.race([Promise.all([readStore(), readJobs()]), timeout]);
     } catch (failure) {
       if (!(failure instanceof Refusal)) throw failure; // a check reports the reason
     } finally {
@@ -158,15 +158,15 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
 
 /** Returns the reason why a service is degraded; null if it is not degraded. */
 function findReason(active: string | null, checks: readonly HealthCheck[]): string | null {
-  const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name);
-  if (failed.length > 0) return `Checks that fail: ${failed.join(', ')}.`;
+  const failedNames = checks.filter(({ ok }) => !ok).map(({ name }) => name);
+  if (failedNames.length > 0) return `Checks that fail: ${failedNames.join(', ')}.`;
   return active === null ? 'No data store is active.' : null;
 }
 
 /** Returns a reason with the messages of the failing checks, which may change while the reason stays the same. */
 function findCause(reason: string | null, checks: readonly HealthCheck[]): string | null {
-  const failing = checks.filter(({ ok }) => !ok).map(({ message }) => message);
-  return reason === null ? null : [reason, ...failing].join(' ');
+  const failureMessages = checks.filter(({ ok }) => !ok).map(({ message }) => message);
+  return reason === null ? null : [reason, ...failureMessages].join(' ');
 }
 
 function createLanes({ heavy, huge, light }: LaneLoads): Health['jobs']['lanes'] {

@@ -31,23 +31,23 @@ export async function followJobs(
   system: Pick<JobSystem, 'find' | 'watchAll' | 'liveIds'>,
   { seconds, stopping, onEnd }: FollowOptions,
 ): Promise<AsyncIterableIterator<AnyJobEvent>> {
-  const waiting = new Set<string>();
+  const waitingIds = new Set<string>();
   let isCaughtUp = false;
   /** Jobs that changed while the first jobs are reported. */
-  const since = new Set<string>();
+  const changedIds = new Set<string>();
   let isEnded = false;
   let wake = (): void => {};
   let timer: NodeJS.Timeout | undefined;
   const unwatch = system.watchAll((jobId) => {
-    (isCaughtUp ? waiting : since).add(jobId);
+    (isCaughtUp ? waitingIds : changedIds).add(jobId);
     wake();
   });
   stopping.addEventListener('abort', end);
-  const live = await system.liveIds().catch((failure: unknown) => {
+  const liveIds = await system.liveIds().catch((failure: unknown) => {
     end();
     throw failure;
   });
-  for (const jobId of live.slice(-LIMITS.MAX_LISTED_JOBS)) waiting.add(jobId);
+  for (const jobId of liveIds.slice(-LIMITS.MAX_LISTED_JOBS)) waitingIds.add(jobId);
 
   function end(): IteratorResult<AnyJobEvent, undefined> {
     if (!isEnded) {
@@ -62,9 +62,9 @@ export async function followJobs(
   }
 
   /** Returns the id of the next job to report; undefined if no job waits. */
-  function take(): string | undefined {
-    const [jobId] = waiting;
-    if (jobId !== undefined) waiting.delete(jobId);
+  function takeNext(): string | undefined {
+    const [jobId] = waitingIds;
+    if (jobId !== undefined) waitingIds.delete(jobId);
     return jobId;
   }
 
@@ -72,7 +72,7 @@ export async function followJobs(
     async next() {
       for (;;) {
         if (isEnded || stopping.aborted) return end();
-        const jobId = take();
+        const jobId = takeNext();
         if (jobId !== undefined) {
           const result = await system.find(jobId).catch(() => undefined); // unreadable jobs are omitted, as in a listing
           if (isEnded) return end();
@@ -81,7 +81,7 @@ export async function followJobs(
         } else if (!isCaughtUp) {
           isCaughtUp = true;
           timer = setTimeout(end, seconds * 1000);
-          for (const changed of since) waiting.add(changed);
+          for (const changedId of changedIds) waitingIds.add(changedId);
           return { done: false, value: null };
         } else {
           await new Promise<void>((resolve) => {
@@ -116,13 +116,13 @@ export function followJob(
     readonly onEnd: () => void;
   },
 ): AsyncIterableIterator<JobEvent> {
-  let sent = seen;
+  let lastRevision = seen;
   let isEnded = false;
   /** True if a change has occurred since the last read. */
-  let isNews = false;
+  let hasChange = false;
   let wake = (): void => {};
   const unwatch = system.watch(jobId, () => {
-    isNews = true;
+    hasChange = true;
     wake();
   });
 
@@ -142,15 +142,15 @@ export function followJob(
   return {
     async next() {
       for (;;) {
-        isNews = false;
+        hasChange = false;
         const result = isEnded ? undefined : await system.find(jobId);
         if (result === undefined || isEnded) return end();
-        if (sent !== result.revision) {
-          sent = result.revision;
+        if (lastRevision !== result.revision) {
+          lastRevision = result.revision;
           return { done: false, value: { id: result.revision, status: { ...result.status, result: null } } };
         }
         if (isTerminal(result.status.status) || stopping.aborted) return end();
-        if (isNews) continue;
+        if (hasChange) continue;
         await new Promise<void>((resolve) => {
           wake = resolve;
         });

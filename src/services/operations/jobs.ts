@@ -91,8 +91,8 @@ export function createJobsService({
     const { [status.kind]: source } = results;
     if (stored !== null && 'artifact' in stored) {
       const { artifact } = stored;
-      const asIs = { length: artifact.bytes, open: () => artifacts.stream(artifact) };
-      return { status, resultBytes: source?.stored === undefined ? asIs : await source.stored(artifact) };
+      const storedBytes = { length: artifact.bytes, open: () => artifacts.stream(artifact) };
+      return { status, resultBytes: source?.stored === undefined ? storedBytes : await source.stored(artifact) };
     }
     const resultReference = stored === null ? status.result : stored.reference;
     const isWritten = status.status === 'succeeded' && source !== undefined;
@@ -178,10 +178,10 @@ function awaitChange({ watch, isChanged, milliseconds, signals }: Wait): Promise
       for (const signal of signals) signal.removeEventListener('abort', end);
       resolve();
     };
-    const look = (): void => void isChanged().then((isNow) => isNow && end(), end);
+    const checkChange = (): void => void isChanged().then((hasChanged) => hasChanged && end(), end);
     const timer = setTimeout(end, milliseconds);
-    const unwatch = watch(look);
-    look(); // the status may have changed between the last check and the watch
+    const unwatch = watch(checkChange);
+    checkChange(); // the status may have changed between the last check and the watch
     for (const signal of signals) signal.addEventListener('abort', end);
     if (signals.some(({ aborted }) => aborted)) end();
   });

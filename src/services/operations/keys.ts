@@ -102,11 +102,11 @@ const NO_DIGEST = Buffer.alloc(32);
  */
 export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
   const uses = await createKeyUses(documents, now);
-  const stored = (await documents.list('key', readRecord)).documents;
-  const holders = new Map([...stored, ...environment].map((record) => [record.id, createHolder(record)]));
+  const storedRecords = (await documents.list('key', readRecord)).documents;
+  const holders = new Map([...storedRecords, ...environment].map((record) => [record.id, createHolder(record)]));
   const environmentIds = new Set(environment.map(({ id }) => id));
   // an unreadable key also means that the service requires keys
-  let configured = environment.length > 0 || (await documents.ids('key')).length > 0;
+  let hasConfiguredKeys = environment.length > 0 || (await documents.ids('key')).length > 0;
 
   const saveAll = async (records: readonly KeyRecord[]) => {
     await documents.transaction(async (tx) => {
@@ -116,7 +116,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       }
     });
     for (const record of records) holders.set(record.id, createHolder(record));
-    configured = true;
+    hasConfiguredKeys = true;
   };
   const save = async (record: KeyRecord) => {
     await saveAll([record]);
@@ -136,19 +136,19 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
   async function readAgain(id: string): Promise<void> {
     const entry = await documents.get('key', id);
     const record = readStored(entry, readRecord);
-    configured ||= entry !== undefined;
+    hasConfiguredKeys ||= entry !== undefined;
     if (record !== undefined) holders.set(id, createHolder(record));
   }
   // An unreadable key keeps its previous state until the next event, or a start, reads it.
   documents.subscribe('key-changed', ({ key_id: id }) => void readAgain(id).catch(() => {}));
 
   return {
-    areConfigured: () => configured,
+    areConfigured: () => hasConfiguredKeys,
     verify(key, address) {
       const { id, secret } = parseKey(key);
       const holder = holders.get(id);
-      const isRight = timingSafeEqual(hashSecret(secret), holder?.digest ?? NO_DIGEST);
-      if (!isRight || holder === undefined || !isLive(holder.record, now())) return undefined;
+      const isCorrectSecret = timingSafeEqual(hashSecret(secret), holder?.digest ?? NO_DIGEST);
+      if (!isCorrectSecret || holder === undefined || !isLive(holder.record, now())) return undefined;
       if (holder.isFrom !== undefined && !(address !== undefined && holder.isFrom(address))) return undefined;
       uses.note(id);
       return holder.principal;
@@ -162,30 +162,31 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       return holder && new Set(holder.record.scopes);
     },
     async create(request) {
-      const namesake = [...holders.values()].find(
+      const keyWithName = [...holders.values()].find(
         ({ record }) => record.name === request.name && isLive(record, now()),
       );
-      if (namesake !== undefined) {
-        const { id } = namesake.record;
+      if (keyWithName !== undefined) {
+        const { id } = keyWithName.record;
         const message = `The key ${id} is called ${request.name} already: names identify authors. Rotate or revoke it, or choose another name.`;
         throw new Refusal('VALIDATION_FAILED', message);
       }
-      const issued = issueKey(request, now(), (id) => holders.has(id));
-      await save(issued.record);
-      return issued;
+      const issuedKey = issueKey(request, now(), (id) => holders.has(id));
+      await save(issuedKey.record);
+      return issuedKey;
     },
     async rotate(id, overlapMs) {
-      const old = requireStored(id);
-      if (!isLive(old, now())) throw new Refusal('VALIDATION_FAILED', `The key ${id} is not accepted any more.`);
-      const { name, scopes, prefixes, sources } = old;
-      const expires = computeSuccessorExpiry(old, now());
-      const issued = issueKey({ name, scopes, expires, ...getLimits({ prefixes, sources }) }, now(), (keyId) =>
+      const replacedKey = requireStored(id);
+      if (!isLive(replacedKey, now()))
+        throw new Refusal('VALIDATION_FAILED', `The key ${id} is not accepted any more.`);
+      const { name, scopes, prefixes, sources } = replacedKey;
+      const expires = computeSuccessorExpiry(replacedKey, now());
+      const issuedKey = issueKey({ name, scopes, expires, ...getLimits({ prefixes, sources }) }, now(), (keyId) =>
         holders.has(keyId),
       );
-      const until = now() + overlapMs;
-      const end = old.expires === null ? until : Math.min(until, Date.parse(old.expires));
-      await saveAll([issued.record, { ...old, expires: formatTimestamp(end) }]);
-      return issued;
+      const overlapEnd = now() + overlapMs;
+      const expiry = replacedKey.expires === null ? overlapEnd : Math.min(overlapEnd, Date.parse(replacedKey.expires));
+      await saveAll([issuedKey.record, { ...replacedKey, expires: formatTimestamp(expiry) }]);
+      return issuedKey;
     },
     list: () =>
       [...holders.values()]
@@ -265,11 +266,11 @@ function computeSuccessorExpiry({ created, expires }: KeyRecord, nowMs: number):
 
 /** Records the last use of each key, which is written at intervals. */
 async function createKeyUses(documents: DocumentStore, now: () => number) {
-  const { documents: stored } = await documents.list('key-use', (body, id) => {
+  const { documents: storedUses } = await documents.list('key-use', (body, id) => {
     const usedAtMs = Date.parse((body as { readonly at?: string } | null)?.at ?? '');
     return Number.isNaN(usedAtMs) ? undefined : ([id, usedAtMs] as const);
   });
-  const uses = new Map(stored);
+  const uses = new Map(storedUses);
   return {
     note(id: string): void {
       const nowMs = now();
@@ -296,8 +297,8 @@ function toStoredForm({ sha256, ...record }: KeyRecord): object {
 }
 
 function readRecord(body: unknown): KeyRecord | undefined {
-  const { limited_sha256: limited, ...stored } = (body ?? {}) as KeyRecord & { readonly limited_sha256?: string };
-  const record = { ...stored, sha256: limited ?? stored.sha256 };
+  const { limited_sha256: limitedSha256, ...stored } = (body ?? {}) as KeyRecord & { readonly limited_sha256?: string };
+  const record = { ...stored, sha256: limitedSha256 ?? stored.sha256 };
   return typeof record.id === 'string' && /^[0-9a-f]{64}$/.test(record.sha256) && Array.isArray(record.scopes)
     ? record
     : undefined;

@@ -20,18 +20,18 @@ const MODEL_KINDS: ReadonlySet<string> = new Set(['risk', 'validate']);
 export function limitJobs(system: FollowedJobs): FollowedJobs {
   const reach = findCurrentReach();
   if (reach === undefined) return system;
-  const find = async (jobId: string): Promise<LocatedJob | undefined> => {
+  const findReachableJob = async (jobId: string): Promise<LocatedJob | undefined> => {
     const match = await system.find(jobId);
     return match !== undefined && isVisible(reach, match.status) ? match : undefined;
   };
   const assertWithin = async (jobId: string): Promise<void> => {
-    const result = await find(jobId);
+    const result = await findReachableJob(jobId);
     const subject = result && findSubject(result.status);
     if (subject === undefined || isWithin(reach, subject.id) || isWithinReach(reach, result!.status)) return;
     throw outside(reach, subject.kind, subject.id);
   };
   return {
-    find,
+    find: findReachableJob,
     watch: (jobId, listener) => system.watch(jobId, listener),
     watchAll: (listener) => system.watchAll(listener), // a client that is notified of a job must be able to read it
     liveIds: () => system.liveIds(),

@@ -20,18 +20,18 @@ const GENERAL_REFUSALS: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL
 export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: RetryOrder): Promise<JobRetries> {
   const { limit } = order;
   const result = await listFailedJobs(jobs, { ...order, limit: limit + 1 });
-  const retried: string[] = [];
+  const retriedIds: string[] = [];
   const refusals: JobRetries['refused'] = [];
   for (const jobId of result.slice(0, limit)) {
     try {
       await jobs.retry(jobId);
-      retried.push(jobId);
-    } catch (thrown) {
-      if (!(thrown instanceof Refusal) || GENERAL_REFUSALS.has(thrown.code)) throw thrown;
-      refusals.push({ job_id: jobId, code: thrown.code, message: thrown.message });
+      retriedIds.push(jobId);
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || GENERAL_REFUSALS.has(failure.code)) throw failure;
+      refusals.push({ job_id: jobId, code: failure.code, message: failure.message });
     }
   }
-  return { retried, refused: refusals, is_complete: result.length <= limit };
+  return { retried: retriedIds, refused: refusals, is_complete: result.length <= limit };
 }
 
 /** Lists the ids of failed jobs, the newest first. @cost pages over all failed jobs of the kinds until the limit */
@@ -42,13 +42,14 @@ async function listFailedJobs(
   const selectedIds = ids === undefined ? null : new Set(ids);
   const sinceMs = since === undefined ? -Infinity : Date.parse(since);
   const results: string[] = [];
-  for (let before: string | undefined; ;) {
-    const page = (await jobs.list({ kinds, statuses: ['failed'], limit: LIMITS.MAX_LISTED_JOBS, before })).jobs;
-    const failed = page.filter(
+  for (let pageEnd: string | undefined; ;) {
+    const page = (await jobs.list({ kinds, statuses: ['failed'], limit: LIMITS.MAX_LISTED_JOBS, before: pageEnd }))
+      .jobs;
+    const failedJobs = page.filter(
       ({ finished_at: finishedAt }) => finishedAt !== null && Date.parse(finishedAt) >= sinceMs,
     );
-    results.push(...failed.map(({ job_id: jobId }) => jobId).filter((jobId) => selectedIds?.has(jobId) ?? true));
-    before = page.at(-1)?.job_id;
+    results.push(...failedJobs.map(({ job_id: jobId }) => jobId).filter((jobId) => selectedIds?.has(jobId) ?? true));
+    pageEnd = page.at(-1)?.job_id;
     if (page.length < LIMITS.MAX_LISTED_JOBS || results.length >= limit) return results.slice(0, limit);
   }
 }

@@ -44,7 +44,7 @@ export const createSend =
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
 export function createPost({ destinations, secrets, now, userAgent }: SendOptions): SignedPostSender {
-  const lookUpChecked: LookupFunction = (host, options, done) => {
+  const lookUpAllowed: LookupFunction = (host, options, done) => {
     lookup(host, { ...options, all: true }, (failure, addresses) => {
       if (failure !== null) return done(failure, '');
       const allowed = addresses.filter(({ address }) => destinations.isAddressAllowed(address));
@@ -64,7 +64,7 @@ export function createPost({ destinations, secrets, now, userAgent }: SendOption
           {
             method: 'POST',
             agent: false,
-            lookup: lookUpChecked,
+            lookup: lookUpAllowed,
             signal: AbortSignal.any([closing, AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000)]),
             headers: {
               ...headers,
@@ -84,8 +84,8 @@ export function createPost({ destinations, secrets, now, userAgent }: SendOption
         outgoing.end(body);
       });
       return findFailure(status);
-    } catch (thrown) {
-      return { reason: formatReason(thrown as Error), isFinal: false }; // node throws only errors
+    } catch (failure) {
+      return { reason: formatReason(failure as Error), isFinal: false }; // node throws only errors
     }
   };
 }
@@ -104,11 +104,11 @@ export function computeSignature(
     .join(' ');
 }
 
-const GONE = 410;
+const GONE_STATUS = 410;
 
 function findFailure(status: number): Failure | undefined {
   if (status >= 200 && status < 300) return undefined;
-  return { reason: `The receiver answered ${status}.`, isFinal: status === GONE };
+  return { reason: `The receiver answered ${status}.`, isFinal: status === GONE_STATUS };
 }
 
 /** Returns a failure without details of the internal network, except its code. */

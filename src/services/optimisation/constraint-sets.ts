@@ -49,9 +49,12 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     const write = async (tx: DocumentTransaction): Promise<SavedSet> => {
       const ownFindings = await allow(tx);
       const { set, findings } = checkConstraintSet(body);
-      const all = sortFindings([...ownFindings, ...findings, ...listMarketWarnings(set)]);
-      if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
-      return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
+      const allFindings = sortFindings([...ownFindings, ...findings, ...listMarketWarnings(set)]);
+      if (set === undefined || hasErrors(allFindings)) throw refuseWithFindings('constraint set', allFindings);
+      return {
+        saved: { constraint_set: set, findings: allFindings },
+        etag: await tx.put('constraint-set', set.id, set),
+      };
     };
     return documents.transaction(write, { by: authorship });
   }
@@ -90,18 +93,18 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     },
     replaceSet(setId, body, ifMatch, authorship) {
       assertIdOfPath(setId, body);
-      const isExpected = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
+      const checkPrecondition = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
         await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
         return [];
       };
-      return save(body, isExpected, authorship);
+      return save(body, checkPrecondition, authorship);
     },
     async removeSet(setId, ifMatch, authorship) {
-      const forget = async (tx: DocumentTransaction): Promise<void> => {
+      const deleteSet = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
         if (!(await tx.delete('constraint-set', setId))) throw refuseMissingSet(setId);
       };
-      await documents.transaction(forget, { by: authorship });
+      await documents.transaction(deleteSet, { by: authorship });
     },
     validateSet(body) {
       const { set, findings } = checkConstraintSet(body);

@@ -66,13 +66,13 @@ export function createOptimisationPlans({
 }: OptimisationPlansDependencies): OptimisationPlans {
   /** Returns an index with its documents; data that the served market lacks is an error before any work begins. */
   async function readReachedOn({ document }: StoredIndex, market: MarketData) {
-    const reached = await resolveReached(documents, document);
-    for (const indexDocument of Object.values(reached))
+    const reachedDocuments = await resolveReached(documents, document);
+    for (const indexDocument of Object.values(reachedDocuments))
       assertNoErrors(
         `index document ${indexDocument.id}`,
-        checkOnMarket(indexDocument, market, { severity: 'error', indexOf: (id) => reached[id] }),
+        checkOnMarket(indexDocument, market, { severity: 'error', indexOf: (id) => reachedDocuments[id] }),
       );
-    return reached;
+    return reachedDocuments;
   }
 
   function assertRequest(request: ComputedRequest, market: MarketData): void {
@@ -98,13 +98,13 @@ export function createOptimisationPlans({
     assertRequest,
     async prepare(target, request) {
       assertOrder(request);
-      const served = markets.require();
-      const { market } = served;
+      const servedMarket = markets.require();
+      const { market } = servedMarket;
       assertHasDates(market, request);
-      const reached = await readReachedOn(target, market);
+      const reachedDocuments = await readReachedOn(target, market);
       assertRequest(request, market);
       assertReached(target.document, request.as_of, market);
-      return { ...served, reached };
+      return { ...servedMarket, reached: reachedDocuments };
     },
     assertRows(set, market) {
       assertNoErrors(`constraint set ${set.id}`, [
@@ -112,8 +112,8 @@ export function createOptimisationPlans({
         ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'error' }),
       ]);
     },
-    async readModels(requests, reached) {
-      const modelPlan = await planModels(documents, reached);
+    async readModels(requests, reachedDocuments) {
+      const modelPlan = await planModels(documents, reachedDocuments);
       const modelIds = new Set(requests.flatMap((request) => readStoredModelId(request) ?? []));
       if (modelIds.size === 0) return modelPlan;
       const ownModels = await Promise.all(
@@ -136,12 +136,12 @@ export async function requireSet(
   documents: Reader,
   setId: string,
 ): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
-  const stored = await documents.get('constraint-set', setId);
-  if (stored === undefined) throw refuseMissingSet(setId);
-  const set = readStored(stored, readConstraintSet);
+  const storedDocument = await documents.get('constraint-set', setId);
+  if (storedDocument === undefined) throw refuseMissingSet(setId);
+  const set = readStored(storedDocument, readConstraintSet);
   if (set === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
-  return { set, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
+  return { set, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
 
 export function refuseMissingSet(setId: string): Refusal {
@@ -152,8 +152,8 @@ export function refuseMissingSet(setId: string): Refusal {
 
 /** Creates an id of the form `{yyyymmddThhmmss}-{8 hex}`, in UTC. */
 export function createOptimisationId(now: number): string {
-  const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
-  return `${stamp}-${randomBytes(4).toString('hex')}`;
+  const timestamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+  return `${timestamp}-${randomBytes(4).toString('hex')}`;
 }
 
 /**

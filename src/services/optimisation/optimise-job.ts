@@ -56,12 +56,12 @@ export async function optimiseOnce(
 
 /** Returns the stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 async function readMeasuringModel(
-  stored: OptimisationJobDependencies['documents'],
+  documents: OptimisationJobDependencies['documents'],
   optimisation: OptimisationRequest,
 ): Promise<RiskMeasureModel | null> {
   const modelId = readStoredModelId(optimisation);
   if (modelId === undefined) return null;
-  const { document } = await requireModel(stored, modelId);
+  const { document } = await requireModel(documents, modelId);
   const { request, diagnostics, observed_start: start, observed_end: end } = document;
   const settings = request === undefined ? {} : listSettingsRead(request);
   return { modelId, estimator: readModelSource(document), settings, start, end, sessions: diagnostics.observations };

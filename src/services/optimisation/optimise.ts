@@ -150,10 +150,10 @@ async function readResult(
   { documents, artifacts }: Pick<OptimiseDependencies, 'documents' | 'artifacts'>,
   runId: string,
 ): ReturnType<Optimise['result']> {
-  const stored = await documents.get('optimisation-run', runId);
-  if (stored === undefined)
+  const storedDocument = await documents.get('optimisation-run', runId);
+  if (storedDocument === undefined)
     throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
-  const document = parseStored(stored, OptimisationDocument);
+  const document = parseStored(storedDocument, OptimisationDocument);
   if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);
   const { artifact } = document;
   return { length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };

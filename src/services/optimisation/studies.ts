@@ -63,22 +63,22 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
   ) {
     const { identity, market } = markets.require();
     for (const request of requests) plans.assertRequest(request, market);
-    const reached: Record<string, IndexDocument> = {};
-    for (const target of targets) Object.assign(reached, await plans.reachedOn(target, market));
+    const reachedDocuments: Record<string, IndexDocument> = {};
+    for (const target of targets) Object.assign(reachedDocuments, await plans.reachedOn(target, market));
     const sets: Record<string, StudyPayload['sets'][string]> = {};
     for (const id of new Set(requests.map((request) => request.constraint_set_id))) {
       const { set } = await requireSet(documents, id);
       plans.assertRows(set, market);
       sets[id] = set.constraints;
     }
-    const { models = {} } = await plans.readModels(requests, reached);
+    const { models = {} } = await plans.readModels(requests, reachedDocuments);
     const studyId = requestedId ?? prefixName(createOptimisationId(now()));
     const subjects = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
     return jobs.submit({
       kind,
       payload: {
         study_id: studyId,
-        documents: reached,
+        documents: reachedDocuments,
         models,
         sets,
         requests,

@@ -26,7 +26,7 @@ interface StudyEntry extends RowEntry {
   readonly document: OptimisationDocument | null;
 }
 
-const OUTCOMES = ['solved', 'refused'] as const satisfies readonly StudyRow['outcome'][];
+const STUDY_OUTCOMES = ['solved', 'refused'] as const satisfies readonly StudyRow['outcome'][];
 
 /**
  * Creates the kind of job that computes many optimisations in parts, on any node; the end of the job stores all
@@ -52,9 +52,9 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
         request,
       });
       return { row: { ...terms, outcome: 'solved', run_id: document.run_id, figures, error: null }, document };
-    } catch (thrown) {
-      if (!(thrown instanceof Refusal) || isOfService(thrown)) throw thrown;
-      const error = thrown.toDetail() as StudyRow['error'];
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || isOfService(failure)) throw failure;
+      const error = failure.toDetail() as StudyRow['error'];
       return { row: { ...terms, outcome: 'refused', run_id: null, figures: null, error }, document: null };
     }
   }
@@ -69,7 +69,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     'study',
     async (payload, attempt) => {
       const { study_id: id, engine_version: engineVersion } = payload;
-      const summary = { kind: 'study', id, total: 'runs', outcomes: OUTCOMES, engineVersion } as const;
+      const summary = { kind: 'study', id, total: 'runs', outcomes: STUDY_OUTCOMES, engineVersion } as const;
       const { result, entries } = await parts.run(createOrder(payload), summary, attempt);
       const solvedDocuments = entries.flatMap(({ document }) => document ?? []);
       const unsolvedCount = entries.length - solvedDocuments.length;
@@ -82,8 +82,8 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
         },
       };
     },
-    async (payload, some, attempt) => ({
-      result: await parts.readOutput(createOrder(payload), some, { attempt, share: 1 }),
+    async (payload, partPositions, attempt) => ({
+      result: await parts.readOutput(createOrder(payload), partPositions, { attempt, share: 1 }),
     }),
   );
 }
@@ -97,13 +97,13 @@ function collectReached(
   documents: Readonly<Record<string, IndexDocument>>,
   indexId: string,
 ): Readonly<Record<string, IndexDocument>> {
-  const reached = new Map<string, IndexDocument>();
-  const waiting = [indexId];
-  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+  const reachedDocuments = new Map<string, IndexDocument>();
+  const pendingIds = [indexId];
+  for (let id = pendingIds.pop(); id !== undefined; id = pendingIds.pop()) {
     const document = documents[id];
-    if (document === undefined || reached.has(id)) continue;
-    reached.set(id, document);
-    waiting.push(...listReferences(document));
+    if (document === undefined || reachedDocuments.has(id)) continue;
+    reachedDocuments.set(id, document);
+    pendingIds.push(...listReferences(document));
   }
-  return Object.fromEntries(reached);
+  return Object.fromEntries(reachedDocuments);
 }

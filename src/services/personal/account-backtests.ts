@@ -15,7 +15,7 @@ import { createBatchId, type BatchesDependencies } from './batches.js';
 
 /** Creates the kind of job that runs one account over the history of an index. */
 export function createAccountBacktestJob({
-  documents: stored,
+  documents,
   artifacts,
   markets,
   dataVersions,
@@ -26,7 +26,7 @@ export function createAccountBacktestJob({
     const { view } = await attempt.compute('account-backtest', {
       market: served.identity,
       documents: payload.documents,
-      ...(await listOptimisedModels(stored, artifacts, payload.models)),
+      ...(await listOptimisedModels(documents, artifacts, payload.models)),
       indexId: payload.index_id,
       backtestId: payload.backtest_id,
       request: payload.request,
@@ -60,15 +60,15 @@ export function createAccountBacktests(dependencies: AccountBacktestsDependencie
     async start(indexId, { backtest_id: requestedId, ...request }, origin) {
       const { document } = await requireIndex(documents, indexId);
       const { document: model } = await requireModel(documents, request.risk_model);
-      const reached = await resolveReached(documents, document);
-      const models = (await planModels(documents, reached)).models ?? {};
+      const reachedDocuments = await resolveReached(documents, document);
+      const models = (await planModels(documents, reachedDocuments)).models ?? {};
       if (requestedId !== null) assertOwnName(requestedId);
       const backtestId = requestedId ?? prefixName(createBatchId(now()));
       const payload = {
         backtest_id: backtestId,
         index_id: indexId,
         request,
-        documents: reached,
+        documents: reachedDocuments,
         models: { ...models, [request.risk_model]: toPlannedModel(model) },
         engine_version: engineVersion,
       };

@@ -30,9 +30,9 @@ export async function storeAccounts(
   uploadedLines: UploadedLines,
   artifacts: Pick<ArtifactStore, 'claim' | 'file' | 'writeFile' | 'remove'>,
 ): Promise<AccountsFile> {
-  const claimed = await artifacts.claim(CLAIMED_BYTES);
+  const fileName = await artifacts.claim(CLAIMED_BYTES);
   try {
-    const path = await artifacts.file({ name: claimed });
+    const path = await artifacts.file({ name: fileName });
     const cutter = createCutter(uploadedLines.line);
     await pipeline(cutter.pieces(uploadedLines.lines), createWriteStream(path, { mode: 0o600 }));
     const parts = cutter.end();
@@ -43,7 +43,7 @@ export async function storeAccounts(
       throw new Refusal('STORAGE_FULL', 'The accounts could not be written.', null, { cause: failure });
     throw failure;
   } finally {
-    await artifacts.remove([claimed]);
+    await artifacts.remove([fileName]);
   }
 }
 

@@ -18,8 +18,8 @@ export interface ArrowAccounts {
  */
 export async function readArrow(bytes: AsyncIterable<Uint8Array>): Promise<ArrowAccounts> {
   const reader = await convertReadFailure(async () => {
-    const opened = await RecordBatchReader.from(bytes);
-    return opened.open();
+    const batchReader = await RecordBatchReader.from(bytes);
+    return batchReader.open();
   });
   const { fields, metadata } = reader.schema;
   const header = fields.map(({ name }) => name);

@@ -26,7 +26,7 @@ export interface BatchJobDependencies {
 }
 
 /** Share of the work after the accounts are solved. */
-const SUMMING = 0.05;
+const SUMMING_SHARE = 0.05;
 
 /**
  * Creates the kind of job that solves accounts in parts; other nodes compute some of the parts, with bit-identical
@@ -35,12 +35,12 @@ const SUMMING = 0.05;
 export function createBatchJob(dependencies: BatchJobDependencies): JobKind<BatchPayload> {
   const { documents, artifacts, markets, dataVersions, workers } = dependencies;
 
-  async function createCommonOrder({ terms, documents: reached, models, data_version }: BatchPayload) {
+  async function createCommonOrder({ terms, documents: reachedDocuments, models, data_version }: BatchPayload) {
     await markets.settled();
     const { served } = await dataVersions.at(data_version);
     return {
       market: served.identity,
-      documents: reached,
+      documents: reachedDocuments,
       terms,
       ...(await listOptimisedModels(documents, artifacts, models)),
     };
@@ -71,14 +71,14 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
   }
 
   async function readPart(file: AccountsFile['file'], parts: AccountsFile['parts'], part: number): Promise<PartLines> {
-    const before = parts.slice(0, part);
-    const start = before.reduce((sum, { bytes }) => sum + bytes, 0);
+    const earlierParts = parts.slice(0, part);
+    const start = earlierParts.reduce((sum, { bytes }) => sum + bytes, 0);
     const { bytes: length, sha256, line } = parts[part]!;
     const bytes = length === 0 ? new Uint8Array(0) : await artifacts.read(file, { start, end: start + length });
     if (createHash('sha256').update(bytes).digest('hex') !== sha256)
       throw new Refusal('DOCUMENT_UNREADABLE', 'Accounts of the batch are damaged: submit it again.');
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-    return { text, line, position: before.reduce((sum, { accounts }) => sum + accounts, 0) };
+    return { text, line, position: earlierParts.reduce((sum, { accounts }) => sum + accounts, 0) };
   }
 
   return createJobKind(
@@ -86,18 +86,18 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     async (payload, attempt) => {
       const { batch_id: batchId, engine_version: engineVersion } = payload;
       const sizes = measureAccounts(payload.accounts);
-      const common = await createCommonOrder(payload);
-      const solving = attempt.inParts({
+      const commonOrder = await createCommonOrder(payload);
+      const solution = attempt.inParts({
         count: sizes.length,
         atOnce: 2 * workers,
-        share: 1 - SUMMING,
+        share: 1 - SUMMING_SHARE,
         async here(part, share) {
           const lines = await createPartOrder(payload, [part]);
-          const order: TaskInput<'batch-part'> = { ...common, lines, outputs: attempt.outputs(['outcomes']) };
+          const order: TaskInput<'batch-part'> = { ...commonOrder, lines, outputs: attempt.outputs(['outcomes']) };
           return (await attempt.compute('batch-part', order, share)).outcomes;
         },
       });
-      const writtenParts = await solving.catch(async (failure: unknown) => {
+      const writtenParts = await solution.catch(async (failure: unknown) => {
         throw await addWindow(failure, payload);
       });
       const files = writtenParts.map(({ artifact: { name, sha256 }, parts: artifactParts }) => ({
@@ -108,16 +108,20 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
       const accounts = sizes.reduce((sum, size) => sum + size, 0);
       const names = Array.from({ length: Math.ceil(accounts / VOLUME_ACCOUNTS) }, (_, volume) => `accounts${volume}`);
       const outputs = attempt.outputs(['view', 'common', ...names]);
-      const sum = { ...common, batchId, sizes, files, engineVersion, outputs };
-      const { view, volumes, summary } = await attempt.compute('sum-batch', sum, SUMMING);
+      const sum = { ...commonOrder, batchId, sizes, files, engineVersion, outputs };
+      const { view, volumes, summary } = await attempt.compute('sum-batch', sum, SUMMING_SHARE);
       return {
         result: { artifact: view, volumes },
         message: `Done. ${describeOptimality(summary)}`,
       };
     },
     async (payload, parts, attempt) => {
-      const common = await createCommonOrder(payload);
-      const order = { ...common, lines: await createPartOrder(payload, parts), outputs: attempt.outputs(['outcomes']) };
+      const commonOrder = await createCommonOrder(payload);
+      const order = {
+        ...commonOrder,
+        lines: await createPartOrder(payload, parts),
+        outputs: attempt.outputs(['outcomes']),
+      };
       const { outcomes } = await attempt.compute('batch-part', order);
       return { result: { artifact: outcomes } };
     },

@@ -72,11 +72,15 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   async function finishBlock(volumes: Volumes, block: number) {
     const blocks = volumes.reduce((sum, volume) => sum + volume.blocks.length, 0);
     const count = volumes.reduce((sum, volume) => sum + volume.count, 0);
-    let before = 0;
+    let precedingCount = 0;
     for (const volume of volumes) {
-      if (block < before + volume.blocks.length)
-        return { blocks, count, text: await readBlock(volume, { kind: 'batch', block: block - before }, artifacts) };
-      before += volume.blocks.length;
+      if (block < precedingCount + volume.blocks.length)
+        return {
+          blocks,
+          count,
+          text: await readBlock(volume, { kind: 'batch', block: block - precedingCount }, artifacts),
+        };
+      precedingCount += volume.blocks.length;
     }
     throw refuseBlock(block, blocks);
   }
@@ -101,10 +105,10 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
         const lines = Buffer.from(await artifacts.read(file.artifact))
           .toString()
           .split('\n');
-        const before = file.parts
+        const precedingAccounts = file.parts
           .slice(0, file.parts.indexOf(part))
           .reduce((sum, earlierPart) => sum + sizes[earlierPart]!, 0);
-        return lines.slice(before, before + sizes[part]!).join(',');
+        return lines.slice(precedingAccounts, precedingAccounts + sizes[part]!).join(',');
       }),
     );
     const count = sizes.reduce((sum, size) => sum + size, 0);
@@ -113,11 +117,11 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
 
   return {
     async list(limit) {
-      const visible = limitJobs(jobs);
-      const listed = await visible.list({ kinds: ['batch'], statuses: ['succeeded'], limit });
+      const reachableJobs = limitJobs(jobs);
+      const listing = await reachableJobs.list({ kinds: ['batch'], statuses: ['succeeded'], limit });
       const views: BatchView[] = [];
-      for (const { job_id: id } of listed.jobs) {
-        const stored = (await visible.find(id))?.stored ?? null;
+      for (const { job_id: id } of listing.jobs) {
+        const stored = (await reachableJobs.find(id))?.stored ?? null;
         if (stored === null || !('artifact' in stored)) continue; // It was deleted in the meantime.
         const bytes = await artifacts.read(stored.artifact);
         views.push({ ...(JSON.parse(Buffer.from(bytes).toString()) as BatchView), refused: [] }); // A worker wrote it.

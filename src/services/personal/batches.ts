@@ -62,8 +62,8 @@ interface UploadTerms {
   readonly batchId?: string | undefined;
 }
 
-const ARROW = 'application/vnd.apache.arrow.stream';
-const PARQUET = 'application/vnd.apache.parquet';
+const ARROW_TYPE = 'application/vnd.apache.arrow.stream';
+const PARQUET_TYPE = 'application/vnd.apache.parquet';
 /** Memory in bytes of a thread for the common data and the accounts of a part. */
 const THREAD_BYTES = 64 * 2 ** 20;
 /** Memory in bytes of the results of an account while their file is joined. */
@@ -79,8 +79,8 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
   ) {
     const { document } = await requireIndex(documents, terms.parent);
     const { document: model } = await requireModel(documents, terms.risk_model);
-    const reached = await resolveReached(documents, document);
-    const models = (await planModels(documents, reached)).models ?? {};
+    const reachedDocuments = await resolveReached(documents, document);
+    const models = (await planModels(documents, reachedDocuments)).models ?? {};
     if (requestedId !== null) assertOwnName(requestedId);
     const batchId = requestedId ?? prefixName(createBatchId(now()));
     return runOnStoreOf({ documents, stores }, document, async () => {
@@ -88,15 +88,15 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
       const storedAccounts = await storeAccounts(uploadedLines, artifacts);
       const accounts = (await findSameAccounts(batchId, storedAccounts)) ?? storedAccounts;
       const count = storedAccounts.parts.reduce((sum, part) => sum + part.accounts, 0);
-      const isAgain = accounts !== storedAccounts;
-      if (isAgain) await artifacts.remove([storedAccounts.file.name]);
+      const hasSameAccounts = accounts !== storedAccounts;
+      if (hasSameAccounts) await artifacts.remove([storedAccounts.file.name]);
       try {
         return await jobs.submit({
           kind,
           payload: {
             batch_id: batchId,
             terms,
-            documents: reached,
+            documents: reachedDocuments,
             models: { ...models, [terms.risk_model]: toPlannedModel(model) },
             accounts,
             engine_version: engineVersion,
@@ -107,7 +107,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
           origin,
         });
       } catch (failure) {
-        if (!isAgain) await artifacts.remove([storedAccounts.file.name]);
+        if (!hasSameAccounts) await artifacts.remove([storedAccounts.file.name]);
         throw failure;
       }
     });
@@ -134,12 +134,12 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
         lines: encodeTexts(accounts),
         line: null,
       });
-      if (media === ARROW) {
+      if (media === ARROW_TYPE) {
         const table = await readArrow(bytes);
         const terms = text === undefined ? parseTerms(table.terms ?? '', 'body') : parseTerms(text, 'query');
         return send(terms, encodeUpload(table.accounts));
       }
-      if (media === PARQUET) {
+      if (media === PARQUET_TYPE) {
         const terms = parseTerms(text ?? '', 'query');
         return readParquet(bytes, (accounts) => send(terms, encodeUpload(accounts)));
       }
@@ -165,9 +165,9 @@ async function* encodeTexts(lines: AsyncIterable<string>): AsyncGenerator<Uint8A
 
 /** Parses the terms of a batch. @throws Refusal VALIDATION_FAILED */
 function parseTerms(text: string, source: 'body' | 'query'): BatchTerms {
-  const parsed = parseLine(text, 1);
-  if ('finding' in parsed) throw refuseWithFindings(source, [parsed.finding]);
-  const { value, findings } = checkShape(BatchTerms, parsed.value);
+  const termsLine = parseLine(text, 1);
+  if ('finding' in termsLine) throw refuseWithFindings(source, [termsLine.finding]);
+  const { value, findings } = checkShape(BatchTerms, termsLine.value);
   if (value === undefined) throw refuseWithFindings(source, findings);
   return value;
 }

@@ -21,53 +21,53 @@ interface ComparedCloses {
 export function assertAllowed(
   disagreements: readonly Disagreement[],
   { restate }: PublishRequest,
-  compared: ComparedCloses,
+  comparedCloses: ComparedCloses,
 ): void {
-  assertStanding(disagreements, restate, compared);
-  assertContinues(disagreements, compared);
-  assertContinued(disagreements, compared);
+  assertPublishedUnchanged(disagreements, restate, comparedCloses);
+  assertStartOverlaps(disagreements, comparedCloses);
+  assertEndReached(disagreements, comparedCloses);
 }
 
-function assertStanding(
+function assertPublishedUnchanged(
   disagreements: readonly Disagreement[],
   restate: PublishRequest['restate'],
-  compared: ComparedCloses,
+  comparedCloses: ComparedCloses,
 ): void {
-  const refused = restate ? disagreements.filter(({ position }) => position === null) : disagreements;
-  if (refused.length === 0) return;
-  const dates = refused.map(({ date }) => date);
+  const refusedDisagreements = restate ? disagreements.filter(({ position }) => position === null) : disagreements;
+  if (refusedDisagreements.length === 0) return;
+  const dates = refusedDisagreements.map(({ date }) => date);
   const message = restate
-    ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away. After a recorded closure, publish with an error policy.`
-    : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. A published close changes only by a restatement with a reason.`;
-  throw refuseRestatement(message, { dates, disagreements: refused }, compared);
+    ? `The run has no close on ${refusedDisagreements.length} published dates, the first on ${dates[0]}: a session cannot be restated away. After a recorded closure, publish with an error policy.`
+    : `The run disagrees with ${refusedDisagreements.length === 1 ? `the published close of ${dates[0]}` : `${refusedDisagreements.length} published closes, the first on ${dates[0]}`}. A published close changes only by a restatement with a reason.`;
+  throw refuseRestatement(message, { dates, disagreements: refusedDisagreements }, comparedCloses);
 }
 
 /**
  * Refuses a run that begins after the first published close, unless run and log agree where they overlap: otherwise the
  * log would have a jump that no index had.
  */
-function assertContinues(disagreements: readonly Disagreement[], compared: ComparedCloses): void {
-  const { closes, entriesInForce } = compared;
+function assertStartOverlaps(disagreements: readonly Disagreement[], comparedCloses: ComparedCloses): void {
+  const { closes, entriesInForce } = comparedCloses;
   const begin = closes.dates[0]!; // a run has at least one close
   const dates = [...entriesInForce.keys()].filter((date) => date < begin).toSorted();
-  const isApart = dates.length === entriesInForce.size;
-  if (dates.length === 0 || (disagreements.length === 0 && !isApart)) return;
+  const hasNoOverlap = dates.length === entriesInForce.size;
+  if (dates.length === 0 || (disagreements.length === 0 && !hasNoOverlap)) return;
   const message = `The run begins on ${begin}, the published log on ${dates[0]!}: its closes do not continue the ${dates.length} before them. Run the index from ${dates[0]!} on.`;
-  throw refuseRestatement(message, { dates, disagreements }, compared);
+  throw refuseRestatement(message, { dates, disagreements }, comparedCloses);
 }
 
 /**
  * Refuses closes that end before the last published close and differ at their end: the later closes come from another
  * run, and the log would have a jump that no index had.
  */
-function assertContinued(disagreements: readonly Disagreement[], compared: ComparedCloses): void {
-  const { closes, entriesInForce } = compared;
+function assertEndReached(disagreements: readonly Disagreement[], comparedCloses: ComparedCloses): void {
+  const { closes, entriesInForce } = comparedCloses;
   const end = closes.dates.at(-1)!; // a run has at least one close
   const dates = [...entriesInForce.keys()].filter((date) => date > end).toSorted();
   if (dates.length === 0 || disagreements.at(-1)?.date !== end) return;
   const last = dates.at(-1)!;
   const message = `The closes end on ${end}, the published log on ${last}: the ${dates.length} after them do not continue them. Restate with a run through ${last}.`;
-  throw refuseRestatement(message, { dates, disagreements }, compared);
+  throw refuseRestatement(message, { dates, disagreements }, comparedCloses);
 }
 
 interface RefusedDates {

@@ -90,8 +90,8 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   }
 
   /** Ensures that the client may read each definition, because the bundle discloses the definitions. */
-  async function assertReadable(indexId: string, reached: readonly string[]): Promise<void> {
-    for (const id of reached)
+  async function assertReadable(indexId: string, indexIds: readonly string[]): Promise<void> {
+    for (const id of indexIds)
       if (id !== indexId && (await findIndex(documents, id)) === undefined)
         throw new Refusal(
           'INDEX_NOT_FOUND',
@@ -122,9 +122,9 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
       });
       const { files, hashes, securities, dates } = await jobs.query('publication-bundle', input, signal);
       const log = new TextEncoder().encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
-      const published = new TextEncoder().encode(`${JSON.stringify({ keys })}\n`);
+      const publishedKeys = new TextEncoder().encode(`${JSON.stringify({ keys })}\n`);
       const key = await signingKeys.current(by as Authorship);
-      const stated: Omit<BundleManifest, 'hash' | 'signature'> = {
+      const unsignedManifest: Omit<BundleManifest, 'hash' | 'signature'> = {
         format: 'divisor-bundle-1',
         index_id: indexId,
         run_id: computeRunId(run),
@@ -134,20 +134,20 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
         files: {
           ...hashes,
           'log.ndjson': computeSha256(log),
-          'keys.json': computeSha256(published),
+          'keys.json': computeSha256(publishedKeys),
         } as BundleManifest['files'], // the task wrote the other files
         securities,
         dates,
         at: timestamp(),
         key_id: key.key_id,
       };
-      const hash = computeStatementHash(stated);
-      const manifest: BundleManifest = { ...stated, hash, signature: signHash(key, hash) };
+      const hash = computeStatementHash(unsignedManifest);
+      const manifest: BundleManifest = { ...unsignedManifest, hash, signature: signHash(key, hash) };
       return archive([
         { name: MANIFEST_FILE, bytes: new TextEncoder().encode(`${JSON.stringify(manifest)}\n`) },
         ...Object.entries(files).map(([name, { bytes }]) => ({ name, bytes })),
         { name: 'log.ndjson', bytes: log },
-        { name: 'keys.json', bytes: published },
+        { name: 'keys.json', bytes: publishedKeys },
       ]);
     },
   };

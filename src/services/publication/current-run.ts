@@ -16,13 +16,13 @@ interface CurrentRunTerms {
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_CURRENT_RUN
  */
 export async function findCurrentRun({ documents, states }: CurrentRunTerms, indexId: string): Promise<RunDocument> {
-  const newest = await requireRun(documents, indexId);
-  const reasons = await listReasonsAgainst(states, newest);
-  if (reasons.length === 0) return newest;
+  const newestRun = await requireRun(documents, indexId);
+  const reasons = await listReasonsAgainst(states, newestRun);
+  if (reasons.length === 0) return newestRun;
   for await (const earlierRun of listEarlierRuns(documents, indexId))
     if ((await listReasonsAgainst(states, earlierRun)).length === 0) return earlierRun;
-  const message = `The newest run ${computeRunId(newest)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
-  throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: computeRunId(newest), reasons });
+  const message = `The newest run ${computeRunId(newestRun)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
+  throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: computeRunId(newestRun), reasons });
 }
 
 async function listReasonsAgainst(states: CurrentRunTerms['states'], run: RunDocument): Promise<readonly string[]> {

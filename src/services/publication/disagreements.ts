@@ -36,7 +36,7 @@ export interface DisagreementSizes {
   readonly largest: LevelChange | null;
 }
 
-const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
+const COMPARED_FIELDS = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
 
 /**
  * Returns the dates, ascending, on which a run and the published entries in force are not bit-identical, within the
@@ -47,23 +47,23 @@ export function findDisagreements(
   closes: Closes,
   entriesInForce: ReadonlyMap<string, PublicationEntry>,
 ): Disagreement[] {
-  const published = [...entriesInForce.keys()].toSorted();
+  const publishedDates = [...entriesInForce.keys()].toSorted();
   const [first, last] = [closes.dates[0], closes.dates.at(-1)];
-  if (first === undefined || last === undefined || published.length === 0) return [];
-  const from = first > published[0]! ? first : published[0]!;
-  const to = last < published.at(-1)! ? last : published.at(-1)!;
+  if (first === undefined || last === undefined || publishedDates.length === 0) return [];
+  const from = first > publishedDates[0]! ? first : publishedDates[0]!;
+  const to = last < publishedDates.at(-1)! ? last : publishedDates.at(-1)!;
   const positions = new Map(closes.dates.map((date, i) => [date, i]));
-  return [...new Set([...published, ...closes.dates])]
+  return [...new Set([...publishedDates, ...closes.dates])]
     .filter((date) => date >= from && date <= to)
     .toSorted()
     .flatMap((date) => {
       const position = positions.get(date) ?? null;
       const entry = entriesInForce.get(date);
-      const isSame =
+      const isEqual =
         position !== null &&
         entry !== undefined &&
-        COMPARED.every((member) => Object.is(closes[member][position], entry[member]));
-      return isSame ? [] : [{ date, position }];
+        COMPARED_FIELDS.every((member) => Object.is(closes[member][position], entry[member]));
+      return isEqual ? [] : [{ date, position }];
     });
 }
 

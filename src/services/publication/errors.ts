@@ -32,15 +32,15 @@ export interface ErrorTreatment {
  */
 export function treatErrors(
   policy: ErrorPolicy,
-  differing: DifferingCloses,
+  differingCloses: DifferingCloses,
   isClosed: (date: string) => boolean = () => false,
 ): ErrorTreatment | undefined {
-  const { disagreements, closes } = differing;
+  const { disagreements, closes } = differingCloses;
   if (disagreements.length === 0) return undefined;
   if (disagreements.some(({ date, position }) => position === null && !isClosed(date))) return undefined;
   const differences = disagreements.map(({ date, position }) => {
     const row = position ?? closes.dates.findLastIndex((other) => other < date); // the run begins before a session that it lacks
-    const sizes = listChangesOn(date, row, differing).map(({ change_bps }) => Math.abs(change_bps));
+    const sizes = listChangesOn(date, row, differingCloses).map(({ change_bps }) => Math.abs(change_bps));
     return { date, bps: Math.max(0, ...sizes), age: closes.dates.length - row };
   });
   const decided = decideError(policy, differences);
@@ -82,20 +82,20 @@ interface RegisterTerms {
 
 /** Returns the entry of the register for a publication; null if the run agrees with the published entries. */
 export function createError(
-  { disagreements: found, treatment, request, ...pair }: TreatedErrors,
+  { disagreements: allDisagreements, treatment, request, ...pair }: TreatedErrors,
   terms: RegisterTerms,
 ): NewError | null {
-  if (found.length === 0) return null;
-  const differing = { ...pair, disagreements: found };
+  if (allDisagreements.length === 0) return null;
+  const differingCloses = { ...pair, disagreements: allDisagreements };
   const { indexId, runId, restated, at, by } = terms;
   // Without a policy, only restatements by a person reach this statement.
   const decision = treatment?.decided.decision ?? 'restated';
   const reason = treatment?.decided.reason ?? request.reason!;
-  const [first, last] = [found[0]!.date, found.at(-1)!.date];
-  const { largest } = measureDisagreements(found, pair.closes, pair.entriesInForce);
+  const [first, last] = [allDisagreements[0]!.date, allDisagreements.at(-1)!.date];
+  const { largest } = measureDisagreements(allDisagreements, pair.closes, pair.entriesInForce);
   // A policy restates closes from the first material difference on; earlier closes keep their entries.
-  const disagreements = decision === 'restated' && treatment !== undefined ? treatment.restated : found;
-  const same =
+  const disagreements = decision === 'restated' && treatment !== undefined ? treatment.restated : allDisagreements;
+  const unchangedCount =
     disagreements.length - measureDisagreements(disagreements, pair.closes, pair.entriesInForce).levels_changed;
   const span = { first: disagreements[0]!.date, last: disagreements.at(-1)!.date };
   return {
@@ -106,26 +106,26 @@ export function createError(
     policy: (treatment && request.error_policy) ?? null,
     first,
     last,
-    dates: found.length,
+    dates: allDisagreements.length,
     material_from: treatment?.decided.materialFrom ?? null,
     restated,
     largest,
     run_id: runId,
     reason,
-    notice: formatNotice({ indexId, decision, ...span, same, largest, reason }),
-    digest: computeDigest(differing),
+    notice: formatNotice({ indexId, decision, ...span, same: unchangedCount, largest, reason }),
+    digest: computeDigest(differingCloses),
   };
 }
 
 /** Values of a session that was not published. */
-const ABSENT = { price: null, total: null, net: null, composition_hash: null };
+const ABSENT_CLOSE = { price: null, total: null, net: null, composition_hash: null };
 
 /**
  * Returns a digest of the differing figures, which is independent of the run that produced them and of later closes.
  */
 function computeDigest({ disagreements, closes, entriesInForce }: DifferingCloses): string {
   const pairs = disagreements.map(({ date, position }) => {
-    const { price, total, net, composition_hash } = entriesInForce.get(date) ?? ABSENT;
+    const { price, total, net, composition_hash } = entriesInForce.get(date) ?? ABSENT_CLOSE;
     if (position === null) return [date, [price, total, net, composition_hash], null];
     const run = [closes.price[position], closes.total[position], closes.net[position]];
     return [date, [price, total, net, composition_hash], [...run, closes.composition_hash[position]]];
@@ -146,9 +146,9 @@ function formatNotice({
   /** Number of the closes that differ by rounding only. */
   readonly same: number;
 }): string {
-  const isOne = first === last;
-  const dates = isOne ? `the close of ${first}` : `closes from ${first} to ${last}`;
-  const [were, differ, stand] = isOne ? ['was', 'differs', 'stands'] : ['were', 'differ', 'stand'];
+  const isSingle = first === last;
+  const dates = isSingle ? `the close of ${first}` : `closes from ${first} to ${last}`;
+  const [were, differ, stand] = isSingle ? ['was', 'differs', 'stands'] : ['were', 'differ', 'stand'];
   const kindText = {
     restated: `${indexId}: ${dates} ${were} published again.`,
     announced: `${indexId}: ${dates} ${were} wrong and ${stand} as published. Later closes are correct.`,
@@ -214,6 +214,6 @@ async function readError(
   indexId: string,
   seq: number,
 ): Promise<PublishedError | undefined> {
-  const stored = await reader.get(KIND, formatNumberedId(indexId, seq));
-  return parseStored(stored, PublishedError);
+  const storedDocument = await reader.get(KIND, formatNumberedId(indexId, seq));
+  return parseStored(storedDocument, PublishedError);
 }

@@ -22,13 +22,13 @@ const NAMED_MAX = 5;
 export function findPartialCloses({
   dates,
   held,
-  without_bar: absent,
+  without_bar: missingPositions,
 }: Pick<Closes, 'dates' | 'held' | 'without_bar'>): ReadonlyMap<string, PartialClose> {
   const results = new Map<string, PartialClose>();
   for (const [i, date] of dates.entries()) {
     const isLast = i === dates.length - 1;
-    if (isPartial(absent[i]!, held[i]!) || (isLast && absent[i]! > 0))
-      results.set(date, { date, held: held[i]!, without_bar: absent[i]! });
+    if (isPartial(missingPositions[i]!, held[i]!) || (isLast && missingPositions[i]! > 0))
+      results.set(date, { date, held: held[i]!, without_bar: missingPositions[i]! });
   }
   return results;
 }
@@ -38,10 +38,10 @@ export function findPartialCloses({
  */
 export function assertWhole(
   statements: readonly { readonly date: string }[],
-  partial: ReadonlyMap<string, PartialClose>,
+  partialCloses: ReadonlyMap<string, PartialClose>,
   { allow_partial: isAllowed }: { readonly allow_partial: boolean },
 ): void {
-  const refusals = statements.flatMap(({ date }) => partial.get(date) ?? []);
+  const refusals = statements.flatMap(({ date }) => partialCloses.get(date) ?? []);
   if (isAllowed || refusals.length === 0) return;
   const listedCloses = refusals.slice(0, NAMED_MAX).map((close) => `${close.date} (${formatCoverage(close)})`);
   const ending = refusals.length > listedCloses.length ? ` and ${refusals.length - listedCloses.length} more` : '';
@@ -58,5 +58,5 @@ export function formatPartialReason(close: PartialClose, reason: string | undefi
   return reason === undefined || reason.trim() === '' ? message : `${reason} (${message})`;
 }
 
-const formatCoverage = ({ held, without_bar: absent }: PartialClose): string =>
-  `${absent} of ${held} names without a bar`;
+const formatCoverage = ({ held, without_bar: missingCount }: PartialClose): string =>
+  `${missingCount} of ${held} names without a bar`;

@@ -101,9 +101,9 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   const { documents, signingKeys, states, calendars, approvals, timestamp } = dependencies;
 
   /** Appends entries to the log. @returns false if another publication or key was written first */
-  async function isAppended(
+  async function appendToLog(
     run: RunDocument,
-    { log, entries, requested, error }: AppendedEntries,
+    { log, entries, proposedChange, error }: LogAppend,
     { by, admit }: { readonly by: Authorship; readonly admit: Admission['admit'] },
   ) {
     const keyId = entries[0]!.key_id;
@@ -112,7 +112,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       async (tx) => {
         const head = await readLogHead(tx, indexId);
         if (head?.hash !== log.head?.hash || !(await signingKeys.isCurrent(tx, keyId))) return false;
-        await admit(tx, requested);
+        await admit(tx, proposedChange);
         if (error !== null) await registerError(tx, error);
         await appendEntries(tx, indexId, { entries, after: head });
         // neither key nor log was deleted in the meantime
@@ -143,31 +143,31 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
         const { entriesInForce, head } = log;
-        const found = findDisagreements(closes, entriesInForce);
-        const differing = { closes, entriesInForce, disagreements: found };
-        const treatment = order.error_policy && treatErrors(order.error_policy, differing, isClosed);
+        const allDisagreements = findDisagreements(closes, entriesInForce);
+        const differingCloses = { closes, entriesInForce, disagreements: allDisagreements };
+        const treatment = order.error_policy && treatErrors(order.error_policy, differingCloses, isClosed);
         const request = createTreatedRequest(order, treatment);
-        const disagreements = treatment?.restated ?? found;
+        const disagreements = treatment?.restated ?? allDisagreements;
         assertAllowed(disagreements, request, { closes, entriesInForce });
         const key = await signingKeys.current(by);
         // Entries are never dated before the creation of the key or before the last entry, regardless of the clock.
         const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: computeRunId(run) };
         const restated = disagreements.length;
-        const error = createError({ ...differing, treatment, request }, { ...terms, restated, at, by });
+        const error = createError({ ...differingCloses, treatment, request }, { ...terms, restated, at, by });
         const correction = await readCorrection(documents, error);
         const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at });
         assertWhole(statements, closes.partial, request);
-        const published = statements.length - restated;
-        const noted = { ...by, note: findNote(request, by) };
-        const answer = { published, restated, run_id: terms.runId, stale, error };
+        const publishedCount = statements.length - restated;
+        const author = { ...by, note: findNote(request, by) };
+        const answer = { published: publishedCount, restated, run_id: terms.runId, stale, error };
         if (statements.length === 0) {
           if (error !== null && !isForeseen)
-            await documents.transaction((tx) => registerError(tx, error), { by: noted });
+            await documents.transaction((tx) => registerError(tx, error), { by: author });
           return { ...answer, through: findLastDate(log), head: head?.hash ?? NO_HASH };
         }
-        const entries = await addSign(statements, log, key);
-        const requested = createPublicationRequest(statements, approvals, {
+        const entries = await signStatements(statements, log, key);
+        const proposedChange = createPublicationRequest(statements, approvals, {
           ...terms,
           head,
           entriesInForce,
@@ -176,11 +176,12 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
           day,
         });
         if (isForeseen) {
-          await approvals.guarded(noted, ({ foresee }) => foresee(documents, requested));
+          await approvals.guarded(author, ({ foresee }) => foresee(documents, proposedChange));
           return { ...answer, published: 0, restated: 0, through: findLastDate(log), head: head?.hash ?? NO_HASH };
         }
-        const appended = { log, entries, requested, error };
-        if (!(await approvals.guarded(noted, ({ admit }) => isAppended(run, appended, { by: noted, admit })))) continue;
+        const append = { log, entries, proposedChange, error };
+        if (!(await approvals.guarded(author, ({ admit }) => appendToLog(run, append, { by: author, admit }))))
+          continue;
         return { ...answer, through: findLastDate(log, entries), head: entries.at(-1)!.hash };
       }
       throw new Refusal('OVERLOADED', `Other publications of ${indexId} came first ${ATTEMPTS_MAX} times.`);
@@ -225,25 +226,29 @@ async function readLog(documents: DocumentStore, indexId: string): Promise<Log> 
 }
 
 /** Chains and signs new entries after the last entry. */
-async function addSign(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
+async function signStatements(
+  statements: readonly Statement[],
+  { head }: Log,
+  key: SigningKey,
+): Promise<PublicationEntry[]> {
   const entries: PublicationEntry[] = [];
   const signHash = createHashSigner(key);
   let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
   for (const statement of statements) {
-    const stated = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
-    ({ seq } = stated);
-    hash = computeStatementHash(stated);
-    entries.push({ ...stated, hash, signature: await signHash(hash) });
+    const chainedStatement = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
+    ({ seq } = chainedStatement);
+    hash = computeStatementHash(chainedStatement);
+    entries.push({ ...chainedStatement, hash, signature: await signHash(hash) });
     if (entries.length % SIGNED_PER_TURN === 0) await setImmediate();
   }
   return entries;
 }
 
 /** Entries, the log that they are appended to, and the request of their publication. */
-interface AppendedEntries {
+interface LogAppend {
   readonly log: Log;
   readonly entries: readonly PublicationEntry[];
-  readonly requested: ProposedChange;
+  readonly proposedChange: ProposedChange;
   readonly error: NewError | null;
 }
 

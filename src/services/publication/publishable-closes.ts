@@ -30,16 +30,16 @@ export async function readCloses(
   const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // the engine wrote this JSON
   if (through !== undefined) assertReached(closes.dates, through, calendar);
   const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
-  const cut = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);
+  const truncate = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);
   return {
-    dates: cut(closes.dates),
-    price: cut(closes.price),
-    total: cut(closes.total),
-    net: cut(closes.net),
-    divisor: cut(closes.divisor),
-    composition_hash: cut(closes.composition_hash),
-    held: cut(closes.held),
-    without_bar: cut(closes.without_bar),
+    dates: truncate(closes.dates),
+    price: truncate(closes.price),
+    total: truncate(closes.total),
+    net: truncate(closes.net),
+    divisor: truncate(closes.divisor),
+    composition_hash: truncate(closes.composition_hash),
+    held: truncate(closes.held),
+    without_bar: truncate(closes.without_bar),
     partial: findPartialCloses(closes),
   };
 }

@@ -29,11 +29,11 @@ export function createPublicationRequest(
   gate: Pick<ApprovalGate, 'getRule'>,
   { indexId, runId, head, entriesInForce, disagreements, closes, day }: ClosesTerms,
 ): ProposedChange {
-  const fresh = statements.filter(({ kind }) => kind === 'close');
-  const restated = statements.length - fresh.length;
-  const counts = { published: fresh.length, restated };
+  const newCloses = statements.filter(({ kind }) => kind === 'close');
+  const restated = statements.length - newCloses.length;
+  const counts = { published: newCloses.length, restated };
   const last = statements.at(-1)!; // an empty publication needs no approval
-  const before = [...entriesInForce.values()].findLast(({ date }) => date < last.date);
+  const previousEntry = [...entriesInForce.values()].findLast(({ date }) => date < last.date);
   const figures = {
     index_id: indexId,
     run_id: runId,
@@ -41,7 +41,7 @@ export function createPublicationRequest(
     first: statements[0]!.date,
     last: last.date,
     close: createLevels(last),
-    previous: before === undefined ? null : { date: before.date, ...createLevels(before) },
+    previous: previousEntry === undefined ? null : { date: previousEntry.date, ...createLevels(previousEntry) },
   };
   const lastRestatement = statements.findLast(({ kind }) => kind !== 'close');
   const facts: ApprovalFacts =
@@ -63,7 +63,7 @@ export function createPublicationRequest(
     day: day ?? null,
     subject: indexId,
     content: { head: head?.hash ?? NO_HASH, entries: statements.map(createFigures) },
-    summary: formatSummary(indexId, { fresh, restated, last }),
+    summary: formatSummary(indexId, { fresh: newCloses, restated, last }),
     facts,
   };
 }

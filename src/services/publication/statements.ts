@@ -38,8 +38,8 @@ export function listStatements(closes: PublishableCloses, terms: StatementTerms)
   const last = findLastDate(log);
   const firstFresh = closes.dates.findIndex((date) => last === null || date > last);
   const findReason = (i: number, kind: Statement['kind']): string | null => {
-    const partial = closes.partial.get(closes.dates[i]!);
-    if (partial !== undefined) return formatPartialReason(partial, request.reason);
+    const partialClose = closes.partial.get(closes.dates[i]!);
+    if (partialClose !== undefined) return formatPartialReason(partialClose, request.reason);
     if (kind === 'restatement') return request.reason!; // assertReasoned has ensured that the request has a reason
     return i === firstFresh ? correction : null;
   };
@@ -60,8 +60,10 @@ export function listStatements(closes: PublishableCloses, terms: StatementTerms)
     at,
     author: by.author,
   });
-  const fresh = closes.dates.flatMap((date, i) => (last === null || date > last ? [createStatement(i, 'close')] : []));
-  return [...disagreements.map(({ position }) => createStatement(position!, 'restatement')), ...fresh];
+  const newStatements = closes.dates.flatMap((date, i) =>
+    last === null || date > last ? [createStatement(i, 'close')] : [],
+  );
+  return [...disagreements.map(({ position }) => createStatement(position!, 'restatement')), ...newStatements];
 }
 
 /** Returns the latest published date; null if no date is published. */

@@ -43,7 +43,7 @@ export function createRenderJob({
   timestamp,
   creator,
 }: RenderJobDependencies): JobKind<RenderPayload> {
-  async function render(
+  async function renderReport(
     { template, run_ids: ids = {} }: RenderPayload,
     renderedAt: string,
     attempt: Attempt<PortableTaskName>,
@@ -115,7 +115,7 @@ export function createRenderJob({
   return createJobKind('render', async (payload, attempt) => {
     const { render_id, template, index_id } = payload;
     const rendered_at = timestamp();
-    const { pdf: artifact, pages } = await render(payload, rendered_at, attempt);
+    const { pdf: artifact, pages } = await renderReport(payload, rendered_at, attempt);
     const { template_id, name, blocks } = template;
     const result: RenderResult = {
       render_id,

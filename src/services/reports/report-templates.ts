@@ -39,21 +39,22 @@ export interface ReportTemplates {
 export function createReportTemplates(documents: DocumentStore): ReportTemplates {
   async function requireTemplate(templateId: string): Promise<StoredTemplate> {
     if (isBuiltIn(templateId)) return { template: createBuiltInTemplate(templateId), etag: undefined };
-    const stored = await documents.get('template', templateId);
-    if (stored === undefined) throw refuseMissingTemplate(templateId);
-    const template = readStored(stored, readTemplate);
-    if (template === undefined || 'unreadable' in stored)
+    const storedDocument = await documents.get('template', templateId);
+    if (storedDocument === undefined) throw refuseMissingTemplate(templateId);
+    const template = readStored(storedDocument, readTemplate);
+    if (template === undefined || 'unreadable' in storedDocument)
       throw new Refusal(
         'DOCUMENT_UNREADABLE',
         `The report template ${templateId} cannot be read; it can still be deleted.`,
       );
-    return { template, etag: stored.etag };
+    return { template, etag: storedDocument.etag };
   }
 
   return {
     async listTemplates({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = await documents.list('template', readTemplate);
-      const remainingTemplates = after === undefined ? all : all.filter(({ template_id }) => template_id > after);
+      const { documents: templates, skipped, skipped_causes } = await documents.list('template', readTemplate);
+      const remainingTemplates =
+        after === undefined ? templates : templates.filter(({ template_id }) => template_id > after);
       return {
         templates: remainingTemplates.slice(0, limit ?? remainingTemplates.length),
         built_in: [...BUILT_IN_IDS],
@@ -80,12 +81,12 @@ export function createReportTemplates(documents: DocumentStore): ReportTemplates
 
     async removeTemplate(templateId, ifMatch, authorship) {
       assertEditable(templateId);
-      const forget = async (tx: DocumentTransaction): Promise<void> => {
+      const deleteTemplate = async (tx: DocumentTransaction): Promise<void> => {
         if ((await tx.get('template', templateId)) === undefined) throw refuseMissingTemplate(templateId);
         await assertPrecondition(tx, 'template', templateId, ifMatch);
         await tx.delete('template', templateId);
       };
-      await documents.transaction(forget, { by: authorship });
+      await documents.transaction(deleteTemplate, { by: authorship });
     },
   };
 }

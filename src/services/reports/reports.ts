@@ -133,31 +133,33 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     },
 
     async listRenders({ index_id: indexId, template_id: templateId, limit, before }) {
-      const { documents: all, skipped, skipped_causes } = await documents.list('render', readRender);
-      const matching = all.filter(
+      const { documents: allRenders, skipped, skipped_causes } = await documents.list('render', readRender);
+      const matchingRenders = allRenders.filter(
         (render) =>
           (indexId === undefined || render.index_id === indexId) &&
           (templateId === undefined || render.template_id === templateId),
       );
       // the id of a render begins with the second of its rendering
-      const newest = matching.map(toResult).sort((a, b) => (a.render_id < b.render_id ? 1 : -1));
-      const page = (before === undefined ? newest : newest.filter(({ render_id: id }) => id < before)).slice(0, limit);
+      const newestRenders = matchingRenders.map(toResult).sort((a, b) => (a.render_id < b.render_id ? 1 : -1));
+      const page = (
+        before === undefined ? newestRenders : newestRenders.filter(({ render_id: id }) => id < before)
+      ).slice(0, limit);
       const files = new Map(
-        all.map(({ render_id: id, artifact: ref, rendered_at: timestamp }) => [id, { ref, at: timestamp }]),
+        allRenders.map(({ render_id: id, artifact: ref, rendered_at: renderedAt }) => [id, { ref, at: renderedAt }]),
       );
       const artifactRefs = page
         .map(({ render_id: id }) => files.get(id)!)
         .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
-      const damaged = await artifacts.damaged(artifactRefs);
-      const renders = page.filter(({ render_id: id }) => !damaged.has(files.get(id)!.ref.name));
+      const damagedNames = await artifacts.damaged(artifactRefs);
+      const renders = page.filter(({ render_id: id }) => !damagedNames.has(files.get(id)!.ref.name));
       const counts = addUnreadable({ skipped, skipped_causes }, page.length - renders.length);
-      return { renders, total: matching.length, ...counts };
+      return { renders, total: matchingRenders.length, ...counts };
     },
 
     async getRender(renderId) {
-      const stored = await documents.get('render', renderId);
-      if (stored === undefined) throw refuseMissingRender(renderId);
-      const document = readStored(stored, readRender);
+      const storedDocument = await documents.get('render', renderId);
+      if (storedDocument === undefined) throw refuseMissingRender(renderId);
+      const document = readStored(storedDocument, readRender);
       if (document === undefined)
         throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
       const { artifact, template_id } = document;
@@ -170,10 +172,10 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     },
 
     async removeRender(renderId, ifMatch, authorship) {
-      const forget = async (tx: DocumentTransaction): Promise<void> => {
-        const stored = await tx.get('render', renderId);
-        if (stored === undefined) throw refuseMissingRender(renderId);
-        const etag = readStored(stored, readRender)?.artifact.sha256;
+      const deleteRender = async (tx: DocumentTransaction): Promise<void> => {
+        const storedDocument = await tx.get('render', renderId);
+        if (storedDocument === undefined) throw refuseMissingRender(renderId);
+        const etag = readStored(storedDocument, readRender)?.artifact.sha256;
         if (ifMatch !== undefined && ifMatch !== '*' && (etag === undefined || !ifMatch.includes(etag))) {
           throw new Refusal(
             'PRECONDITION_FAILED',
@@ -183,7 +185,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         }
         await tx.delete('render', renderId);
       };
-      await documents.transaction(forget, { by: authorship });
+      await documents.transaction(deleteRender, { by: authorship });
     },
 
     ...templates,
@@ -194,8 +196,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
 const DRAWING_BYTES = 128 << 20;
 
 function readRender(body: unknown): RenderDocument | undefined {
-  const parsed = RenderDocument.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
+  const result = RenderDocument.safeParse(body);
+  return result.success ? result.data : undefined;
 }
 
 function toResult({ artifact: _artifact, ...result }: RenderDocument): RenderCollection['renders'][number] {

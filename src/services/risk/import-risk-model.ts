@@ -12,7 +12,7 @@ import type { ImportedModelOutput, ImportRiskModelInput } from '#jobs/tasks/risk
 import { getLookup } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { createGate, type Asker } from '../shared/gate.js';
+import { createGate, type Requester } from '../shared/gate.js';
 import { writeHashed } from '../shared/write-hashed.js';
 
 export interface RiskModelImportsDependencies {
@@ -42,7 +42,7 @@ export interface RiskModelImports {
 }
 
 export interface ImportAuthor {
-  readonly asker: Asker;
+  readonly asker: Requester;
   readonly by: Authorship;
 }
 
@@ -61,20 +61,27 @@ export function createRiskModelImports({
   jobs,
   markets,
 }: RiskModelImportsDependencies): RiskModelImports {
-  const turn = createGate(IMPORTS);
+  const gate = createGate(IMPORTS);
 
   async function createDocument(modelId: string, read: readonly Finding[], model: ImportedModelOutput) {
     const covariance = await writeHashed(artifacts, model.covariance.bytes);
     const factors = model.factors && (await writeHashed(artifacts, model.factors.bytes));
-    const served = markets.served();
-    const findings = [...read, ...checkCoverage(model.assetIds, served?.market)];
+    const servedMarket = markets.served();
+    const findings = [...read, ...checkCoverage(model.assetIds, servedMarket?.market)];
     if (hasErrors(findings)) throw refuseWithFindings('risk model', findings);
-    return toDocument({ modelId, model, covariance, factors, findings, storeHash: served?.identity.contentHash ?? '' });
+    return toDocument({
+      modelId,
+      model,
+      covariance,
+      factors,
+      findings,
+      storeHash: servedMarket?.identity.contentHash ?? '',
+    });
   }
 
   return {
     importModel: async (modelId, body, { asker, by }) =>
-      turn(async () => {
+      gate(async () => {
         const source = await readSource(body);
         const { model, findings } = await jobs.query('import-risk-model', { source }, asker.signal);
         if (model === null) throw refuseWithFindings('risk model', findings);
@@ -169,18 +176,19 @@ const LISTED_MAX = 10;
 function checkCoverage(assetIds: readonly string[], market: Parameters<typeof getLookup>[0] | undefined): Finding[] {
   if (market === undefined) return [];
   const lookup = getLookup(market);
-  const unknown = assetIds.filter((identifier) => lookup.positionOf(identifier) === undefined);
-  if (unknown.length === 0) return [];
-  const list = unknown.slice(0, LISTED_MAX);
-  const isNone = unknown.length === assetIds.length;
-  const more = unknown.length > LISTED_MAX ? ` and ${unknown.length - LISTED_MAX} more` : '';
-  const message = `The served store has no prices of ${isNone ? 'any' : unknown.length} of the ${assetIds.length} securities: ${list.join(', ')}${more}.`;
+  const unknownIdentifiers = assetIds.filter((identifier) => lookup.positionOf(identifier) === undefined);
+  if (unknownIdentifiers.length === 0) return [];
+  const list = unknownIdentifiers.slice(0, LISTED_MAX);
+  const isUncovered = unknownIdentifiers.length === assetIds.length;
+  const omissionNote =
+    unknownIdentifiers.length > LISTED_MAX ? ` and ${unknownIdentifiers.length - LISTED_MAX} more` : '';
+  const message = `The served store has no prices of ${isUncovered ? 'any' : unknownIdentifiers.length} of the ${assetIds.length} securities: ${list.join(', ')}${omissionNote}.`;
   const finding = {
     code: 'UNKNOWN_IDENTIFIER',
     path: 'models',
     message,
-    count: unknown.length,
+    count: unknownIdentifiers.length,
     places: list,
   } as const;
-  return [{ severity: isNone ? 'error' : 'warning', ...finding }];
+  return [{ severity: isUncovered ? 'error' : 'warning', ...finding }];
 }

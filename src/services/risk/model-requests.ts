@@ -43,7 +43,7 @@ export function createModelRequests({
   readonly documents: DocumentStore;
   readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
 }): ModelRequests {
-  async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
+  async function resolveRequest(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = toCanonicalJson(request) === defaultsText();
     if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined) {
@@ -108,7 +108,7 @@ export function createModelRequests({
     return states.findStore(await requireRun(documents, indexId));
   }
 
-  return { settle, readPayload, readTerms, storeOfRun };
+  return { settle: resolveRequest, readPayload, readTerms, storeOfRun };
 }
 
 /**

@@ -40,12 +40,12 @@ export function createModelStreams({
 
   function streamModel(
     document: RiskModelDocument,
-    served: ServedModel,
+    servedModel: ServedModel,
     signal?: AbortSignal,
   ): ReadableStream<Uint8Array> {
     const write = async (part: RiskModelPart) =>
-      (await jobs.query('risk-model-part', { ...(await readMatrix(document, served)), part }, signal)).bytes;
-    return createStream(streamPieces(document, served, write));
+      (await jobs.query('risk-model-part', { ...(await readMatrix(document, servedModel)), part }, signal)).bytes;
+    return createStream(streamPieces(document, servedModel, write));
   }
 
   async function* importPieces(

@@ -70,8 +70,8 @@ export function createRiskModelJob({
   /** Returns true if a model is estimated in parts: a large model with rows that can be computed separately. */
   async function isInParts(payload: RiskModelPayload, order: RiskModelOrder, attempt: RiskAttempt): Promise<boolean> {
     if (!hasPanelForm(order.request.estimator)) return false;
-    const most = payload.identifiers?.length ?? markets.require().market.identifiers.length;
-    if (most <= wholeMax) return false;
+    const namesMax = payload.identifiers?.length ?? markets.require().market.identifiers.length;
+    if (namesMax <= wholeMax) return false;
     const { securities } = await attempt.compute('risk-model-size', order, 0);
     assertFewSecurities(securities, 'index_id');
     return securities > wholeMax;

@@ -39,8 +39,8 @@ export function listServedModels({
 export function findServedModel(document: RiskModelDocument, date?: string): ServedModel {
   const { model_id: modelId, imported } = document;
   const models = listServedModels(document);
-  const newest = models.at(-1)!; // a document has at least one model
-  if (date === undefined) return newest;
+  const newestModel = models.at(-1)!; // a document has at least one model
+  if (date === undefined) return newestModel;
   if (imported === undefined) {
     const message = `The risk model ${modelId} is estimated, and has one matrix; date is read with an imported model.`;
     throw refuseWithFindings('query', [
@@ -115,7 +115,7 @@ export function selectSmallFields(
   }: RiskModelDocument,
   { date }: ServedModel,
 ): ServedFindings<Omit<RiskModelView, StreamedMember>> {
-  const unread = request === undefined ? [] : reportUnreadFields(request);
+  const unreadFindings = request === undefined ? [] : reportUnreadFields(request);
   return {
     model_id,
     diagnostics,
@@ -124,7 +124,7 @@ export function selectSmallFields(
     start: request?.start ?? null,
     end: request?.end ?? null,
     excluded,
-    findings: sortFindings([...unread, ...findings]),
+    findings: sortFindings([...unreadFindings, ...findings]),
     observed_start,
     observed_end,
     content_hash,
@@ -135,11 +135,11 @@ export function selectSmallFields(
 /** Yields the view as pieces of JSON text: head, rows of both frames, tail. */
 export async function* streamPieces(
   document: RiskModelDocument,
-  served: ServedModel,
+  servedModel: ServedModel,
   write: (part: RiskModelPart) => Promise<Uint8Array>,
 ): AsyncGenerator<Uint8Array, undefined> {
   const encoder = new TextEncoder();
-  const { assetIds } = served;
+  const { assetIds } = servedModel;
   const ids = JSON.stringify(assetIds);
   const step = Math.max(1, Math.floor(NUMBERS_PER_PART / assetIds.length));
   yield encoder.encode(`{"model_id":${JSON.stringify(document.model_id)},"asset_ids":${ids}`);
@@ -153,7 +153,7 @@ export async function* streamPieces(
   }
   yield encoder.encode(',"volatilities":');
   yield await write({ part: 'volatilities', assetIds });
-  const { model_id: _, ...rest } = selectSmallFields(document, served);
+  const { model_id: _, ...rest } = selectSmallFields(document, servedModel);
   yield encoder.encode(`,${toCanonicalJson(rest).slice(1)}`);
   return undefined;
 }

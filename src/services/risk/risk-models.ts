@@ -98,25 +98,28 @@ export function createRiskModels({
       const page = models
         .filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0)
         .slice(0, limit);
-      const readable: RiskModelDocument[] = [];
-      for (const model of page) if (await hasNumbers(artifacts, model)) readable.push(model);
-      const lost = page.length - readable.length;
-      return { risk_models: readable.map(createSummary), ...addUnreadable({ skipped, skipped_causes }, lost) };
+      const readableModels: RiskModelDocument[] = [];
+      for (const model of page) if (await hasNumbers(artifacts, model)) readableModels.push(model);
+      const unreadableCount = page.length - readableModels.length;
+      return {
+        risk_models: readableModels.map(createSummary),
+        ...addUnreadable({ skipped, skipped_causes }, unreadableCount),
+      };
     },
     async get(modelId, date) {
       const { document, etag } = await load(modelId);
-      const served = findServedModel(document, date);
+      const servedModel = findServedModel(document, date);
       await assertNumbers(artifacts, document); // reports errors before the first byte is sent
       return {
         etag,
-        json: (signal) => streamModel(document, served, signal),
+        json: (signal) => streamModel(document, servedModel, signal),
         arrow: async (signal) =>
           jobs.query(
             'risk-model-arrow',
             {
-              ...(await readMatrix(document, served)),
-              assetIds: served.assetIds,
-              body: selectSmallFields(document, served),
+              ...(await readMatrix(document, servedModel)),
+              assetIds: servedModel.assetIds,
+              body: selectSmallFields(document, servedModel),
             },
             signal,
           ),
@@ -160,11 +163,11 @@ export function createRiskModels({
       });
     },
     async remove(modelId, ifMatch, authorship) {
-      const forget = async (tx: DocumentTransaction): Promise<void> => {
+      const deleteModel = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
         if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);
       };
-      await documents.transaction(forget, { by: authorship });
+      await documents.transaction(deleteModel, { by: authorship });
     },
     async result(value) {
       const document = readModel(value);

@@ -36,9 +36,9 @@ export function createActionEffects(
           divisor_before: action.divisor_before,
           divisor_after: action.divisor_after,
         }));
-    } catch (thrown) {
-      if (thrown instanceof Refusal && !signal.aborted) return []; // the run was deleted, or its store is not served
-      throw thrown;
+    } catch (failure) {
+      if (failure instanceof Refusal && !signal.aborted) return []; // the run was deleted, or its store is not served
+      throw failure;
     }
   }
 
@@ -47,8 +47,8 @@ export function createActionEffects(
     const ids = (await documents.ids('run')).filter((id) => indices.has(id));
     const effects: DeskActionEffect[] = [];
     for (let k = 0; k < ids.length; k += RUN_CONCURRENCY) {
-      const some = ids.slice(k, k + RUN_CONCURRENCY);
-      const result = await Promise.all(some.map((id) => readEffects(id, identifier, exDate, signal)));
+      const batchIds = ids.slice(k, k + RUN_CONCURRENCY);
+      const result = await Promise.all(batchIds.map((id) => readEffects(id, identifier, exDate, signal)));
       effects.push(...result.flat());
     }
     return effects;

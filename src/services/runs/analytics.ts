@@ -135,12 +135,12 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     },
 
     async remove(runId, ifMatch, authorship) {
-      const forget = async (tx: DocumentTransaction): Promise<void> => {
+      const deleteRunRecords = async (tx: DocumentTransaction): Promise<void> => {
         await assertSubject(tx, runId);
         assertRecordNamed(runId, await tx.get('run', runId), ifMatch);
         await deleteRuns(tx, runId);
       };
-      await documents.transaction(forget, { by: authorship });
+      await documents.transaction(deleteRunRecords, { by: authorship });
     },
 
     async compare(names, { benchmark = null, start = null, end = null, format }, signal) {
@@ -151,18 +151,18 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         runs.map(async (run) => ({ run_id: computeRunId(run), ...(await createStoredState(states, run)) })),
       );
       const findings = listContentFindings(runs);
-      const compared =
+      const comparedWith =
         benchmark === null
           ? null
           : await readCompared({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
-      const market = compared && (await states.requireMarket(runs[0]!)).handle;
+      const market = comparedWith && (await states.requireMarket(runs[0]!)).handle;
       const columns = await Promise.all(runs.map(readColumns));
       return readCached(
         {
           view: 'compare',
           names,
           columns,
-          benchmark: compared,
+          benchmark: comparedWith,
           market,
           start,
           end,

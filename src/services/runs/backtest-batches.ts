@@ -40,9 +40,9 @@ export function createBacktestBatches(
       if (isIfStale && (await analytics.currentRun(indexId, { request, asKnownOn })) !== undefined)
         return { index_id: indexId, outcome: 'current', job: null, error: null };
       return enqueue(indexId, await analytics.start(indexId, { request, asKnownOn }, origin));
-    } catch (thrown) {
-      if (!(thrown instanceof Refusal) || isOfService(thrown)) throw thrown;
-      return { index_id: indexId, outcome: 'refused', job: null, error: thrown.toDetail() as Entry['error'] };
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || isOfService(failure)) throw failure;
+      return { index_id: indexId, outcome: 'refused', job: null, error: failure.toDetail() as Entry['error'] };
     }
   }
 

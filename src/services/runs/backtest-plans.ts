@@ -39,7 +39,7 @@ export interface BacktestPlans {
    * an identifier.
    * @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE, and the refusals of loading the market
    */
-  comparedWith(name: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith>;
+  comparedWith(name: string, loadMarket: () => Promise<MarketData | undefined>): Promise<ComparedWith>;
 }
 
 export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): BacktestPlans {
@@ -62,7 +62,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     );
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
-    const reached = {
+    const reachedDocuments = {
       ...(await resolveReached(documents, document)),
       ...(request.benchmark?.kind === 'index' ? await readBenchmarkDocuments(request.benchmark.id) : {}),
     };
@@ -70,12 +70,12 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
       runId,
       name: (strategy ?? document).name,
       indexId: document.id,
-      documents: removeStores(reached),
-      ...(await planModels(documents, reached)),
+      documents: removeStores(reachedDocuments),
+      ...(await planModels(documents, reachedDocuments)),
       request,
       ...(strategy === undefined ? {} : { strategy: await readTerms(strategy) }),
     };
-    return { plan, storeId: findStore(reached, request.store_id) };
+    return { plan, storeId: findStore(reachedDocuments, request.store_id) };
   }
 
   /**
@@ -128,12 +128,12 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
 
   async function readComparedWith(
     name: string,
-    marketOf: () => Promise<MarketData | undefined>,
+    loadMarket: () => Promise<MarketData | undefined>,
   ): Promise<ComparedWith> {
     const { kind, id } = parseBenchmark(name);
     if (kind === 'index' || (kind === null && (await documents.get('index', id)) !== undefined))
       return { indexId: id, documents: await readBenchmarkDocuments(id) };
-    const market = await marketOf();
+    const market = await loadMarket();
     if (market?.series?.has(id) === true || market?.identifiers.includes(id) === true)
       return { indexId: id, documents: {} };
     const mismatch = kind === null ? 'neither a stored index nor an identifier' : 'no identifier';

@@ -23,14 +23,14 @@ const CORRECTED_MAX = 4;
  * @param calendars calendars without recorded changes
  */
 export function createComparedCalendars(calendars: ExchangeCalendars) {
-  const corrected = new Map<string, ExchangeCalendars>();
+  const correctedCalendars = new Map<string, ExchangeCalendars>();
 
   function getCalendars(closures: RecordedClosures): ExchangeCalendars {
     const key = toCanonicalJson(closures);
-    const exchangeCalendars = corrected.get(key) ?? correctCalendars(calendars, closures);
-    corrected.delete(key);
-    corrected.set(key, exchangeCalendars);
-    if (corrected.size > CORRECTED_MAX) corrected.delete(corrected.keys().next().value!);
+    const exchangeCalendars = correctedCalendars.get(key) ?? correctCalendars(calendars, closures);
+    correctedCalendars.delete(key);
+    correctedCalendars.set(key, exchangeCalendars);
+    if (correctedCalendars.size > CORRECTED_MAX) correctedCalendars.delete(correctedCalendars.keys().next().value!);
     return exchangeCalendars;
   }
 
@@ -47,30 +47,33 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
       const { cadences, baseDay } = await computeSchedule(document);
       for (const { rebalance, calendar, from = -Infinity, until = Infinity } of cadences) {
         const span = { from: end - MOVED_WITHIN_DAYS, to: calendar.coverage.to };
-        for (const due of listRebalanceDates({ rebalance, calendar, baseDay, ...span }))
-          if (due.decision <= end && due.date >= from && due.date < until) dates.push(due);
+        for (const rebalanceDate of listRebalanceDates({ rebalance, calendar, baseDay, ...span }))
+          if (rebalanceDate.decision <= end && rebalanceDate.date >= from && rebalanceDate.date < until)
+            dates.push(rebalanceDate);
       }
     }
     return JSON.stringify(dates);
   }
 
   /** Returns both plans without the changes of sessions that the run does not use. */
-  return async function onUsedSessions(
-    was: BacktestPlan,
-    is: BacktestPlan,
+  return async function limitToUsedSessions(
+    previousPlan: BacktestPlan,
+    currentPlan: BacktestPlan,
     run: Pick<RunDocument, 'end' | 'called'>,
   ): Promise<readonly [BacktestPlan, BacktestPlan]> {
     // A rebalance that a breach triggered takes effect on a session after the data.
     const last = (run.called ?? []).reduce((day, { effective }) => (effective > day ? effective : day), run.end);
-    const both = [removeLater(was, last), removeLater(is, last)] as const;
-    const isLaterSame = both.every((plan, k) => plan === [was, is][k]);
-    if (isLaterSame) return both;
+    const truncatedPlans = [removeLater(previousPlan, last), removeLater(currentPlan, last)] as const;
+    const isLaterSame = truncatedPlans.every((plan, k) => plan === [previousPlan, currentPlan][k]);
+    if (isLaterSame) return truncatedPlans;
     try {
       const end = parseValidDay(run.end);
-      return (await readDecidedBy(was, end)) === (await readDecidedBy(is, end)) ? both : [was, is];
-    } catch (thrown) {
-      if (thrown instanceof Refusal) return [was, is];
-      throw thrown;
+      return (await readDecidedBy(previousPlan, end)) === (await readDecidedBy(currentPlan, end))
+        ? truncatedPlans
+        : [previousPlan, currentPlan];
+    } catch (failure) {
+      if (failure instanceof Refusal) return [previousPlan, currentPlan];
+      throw failure;
     }
   };
 }

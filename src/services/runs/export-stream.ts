@@ -62,34 +62,35 @@ export function createExportStream(
   };
   let bufferedPart = first;
   const other = first.next === null ? null : buffers.take();
-  let coming = other && readFollowing(first, other);
+  let nextRead = other && readFollowing(first, other);
   /** Number of bytes of the present part that were sent. */
-  let sent = 0;
+  let sentBytes = 0;
   const read = createCollector(whole === null ? 0 : BYTES_COLLECTED_MAX);
-  let ended: Promise<void> | undefined;
+  let endPromise: Promise<void> | undefined;
   /** Closes the files once no thread reads them. */
-  const end = (): Promise<void> => (ended ??= (coming ?? Promise.resolve()).then(close, close));
+  const endStream = (): Promise<void> => (endPromise ??= (nextRead ?? Promise.resolve()).then(close, close));
 
   /** Advances to a part with remaining bytes; returns false after the last part. */
   async function advance(): Promise<boolean> {
-    while (sent === bufferedPart.length + bufferedPart.rest.length) {
+    while (sentBytes === bufferedPart.length + bufferedPart.rest.length) {
       read.add(bufferedPart);
-      if (coming === null) return false;
+      if (nextRead === null) return false;
       const { buffer } = bufferedPart;
-      bufferedPart = await coming;
-      sent = 0;
-      coming = readFollowing(bufferedPart, buffer);
+      bufferedPart = await nextRead;
+      sentBytes = 0;
+      nextRead = readFollowing(bufferedPart, buffer);
     }
     return true;
   }
 
   /** Copies remaining bytes of the present part, up to the size of the buffer. */
-  function fill(into: Uint8Array): number {
+  function fill(target: Uint8Array): number {
     const { buffer, length, rest } = bufferedPart;
-    const from = sent < length ? new Uint8Array(buffer, sent, length - sent) : rest.subarray(sent - length);
-    const count = Math.min(into.length, from.length);
-    into.set(from.subarray(0, count));
-    sent += count;
+    const from =
+      sentBytes < length ? new Uint8Array(buffer, sentBytes, length - sentBytes) : rest.subarray(sentBytes - length);
+    const count = Math.min(target.length, from.length);
+    target.set(from.subarray(0, count));
+    sentBytes += count;
     return count;
   }
 
@@ -104,18 +105,18 @@ export function createExportStream(
           request.respond(fill(new Uint8Array(buffer, byteOffset, byteLength)));
           return;
         }
-        await end();
+        await endStream();
         whole?.(read.all());
         // A thread may still write to the buffers of an aborted export.
         buffers.give(other === null ? [first.buffer] : [first.buffer, other]);
         controller.close();
         request.respond(0);
       } catch (failure) {
-        await end();
+        await endStream();
         throw failure;
       }
     },
-    cancel: end,
+    cancel: endStream,
   });
 }
 
@@ -128,13 +129,13 @@ export function getBytes({ buffer, length, rest }: BufferedPart): Uint8Array<Arr
 }
 
 /** Creates a collector of the bytes of parts, up to a maximum size. */
-function createCollector(most: number) {
+function createCollector(bytesMax: number) {
   let pieces: Uint8Array[] | null = [];
   let length = 0;
   return {
     add(part: BufferedPart): void {
       length += part.length + part.rest.length;
-      if (length > most) pieces = null;
+      if (length > bytesMax) pieces = null;
       pieces?.push(getBytes(part));
     },
     /** Returns all bytes; null if there were too many. */

@@ -96,7 +96,7 @@ export function createExports({
   states,
   dataVersions,
 }: ExportsDependencies): Exports {
-  let opened = 0;
+  let openedCount = 0;
   const buffers = createBufferPool();
   const tooLarge = createMarks(LARGE_EXPORTS_MAX);
 
@@ -105,9 +105,9 @@ export function createExports({
     name: RunName,
     asKnownOn: string | undefined,
   ): Promise<{ readonly run: RunDocument; readonly known: ServedMarket | undefined }> {
-    const newest = await requireRun(documents, name);
-    if (asKnownOn === undefined) return { run: newest, known: undefined };
-    return stores.within(await states.findStore(newest), async () => {
+    const newestRun = await requireRun(documents, name);
+    if (asKnownOn === undefined) return { run: newestRun, known: undefined };
+    return stores.within(await states.findStore(newestRun), async () => {
       const versionedMarket = await dataVersions.at(asKnownOn);
       return { run: await requireRunOn(documents, name, versionedMarket), known: versionedMarket.served };
     });
@@ -133,8 +133,8 @@ export function createExports({
     const question = { export: etag };
     const cachedView = views.find(question);
     if (cachedView !== undefined) return { bytes: cachedView };
-    if (opened >= LIMITS.MAX_OPEN_EXPORTS)
-      throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
+    if (openedCount >= LIMITS.MAX_OPEN_EXPORTS)
+      throw new Refusal('OVERLOADED', `${openedCount} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
     const { first, part, run, close } = await begin(name, query, signal);
     // Another run may have replaced the run to which the etag belongs.
     const hold = (bytes: Uint8Array<ArrayBuffer> | null): void => {
@@ -153,10 +153,10 @@ export function createExports({
 
   /** Produces the first part. The files of the run stay open until `close`. */
   async function begin(name: RunName, exportQuery: ExportQuery, signal: AbortSignal) {
-    opened++;
+    openedCount++;
     let files: OpenedRun | undefined;
     const close = async (): Promise<void> => {
-      opened--;
+      openedCount--;
       await files?.close();
     };
     try {
@@ -188,11 +188,11 @@ export function createExports({
       if (date !== undefined) assertSingleSession(table, date);
       assertOrder({ start, end }, names);
       assertOverlaps({ start, end }, { first: run.start, last: run.end, of: 'the run' }, names);
-      const served = await readMarket(run, request, subject.known);
-      if (by !== undefined) assertGroups(table, by, served && served.market);
+      const servedMarket = await readMarket(run, request, subject.known);
+      if (by !== undefined) assertGroups(table, by, servedMarket && servedMarket.market);
       const state = await createStoredState(states, run);
       const { stale } = state;
-      const query = { table, format, start, end, by, market: served && served.handle };
+      const query = { table, format, start, end, by, market: servedMarket && servedMarket.handle };
       const etag = computeEtag(run, query);
       const runName = request.as_known_on === undefined ? name : { subject: run.run_id, id: computeRunId(run) };
       const open = (signal: AbortSignal) => readBody(runName, { query, etag }, signal);
@@ -285,13 +285,13 @@ function computeEtag(run: RunDocument, { market, ...query }: ExportQuery): strin
 }
 
 /** Creates a set of the most recently added names. */
-function createMarks(most: number) {
+function createMarks(marksMax: number) {
   const names = new Set<string>();
   return {
     has: (name: string): boolean => names.has(name),
     add(name: string): void {
       names.add(name);
-      for (const oldest of names) if (names.size > most) names.delete(oldest);
+      for (const oldestName of names) if (names.size > marksMax) names.delete(oldestName);
     },
   };
 }

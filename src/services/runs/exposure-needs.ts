@@ -24,12 +24,12 @@ interface ExposuresQuery {
  */
 export async function resolveExposures(sources: NeedSources, { run, query }: RunRequest): Promise<NeededExposures> {
   const { states, onExposures } = sources;
-  const { by = DEFAULT_GROUPS, fields: sent, benchmark: other } = query as unknown as ExposuresQuery;
-  const readsMarket = by !== SINGLE_GROUPS || sent.length > 0 || other !== undefined;
-  const served = readsMarket ? await states.requireMarket(run) : null;
+  const { by = DEFAULT_GROUPS, fields: requestedFields, benchmark: other } = query as unknown as ExposuresQuery;
+  const readsMarket = by !== SINGLE_GROUPS || requestedFields.length > 0 || other !== undefined;
+  const servedMarket = readsMarket ? await states.requireMarket(run) : null;
   const isNamed = query.by !== undefined && by !== SINGLE_GROUPS;
-  if (served !== null && isNamed) assertReferenceColumn(served.market, by);
-  const fields = served === null ? [] : readFields(sent, served.market);
+  if (servedMarket !== null && isNamed) assertReferenceColumn(servedMarket.market, by);
+  const fields = servedMarket === null ? [] : readFields(requestedFields, servedMarket.market);
   if (query.table === 'fields') assertHasFields(fields);
   const benchmark = other === undefined ? null : await readCompared(sources, run, other);
   onExposures(run.run_id);
@@ -39,7 +39,7 @@ export async function resolveExposures(sources: NeedSources, { run, query }: Run
     universe: await findUniverse(sources, run, fields),
     benchmark,
     benchmarkColumns: benchmark === null ? null : await readWholeColumns(sources, run, benchmark.indexId),
-    market: served && served.handle,
+    market: servedMarket && servedMarket.handle,
   };
 }
 

@@ -32,24 +32,25 @@ export async function resolveFactorMeasure(
   const { model, risk_model: modelId, risk_estimator: estimator, factors } = factorRequest;
   assertSingleSource({ risk_model: modelId, risk_estimator: estimator, model });
   if (modelId !== undefined) {
-    if (factors !== undefined) throw refuse('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
+    if (factors !== undefined) throw createRefusal('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
     return { stored: await readStoredFactors(artifacts, (await requireModel(reader, modelId)).document) };
   }
-  const measured = estimator ?? model ?? DEFAULT_MODEL;
+  const estimatorName = estimator ?? model ?? DEFAULT_MODEL;
   return {
-    model: measured,
+    model: estimatorName,
     factors: factors ?? DEFAULT_COMPONENTS,
     estimator: estimator ?? null,
-    findings: factors === undefined || measured === 'statistical' ? [] : [createUnreadFactors(measured, factors)],
+    findings:
+      factors === undefined || estimatorName === 'statistical' ? [] : [createUnreadFactors(estimatorName, factors)],
   };
 }
 
 /** Requires at most one of several alternatives. @throws Refusal VALIDATION_FAILED */
-function assertSingleSource(ways: Readonly<Record<string, string | undefined>>): void {
-  const [first, second] = Object.entries(ways).filter(([, value]) => value !== undefined);
+function assertSingleSource(riskSources: Readonly<Record<string, string | undefined>>): void {
+  const [first, second] = Object.entries(riskSources).filter(([, value]) => value !== undefined);
   if (first === undefined || second === undefined) return;
   const message = `${second[0]} cannot be combined with ${first[0]}: factors are those of ${first[1]} or of ${second[1]}.`;
-  throw refuse('UNKNOWN_FIELD', second[0], message);
+  throw createRefusal('UNKNOWN_FIELD', second[0], message);
 }
 
 async function readStoredFactors(
@@ -58,7 +59,7 @@ async function readStoredFactors(
 ): Promise<FactorModelFile> {
   const source = readModelSource({ request });
   if ((source !== 'imported' && !isFactorEstimator(source)) || factorModel === undefined)
-    throw refuse(
+    throw createRefusal(
       'NOT_IN_CHOICES',
       'risk_model',
       source === 'imported'
@@ -66,7 +67,7 @@ async function readStoredFactors(
         : `The risk model ${modelId} is estimated by ${source}, which has no factors; ${FACTOR_ESTIMATORS.join(', ')} have.`,
     );
   if (file === undefined)
-    throw refuse(
+    throw createRefusal(
       'REQUIRED',
       'risk_model',
       `The risk model ${modelId} was stored without its exposures, by an earlier version: estimate it again.`,
@@ -88,6 +89,6 @@ function createUnreadFactors(model: FactorModelName, value: number): Finding {
   return { severity: 'warning', code: 'NO_EFFECT', path: 'factors', message, value };
 }
 
-function refuse(code: Finding['code'], path: string, message: string) {
+function createRefusal(code: Finding['code'], path: string, message: string) {
   return refuseWithFindings('query', [{ severity: 'error', code, path, message }]);
 }

@@ -23,9 +23,9 @@ const DEFAULT_PROXIES = 'SECTOR';
  */
 export async function resolveIssuers({ states }: NeedSources, { run, query }: RunRequest): Promise<NeededLimits> {
   const { rule = null, by: requestedGrouping } = query as { readonly rule?: LimitRuleName; readonly by: string };
-  const served = requestedGrouping === SINGLE_GROUPS ? null : await states.requireMarket(run);
-  const { by, findings } = selectIssuerColumn(requestedGrouping, served && served.market);
-  const market = by === SINGLE_GROUPS || served === null ? null : served.handle;
+  const servedMarket = requestedGrouping === SINGLE_GROUPS ? null : await states.requireMarket(run);
+  const { by, findings } = selectIssuerColumn(requestedGrouping, servedMarket && servedMarket.market);
+  const market = by === SINGLE_GROUPS || servedMarket === null ? null : servedMarket.handle;
   return { limits: { rule }, by, findings, market };
 }
 
@@ -48,14 +48,14 @@ function selectIssuerColumn(
  * reads a datapoint
  */
 export async function resolveWatchedRows({ states }: NeedSources, { run, body }: RunRequest): Promise<NeededLimits> {
-  const { rows: sent } = body() as LimitsRequest;
-  const { rows: read, findings } = readRows(sent, 'rows');
-  const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sent, 'today'); // the rows have the same shape except for their expressions
+  const { rows: sentRows } = body() as LimitsRequest;
+  const { rows: read, findings } = readRows(sentRows, 'rows');
+  const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sentRows, 'today'); // the rows have the same shape except for their expressions
   assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows', areWatched: true })]);
-  const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
-  if (served !== null)
-    assertNoErrors('body', checkConstraintFields(rows, served.market, { path: 'rows', severity: 'error' }));
-  return { limits: { rows }, by: SINGLE_GROUPS, findings: [], market: served && served.handle };
+  const servedMarket = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
+  if (servedMarket !== null)
+    assertNoErrors('body', checkConstraintFields(rows, servedMarket.market, { path: 'rows', severity: 'error' }));
+  return { limits: { rows }, by: SINGLE_GROUPS, findings: [], market: servedMarket && servedMarket.handle };
 }
 
 /** Returns the shocks and proxies of scenarios. @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE */

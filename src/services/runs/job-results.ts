@@ -29,10 +29,10 @@ export function createBacktestResults(
       const { run_id: subject, which_run: id } = reference as ResultReference; // the job of the backtest wrote the reference
       try {
         return await texts.read(await requireRun(documents, { subject, id }), 'result');
-      } catch (thrown) {
-        const isGone = thrown instanceof Refusal && DELETED_CODES.has(thrown.code);
-        if (isGone) return null;
-        throw thrown;
+      } catch (failure) {
+        const isDeleted = failure instanceof Refusal && DELETED_CODES.has(failure.code);
+        if (isDeleted) return null;
+        throw failure;
       }
     },
     stored: (artifact) => texts.stored(artifact as StoredResultFile), // the result with its inset, if it has one

@@ -50,18 +50,18 @@ export async function readCompared(
   run: RunDocument,
   benchmark: string,
 ): Promise<ComparedWith> {
-  const compared = await plans.comparedWith(benchmark, async () => {
+  const comparedWith = await plans.comparedWith(benchmark, async () => {
     markets.current(); // The store that was served before a restart may still be loading.
     return (await states.servedMarket(run))?.market;
   });
   // run and comparison are computed on the market of the run
-  findStore(compared.documents, run.store_id);
-  return addModels({ documents, artifacts }, { ...compared, documents: removeStores(compared.documents) });
+  findStore(comparedWith.documents, run.store_id);
+  return addModels({ documents, artifacts }, { ...comparedWith, documents: removeStores(comparedWith.documents) });
 }
 
 export async function addModels(
   { documents, artifacts }: Pick<NeedSources, 'documents' | 'artifacts'>,
-  compared: ComparedWith,
+  comparedWith: ComparedWith,
 ): Promise<ComparedWith> {
-  return { ...compared, ...(await resolveModelFiles(documents, artifacts, compared.documents)) };
+  return { ...comparedWith, ...(await resolveModelFiles(documents, artifacts, comparedWith.documents)) };
 }

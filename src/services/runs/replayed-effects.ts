@@ -53,28 +53,33 @@ export async function attributeDifference(
   { from, to, totals, engineVersion }: RunEnds,
   value: (inputs: Inputs) => Promise<number | UnavailableValue>,
 ): Promise<Effects> {
-  const isOther = (side: RunSide): boolean => mayDifferInBits(side.run.engine_version, engineVersion);
+  const isOtherEngine = (side: RunSide): boolean => mayDifferInBits(side.run.engine_version, engineVersion);
   const [first, last] = [totals[0]!, totals[1]!];
-  const start = isOther(from) ? await value({ plan: from.plan, data: from }) : first;
+  const start = isOtherEngine(from) ? await value({ plan: from.plan, data: from }) : first;
   const isEnd = { request: !isOtherData, definition: request.length === 0 && !isOtherData };
-  const end = isOther(to) ? await value({ plan: to.plan, data: to }) : last;
-  const exchanged = {
+  const endValue = isOtherEngine(to) ? await value({ plan: to.plan, data: to }) : last;
+  const exchangedPlan = {
     ...to.plan,
     documents: { ...from.plan.documents, ...to.plan.documents },
     request: from.plan.request,
   };
-  const step = async (isChanged: boolean, before: number | UnavailableValue, isLast: boolean, plan: BacktestPlan) => {
-    if (!isChanged) return before;
-    return isLast ? end : value({ plan, data: from });
+  const step = async (
+    isChanged: boolean,
+    previousValue: number | UnavailableValue,
+    isLast: boolean,
+    plan: BacktestPlan,
+  ) => {
+    if (!isChanged) return previousValue;
+    return isLast ? endValue : value({ plan, data: from });
   };
-  const afterDefinition = await step(definition.length > 0, start, isEnd.definition, exchanged);
+  const afterDefinition = await step(definition.length > 0, start, isEnd.definition, exchangedPlan);
   const afterRequest = await step(request.length > 0, afterDefinition, isEnd.request, to.plan);
-  const afterData = isOtherData ? end : afterRequest;
-  const path = [first, start, afterDefinition, afterRequest, afterData, end, last];
-  const unknown = path.find((pathPart) => typeof pathPart === 'object');
-  if (unknown !== undefined) {
+  const afterData = isOtherData ? endValue : afterRequest;
+  const path = [first, start, afterDefinition, afterRequest, afterData, endValue, last];
+  const unavailableValue = path.find((pathPart) => typeof pathPart === 'object');
+  if (unavailableValue !== undefined) {
     const [low, high] = roundToCommonGrid([first, last]);
-    return { effects: null, effects_reason: unknown.reason, total_return: high! - low! };
+    return { effects: null, effects_reason: unavailableValue.reason, total_return: high! - low! };
   }
   const knownEffects = path.filter((pathPart) => typeof pathPart === 'number');
   const [a, b, c, d, e, f, g] = roundToCommonGrid(knownEffects) as [

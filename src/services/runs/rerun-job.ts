@@ -32,21 +32,29 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
   const parts = createRowsInParts(dependencies);
 
   async function computeEntry(indexId: string, payload: RerunPayload, attempt: RowAttempt): Promise<RerunEntry> {
-    const newest = await findRun(documents, indexId);
-    const previous = newest === undefined ? null : computeRunId(newest);
+    const newestRun = await findRun(documents, indexId);
+    const previousRunId = newestRun === undefined ? null : computeRunId(newestRun);
     try {
       const reach = createReach(payload);
       const order = await (reach === undefined
         ? createOrder(indexId, payload)
         : withinReach(reach, () => createOrder(indexId, payload)));
       if ('current' in order)
-        return { row: createRow(order.current, { indexId, outcome: 'current' }), run: null, previous };
+        return { row: createRow(order.current, { indexId, outcome: 'current' }), run: null, previous: previousRunId };
       const run = await runMaker.make(order.payload, attempt);
-      return { row: { ...createRow(run, { indexId, outcome: 'stored' }), previous_run_id: previous }, run, previous };
-    } catch (thrown) {
-      if (!(thrown instanceof Refusal) || isOfService(thrown)) throw thrown;
-      const error = thrown.toDetail() as RerunEntry['row']['error'];
-      return { row: { ...createRow(undefined, { indexId, outcome: 'refused' }), error }, run: null, previous };
+      return {
+        row: { ...createRow(run, { indexId, outcome: 'stored' }), previous_run_id: previousRunId },
+        run,
+        previous: previousRunId,
+      };
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || isOfService(failure)) throw failure;
+      const error = failure.toDetail() as RerunEntry['row']['error'];
+      return {
+        row: { ...createRow(undefined, { indexId, outcome: 'refused' }), error },
+        run: null,
+        previous: previousRunId,
+      };
     }
   }
 
@@ -83,8 +91,8 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
       const completedReruns = entries.filter((entry): entry is CompletedRerun => entry.run !== null);
       return { result, effect: (tx) => store(tx, completedReruns) };
     },
-    async (payload, some, attempt) => ({
-      result: await parts.readOutput(createRowsOrder(payload), some, { attempt, share: 1 }),
+    async (payload, partPositions, attempt) => ({
+      result: await parts.readOutput(createRowsOrder(payload), partPositions, { attempt, share: 1 }),
     }),
   );
 }

@@ -50,14 +50,14 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
       return [...new Set(ids)];
     }
     const reach = currentReach();
-    const stored = (await documents.ids('run')).filter((id) => reach === undefined || isWithin(reach, id));
-    if (stored.length <= LIMITS.MAX_RERUN_IDS) return stored;
+    const storedIds = (await documents.ids('run')).filter((id) => reach === undefined || isWithin(reach, id));
+    if (storedIds.length <= LIMITS.MAX_RERUN_IDS) return storedIds;
     throw refuseWithFindings('rerun', [
       {
         severity: 'error',
         code: 'OUT_OF_RANGE',
         path: 'ids',
-        message: `${stored.length} indices and strategies have a stored run; a rerun takes ${LIMITS.MAX_RERUN_IDS} at most: name them.`,
+        message: `${storedIds.length} indices and strategies have a stored run; a rerun takes ${LIMITS.MAX_RERUN_IDS} at most: name them.`,
       },
     ]);
   }

@@ -23,8 +23,8 @@ export async function readRows(
   artifacts: Pick<ArtifactStore, 'read'>,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const match = await jobs.find(`${kind}:${ident}`);
-  const stored = match?.stored;
-  const rows = stored != null && 'rows' in stored ? stored.rows : undefined;
+  const storedResult = match?.stored;
+  const rows = storedResult != null && 'rows' in storedResult ? storedResult.rows : undefined;
   if (rows === undefined) throw createMissingRowsRefusal({ kind, ident }, match);
   const text = await readBlock(rows, { kind, block }, artifacts);
   const head = JSON.stringify({ [`${kind}_id`]: ident, count: rows.count, block, blocks: rows.blocks.length });

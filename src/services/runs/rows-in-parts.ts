@@ -78,8 +78,8 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     const { first, others } = locateParts(writtenParts);
     const listEntries = (entryPositions: typeof first): E[] =>
       entryPositions.flatMap(({ output, at }) => outputs[output]![at]!);
-    const unused = listEntries(others).flatMap(listFiles);
-    if (unused.length > 0) await drop(unused.map(({ name }) => name));
+    const unusedFiles = listEntries(others).flatMap(listFiles);
+    if (unusedFiles.length > 0) await drop(unusedFiles.map(({ name }) => name));
     return listEntries(first);
   }
 

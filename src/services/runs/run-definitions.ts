@@ -51,7 +51,7 @@ const DEFINITION_KINDS = [
 ] as const satisfies readonly DocumentKind[];
 
 /** Maximum number of runs with a cached comparison, equal to the largest listing. */
-const REMEMBERED_MAX = 10_000;
+const CACHED_COMPARISONS_MAX = 10_000;
 
 /** State of a document: its ETag, its absence, or the reason why it is unreadable. */
 interface DocumentState {
@@ -80,9 +80,9 @@ export function createRunDefinitions({
   markets,
 }: RunDefinitionsDependencies): RunDefinitions {
   const { planRun } = createBacktestPlans(documents);
-  const onUsedSessions = createComparedCalendars(calendars.base);
+  const limitToUsedSessions = createComparedCalendars(calendars.base);
   /** Comparisons by run, least recently compared first. */
-  const compared = new Map<string, CachedComparison>();
+  const comparisonCache = new Map<string, CachedComparison>();
 
   const planNow = async (run: RunDocument): Promise<BacktestPlan> =>
     (await planRun(run.run_id, getRequested(run))).plan;
@@ -90,7 +90,7 @@ export function createRunDefinitions({
   async function readDefinition(run: RunDocument): Promise<DefinitionState> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
     const revision = (await Promise.all(DEFINITION_KINDS.map((kind) => documents.revision(kind)))).join(' ');
-    const cachedComparison = compared.get(key);
+    const cachedComparison = comparisonCache.get(key);
     if (
       cachedComparison !== undefined &&
       (cachedComparison.revision === revision || (await areUnchanged(cachedComparison.reads)))
@@ -100,9 +100,9 @@ export function createRunDefinitions({
     }
     const reads: DocumentState[] = [];
     const definition = await compareDefinitions(run, reads);
-    compared.delete(key);
-    compared.set(key, { revision, reads, ...definition });
-    if (compared.size > REMEMBERED_MAX) compared.delete(compared.keys().next().value!);
+    comparisonCache.delete(key);
+    comparisonCache.set(key, { revision, reads, ...definition });
+    if (comparisonCache.size > CACHED_COMPARISONS_MAX) comparisonCache.delete(comparisonCache.keys().next().value!);
     return definition;
   }
 
@@ -139,9 +139,9 @@ export function createRunDefinitions({
   async function readChangesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
     if (run.artifacts.plan === undefined)
       return ['The run was stored without its definition: a change of the definition cannot be detected.'];
-    let before: BacktestPlan;
+    let previousPlan: BacktestPlan;
     try {
-      before = addDefaultsToPlan(await readStoredPlan(artifacts, run));
+      previousPlan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     } catch (refusal) {
       if (refusal instanceof Refusal) return ['The definition of the run cannot be read and is not compared.'];
       throw refusal;
@@ -150,7 +150,7 @@ export function createRunDefinitions({
     const market = markets.served()?.market;
     const getComparablePlan = (plan: BacktestPlan): BacktestPlan =>
       selectPlanClosures(limitPlanToDate(plan, run.end), market);
-    const [was, is] = await onUsedSessions(getComparablePlan(before), getComparablePlan(now), run);
+    const [was, is] = await limitToUsedSessions(getComparablePlan(previousPlan), getComparablePlan(now), run);
     if (hashPlan(was) === hashPlan(is)) return [];
     const changes = listDefinitionChanges({ plan: was, asked }, { plan: is, asked });
     return changes.length > 0 ? changes : ['The definition changed since this run.'];

@@ -60,24 +60,24 @@ export function createRunDifferenceJob({
 
   /** Returns the market that a run was computed on, or the reason why it is unavailable. */
   async function readMarket(run: RunDocument, version: number | null): Promise<MarketHandle | UnavailableValue> {
-    const served = markets.served()?.handle;
-    if (served === undefined)
+    const servedHandle = markets.served()?.handle;
+    if (servedHandle === undefined)
       return { reason: `A replay needs the data of ${describeRun(run)}: no data store is served.` };
-    const declared = {
-      adjustment: run.adjustment ?? served.adjustment,
-      currency: run.declared_currency === undefined ? (served.currency ?? null) : run.declared_currency,
+    const declaredTerms = {
+      adjustment: run.adjustment ?? servedHandle.adjustment,
+      currency: run.declared_currency === undefined ? (servedHandle.currency ?? null) : run.declared_currency,
     };
-    if (served.contentHash === run.store_content_hash) return { ...served, ...declared };
-    if (served.datasetId !== run.store_id)
+    if (servedHandle.contentHash === run.store_content_hash) return { ...servedHandle, ...declaredTerms };
+    if (servedHandle.datasetId !== run.store_id)
       return {
-        reason: `A replay needs the data of ${describeRun(run)}, made on the store ${run.store_id ?? 'of before stores were named'}; ${served.datasetId} is served.`,
+        reason: `A replay needs the data of ${describeRun(run)}, made on the store ${run.store_id ?? 'of before stores were named'}; ${servedHandle.datasetId} is served.`,
       };
     if (version === null)
       return {
-        reason: `The data of ${describeRun(run)} cannot be had again: no version of ${served.datasetId} has it.`,
+        reason: `The data of ${describeRun(run)} cannot be had again: no version of ${servedHandle.datasetId} has it.`,
       };
     try {
-      return { ...(await dataVersions.at(version)).served.handle, ...declared };
+      return { ...(await dataVersions.at(version)).served.handle, ...declaredTerms };
     } catch (refusal) {
       if (refusal instanceof Refusal && ['NO_DATA_KNOWN', 'DOCUMENT_UNREADABLE'].includes(refusal.code))
         return { reason: refusal.message };
@@ -126,8 +126,8 @@ export function createRunDifferenceJob({
         throw refusal;
       }
     };
-    const ends = { from, to, totals: levels.totalReturns, engineVersion };
-    const effects = await attributeDifference(causes, ends, readValue);
+    const runEnds = { from, to, totals: levels.totalReturns, engineVersion };
+    const effects = await attributeDifference(causes, runEnds, readValue);
     const result: RunsDifference = {
       same_levels: levels.firstDifference === null,
       first_difference: levels.firstDifference,
@@ -191,7 +191,7 @@ function isSameData(from: RunDocument, to: RunDocument): boolean {
 
 /** Lists changes of the definition itself, then of documents that it refers to and of the terms of a strategy. */
 function listDefinitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange[] {
-  const { [from.indexId]: before, ...reachedBefore } = from.documents;
+  const { [from.indexId]: previousIndex, ...reachedBefore } = from.documents;
   const { [to.indexId]: after, ...reachedAfter } = to.documents;
   const selectOtherDocuments = (plan: BacktestPlan, documents: BacktestPlan['documents']) => ({
     documents: removeBenchmark(plan, documents),
@@ -200,7 +200,7 @@ function listDefinitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentCh
     index_id: plan.indexId,
   });
   return [
-    ...listChanges(before, after),
+    ...listChanges(previousIndex, after),
     ...listChanges(selectOtherDocuments(from, reachedBefore), selectOtherDocuments(to, reachedAfter)),
   ];
 }

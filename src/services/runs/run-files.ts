@@ -53,19 +53,19 @@ export function createRunFiles({
         const order = { ...task, storedPrices: [...offered.prices.values()], storedFiles: offered.files };
         const { output, earlier } = await computeValue(attempt, { task: order, stored, share });
         const { columns, checkpoint } = output;
-        const newest = await findRun(documents, plan.runId);
-        const runFiles = { columns, plan: output.plan, ...(checkpoint ? { checkpoint } : {}) };
+        const newestRun = await findRun(documents, plan.runId);
+        const currentFiles = { columns, plan: output.plan, ...(checkpoint ? { checkpoint } : {}) };
         const { unwritten } = output;
         const storedFiles = await storeOnce(attempt, artifacts, {
-          own: runFiles,
+          own: currentFiles,
           unwritten,
           prices: output.prices,
-          newest,
+          newest: newestRun,
           stored: offered.prices,
         });
         if (storedFiles === undefined) {
           // The other run was deleted with its files, so the files are written now.
-          await attempt.drop(Object.values(runFiles).map(({ name }) => name));
+          await attempt.drop(Object.values(currentFiles).map(({ name }) => name));
           offered = { prices: new Map(), files: {} };
           continue;
         }
@@ -73,7 +73,7 @@ export function createRunFiles({
         const earlierFiles = storedFiles.prices ? [storedFiles.prices] : earlier;
         return {
           output,
-          newest,
+          newest: newestRun,
           files: { ...storedFiles.files, ...(earlierFiles.length > 0 ? { begun: [...earlierFiles] } : {}) },
         };
       }

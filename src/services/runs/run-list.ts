@@ -43,8 +43,8 @@ export function createRunList({ documents, artifacts, states }: RunListDependenc
     const listing = await documents.list('run', readRun);
     const runs = listing.documents;
     const request = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
-    const damaged = await findDamagedRuns(artifacts, request);
-    const backtests = await readRows(request.filter((run) => !damaged.has(run)));
-    return { backtests, ...addUnreadable(listing, damaged.size) };
+    const damagedRuns = await findDamagedRuns(artifacts, request);
+    const backtests = await readRows(request.filter((run) => !damagedRuns.has(run)));
+    return { backtests, ...addUnreadable(listing, damagedRuns.size) };
   };
 }

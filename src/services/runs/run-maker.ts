@@ -37,19 +37,19 @@ async function linkRunFiles(
   artifacts: Pick<ArtifactStore, 'newName'>,
   matrices: Readonly<Record<string, MatrixFiles>>,
 ): Promise<Record<string, MatrixFiles>> {
-  const linked: Record<string, MatrixFiles> = {};
+  const linkedFiles: Record<string, MatrixFiles> = {};
   for (const [id, matrix] of Object.entries(matrices)) {
     const files = await attempt.share(listMatrixFiles(matrix).map((ref) => ({ ref, name: artifacts.newName() })));
-    linked[id] = 'files' in matrix ? { ...matrix, files: [...files] } : files[0]!;
+    linkedFiles[id] = 'files' in matrix ? { ...matrix, files: [...files] } : files[0]!;
   }
-  return linked;
+  return linkedFiles;
 }
 
 /** Returns the version of the recorded changes of a run's calendar. */
 function selectCalendarVersion({ indexId, documents }: BacktestPlan): { readonly calendar_version?: number } {
   const { calendar, closures } = documents[indexId]!; // a plan contains the document of its index
-  const recorded = closures?.[calendar];
-  return recorded === undefined ? {} : { calendar_version: recorded.version };
+  const recordedClosure = closures?.[calendar];
+  return recordedClosure === undefined ? {} : { calendar_version: recordedClosure.version };
 }
 
 /** Returns true if a run used the market's current content and the current declarations of its store. */
@@ -83,9 +83,9 @@ export function createRunMaker({
     payload: BacktestPayload,
     market: MarketIdentity,
   ): Promise<ContinuableRun | FullRunReason | null> {
-    const documentLookup = await documents.get('run', payload.plan.runId);
-    if (documentLookup === undefined) return null;
-    const run = readStored(documentLookup, readRun);
+    const storedDocument = await documents.get('run', payload.plan.runId);
+    if (storedDocument === undefined) return null;
+    const run = readStored(storedDocument, readRun);
     const { columns, checkpoint } = run?.artifacts ?? {};
     if (run === undefined || !columns || !checkpoint) return 'no_checkpoint';
     const reason = await findPlanReason(run, payload, market);
@@ -112,16 +112,16 @@ export function createRunMaker({
     market: MarketIdentity,
   ): Promise<FullRunReason | null> {
     if (run.engine_version !== engineVersion) return 'definition_changed';
-    const before = await readPlan(run);
-    if (before === undefined) return 'no_checkpoint';
-    const plans = [before, plan].map((backtestPlan) =>
+    const previousPlan = await readPlan(run);
+    if (previousPlan === undefined) return 'no_checkpoint';
+    const plans = [previousPlan, plan].map((backtestPlan) =>
       selectPlanClosures(limitPlanToDate(backtestPlan, run.end), undefined),
     );
     const [was, is] = [plans[0]!, plans[1]!];
     if (listDefinitionChanges({ plan: was, asked: run.asked }, { plan: is, asked }).length > 0)
       return 'definition_changed';
-    if (!isSameRequest(before, plan)) return 'request_changed';
-    const isSameEnd = before.request.end === plan.request.end;
+    if (!isSameRequest(previousPlan, plan)) return 'request_changed';
+    const isSameEnd = previousPlan.request.end === plan.request.end;
     return isSameEnd && isOfMarket(run, market) ? 'no_new_session' : null;
   }
 
@@ -135,7 +135,7 @@ export function createRunMaker({
     }
   }
 
-  async function make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
+  async function makeRun(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
     await markets.settled(); // A run that the previous process left waits until the data is loaded.
     return stores.within(payload.on_store, () => makeOnMarket(payload, attempt));
   }
@@ -152,9 +152,9 @@ export function createRunMaker({
       ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(versionedMarket.version) }),
       engineVersion,
     };
-    const stored = payload.data_version === undefined ? await createStoredRun(payload, identity) : null;
-    const { output, files, newest } = await runs.make(attempt, { plan, task, stored });
-    const called = output.called ?? newest?.called ?? [];
+    const storedRun = payload.data_version === undefined ? await createStoredRun(payload, identity) : null;
+    const { output, files, newest } = await runs.make(attempt, { plan, task, stored: storedRun });
+    const triggeredRebalances = output.called ?? newest?.called ?? [];
     return {
       run_id: plan.runId,
       index_id: plan.indexId,
@@ -162,7 +162,7 @@ export function createRunMaker({
       run_at: output.runAt,
       start: output.start,
       end: output.end,
-      ...(called.length === 0 ? {} : { called: [...called] }),
+      ...(triggeredRebalances.length === 0 ? {} : { called: [...triggeredRebalances] }),
       run_hash: output.runHash,
       store_id: identity.datasetId,
       adjustment: identity.adjustment,
@@ -184,5 +184,5 @@ export function createRunMaker({
     };
   }
 
-  return { make };
+  return { make: makeRun };
 }

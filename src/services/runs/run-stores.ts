@@ -29,8 +29,8 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
     store_content_hash: hash,
   }: RunDocument): Promise<string | undefined> {
     if (datasetId !== undefined) return datasetId;
-    const served = markets.served()?.handle;
-    if (served?.contentHash === hash) return served.datasetId;
+    const servedHandle = markets.served()?.handle;
+    if (servedHandle?.contentHash === hash) return servedHandle.datasetId;
     return (await readDatasetsByContent()).contents.find(({ contentHash }) => contentHash === hash)?.datasetId;
   }
 
@@ -40,8 +40,8 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
   async function readDatasetsByContent(): Promise<DatasetsByContent> {
     const revision = await documents.revision('store');
     if (datasets?.revision === revision) return datasets;
-    const { documents: all } = await documents.list('store', readDataset);
-    const contents = all.flatMap(
+    const { documents: allDatasets } = await documents.list('store', readDataset);
+    const contents = allDatasets.flatMap(
       ({ store_id: datasetId, content_hash: contentHash, adjustment, currency, active: isActive }) =>
         contentHash === null ? [] : [{ datasetId, contentHash, adjustment, currency, isActive }],
     );
@@ -55,8 +55,8 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
    * previously active store.
    */
   async function readCurrentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
-    const served = markets.served()?.handle;
-    if (served !== undefined && (storeId === null || storeId === served.datasetId)) return served;
+    const servedHandle = markets.served()?.handle;
+    if (servedHandle !== undefined && (storeId === null || storeId === servedHandle.datasetId)) return servedHandle;
     const { contents } = await readDatasetsByContent();
     return contents.find(({ isActive, datasetId }) => (storeId === null ? isActive : datasetId === storeId));
   }

@@ -49,7 +49,7 @@ interface TextOrder {
 
 export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTexts {
   /** Files by etag, least recently read first. */
-  const cached = new Map<string, Promise<ArtifactRef>>();
+  const cachedTexts = new Map<string, Promise<ArtifactRef>>();
   const sizes = new Map<string, number>();
 
   const fetchFile = async (ref: Pick<ArtifactRef, 'name' | 'sha256'>) => ({
@@ -59,8 +59,8 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
 
   async function createInput(run: RunDocument, text: RunTextName): Promise<RunTextInput> {
     const { columns, record, result, plan } = run.artifacts;
-    const old = text === 'record' ? record : result;
-    if (old !== undefined) return { text, stored: await readStoredText(old) };
+    const previousFile = text === 'record' ? record : result;
+    if (previousFile !== undefined) return { text, stored: await readStoredText(previousFile) };
     const source = {
       columns: await artifacts.file(columns),
       files: await Promise.all([columns, ...listEarlierFiles(run)].map(fetchFile)),
@@ -83,27 +83,27 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
 
   async function freeSpace(): Promise<void> {
     const computeTotal = (): number => [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
-    const removed: string[] = [];
-    for (const [etag, file] of cached) {
-      if (cached.size <= CACHED_TEXTS_MAX && computeTotal() <= CACHED_BYTES_MAX) break;
+    const removedNames: string[] = [];
+    for (const [etag, file] of cachedTexts) {
+      if (cachedTexts.size <= CACHED_TEXTS_MAX && computeTotal() <= CACHED_BYTES_MAX) break;
       if (!sizes.has(etag)) continue; // the text has not been written yet
-      cached.delete(etag);
+      cachedTexts.delete(etag);
       sizes.delete(etag);
-      removed.push((await file).name);
+      removedNames.push((await file).name);
     }
-    await artifacts.remove(removed);
+    await artifacts.remove(removedNames);
   }
 
   async function cache(order: TextOrder): Promise<ArtifactRef> {
     const { etag } = order;
-    const file = cached.get(etag) ?? write(order);
-    cached.delete(etag);
-    cached.set(etag, file);
+    const file = cachedTexts.get(etag) ?? write(order);
+    cachedTexts.delete(etag);
+    cachedTexts.set(etag, file);
     try {
       sizes.set(etag, (await file).bytes);
-    } catch (thrown) {
-      if (cached.get(etag) === file) cached.delete(etag);
-      throw thrown;
+    } catch (failure) {
+      if (cachedTexts.get(etag) === file) cachedTexts.delete(etag);
+      throw failure;
     }
     return file;
   }
@@ -117,7 +117,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       return { length: file.bytes, stream: await artifacts.stream(file) };
     } catch {
       // The file was removed, truncated or changed, so it is generated again.
-      cached.delete(order.etag);
+      cachedTexts.delete(order.etag);
       await artifacts.remove([file.name]);
       const cachedText = await cache(order);
       return { length: cachedText.bytes, stream: await artifacts.stream(cachedText) };
@@ -130,8 +130,8 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       const { length, stream } = await open(order);
       await freeSpace();
       return { length, etag, open: async () => stream };
-    } catch (thrown) {
-      if (!(thrown instanceof Refusal && thrown.code === 'STORAGE_FULL')) throw thrown;
+    } catch (failure) {
+      if (!(failure instanceof Refusal && failure.code === 'STORAGE_FULL')) throw failure;
       // If the disk is full, stored data is still readable.
       const { bytes } = await jobs.query('run-text', await input());
       return { length: bytes.length, etag, open: async () => new Blob([bytes]).stream() };
@@ -191,13 +191,13 @@ export function computeRecordEtag(run: RunDocument): string {
 /** Ensures that If-Match names the stored record. @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED */
 export function assertRecordNamed(
   runId: string,
-  documentLookup: DocumentLookup,
+  storedDocument: DocumentLookup,
   ifMatch: Precondition | undefined,
 ): void {
-  if (documentLookup === undefined)
+  if (storedDocument === undefined)
     throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;
-  const run = readStored(documentLookup, readRun);
+  const run = readStored(storedDocument, readRun);
   const etag = run && computeRecordEtag(run);
   if (etag !== undefined && ifMatch.some((givenEtag) => removeMarks(givenEtag) === etag)) return;
   throw new Refusal(

@@ -73,39 +73,39 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const { documents: runs, skipped, skipped_causes: causes } = await documents.list('run', readRun);
       const request = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
       const summaries: RunSummaryCollection['summaries'] = [];
-      let damaged = 0;
+      let damagedCount = 0;
       for (let offset = 0; offset < request.length; offset += ROW_CONCURRENCY) {
         const rows = await Promise.all(
           request.slice(offset, offset + ROW_CONCURRENCY).map((run) => readRow(run, signal).catch(toDamaged)),
         );
         const readable = rows.filter((row) => row !== null);
         summaries.push(...readable);
-        damaged += rows.length - readable.length;
+        damagedCount += rows.length - readable.length;
         await setImmediate();
       }
-      return { summaries, ...addUnreadable({ skipped, skipped_causes: causes }, damaged) };
+      return { summaries, ...addUnreadable({ skipped, skipped_causes: causes }, damagedCount) };
     },
     async show({ terms, name, query, format, body }, signal) {
       const run = await requireRun(documents, name);
-      const { given, afterwards } = await lookUpRun(terms, { run, query, body });
+      const { given, afterwards: completionActions } = await lookUpRun(terms, { run, query, body });
       const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.readColumns(run));
       // The type follows from the terms: the parameters of the route, and the members that its needs add.
       const input = { ...getParameters(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.readCached(input, signal);
-      for (const help of afterwards) help();
+      for (const help of completionActions) help();
       return format === 'json' ? maker.stamped(run, view) : { bytes: (await view).bytes, etag: (await view).sha256 };
     },
   };
 
   async function lookUpRun(terms: RunViewTerms, request: Omit<RunRequest, 'afterwards'>) {
     const noQuery: object = {};
-    const afterwards: (() => void)[] = [];
+    const completionActions: (() => void)[] = [];
     for (const need of terms.needs)
       Object.assign(
         noQuery,
-        await NEEDS[need](sources, { ...request, afterwards: (help) => void afterwards.push(help) }),
+        await NEEDS[need](sources, { ...request, afterwards: (help) => void completionActions.push(help) }),
       );
-    return { given: noQuery, afterwards };
+    return { given: noQuery, afterwards: completionActions };
   }
 }
 
@@ -119,7 +119,7 @@ const getParameters = (query: Readonly<Record<string, unknown>>) =>
   );
 
 /** Converts an error of one run to null, so that it does not hide other runs. */
-function toDamaged(thrown: unknown): null {
-  if (thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE') return null;
-  throw thrown;
+function toDamaged(failure: unknown): null {
+  if (failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE') return null;
+  throw failure;
 }

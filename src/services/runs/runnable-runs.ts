@@ -59,28 +59,28 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
 
   async function planRun(runId: string, { request, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
-    const planned = await readPlanVersion({ documents, plans, runId, request });
-    return stores.within(planned.storeId, () => createRunnablePlan(planned, asKnownOn));
+    const plannedVersion = await readPlanVersion({ documents, plans, runId, request });
+    return stores.within(plannedVersion.storeId, () => createRunnablePlan(plannedVersion, asKnownOn));
   }
 
   /** Returns the plan on the market of its store. */
   async function createRunnablePlan(
-    planned: VersionedPlan,
+    plannedVersion: VersionedPlan,
     asKnownOn: RequestedBacktest['asKnownOn'],
   ): Promise<RunnablePlan> {
-    const { plan } = planned;
+    const { plan } = plannedVersion;
     const versionedMarket = await dataVersions.at(asKnownOn);
     const { market } = versionedMarket.served;
     assertRunnable(plan, { market, calendars });
-    const { request, documents: all } = plan;
+    const { request, documents: planDocuments } = plan;
     if (request.as_known !== undefined)
       assertFirstVersion(await dataVersions.before(versionedMarket.version), {
         market,
         end: request.end,
-        documents: all,
+        documents: planDocuments,
         calendars,
       });
-    return { ...planned, market, dataVersion: selectVersion({ as_known_on: asKnownOn }, versionedMarket) };
+    return { ...plannedVersion, market, dataVersion: selectVersion({ as_known_on: asKnownOn }, versionedMarket) };
   }
 
   return {

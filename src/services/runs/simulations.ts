@@ -105,26 +105,26 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
         { index_id: run.index_id },
       );
     const from = findFirstAtLeast(calendar.sessions, parseValidDay(run.end) + 1);
-    const ahead = calendar.sessions.subarray(from, from + horizon);
-    if (ahead.length < horizon) {
+    const aheadDays = calendar.sessions.subarray(from, from + horizon);
+    if (aheadDays.length < horizon) {
       throw new Refusal(
         'CALENDAR_NOT_COVERED',
-        `The calendar ${code} knows ${ahead.length} sessions after ${run.end}; the horizon is ${horizon}.`,
-        { calendar: code, sessions: ahead.length },
+        `The calendar ${code} knows ${aheadDays.length} sessions after ${run.end}; the horizon is ${horizon}.`,
+        { calendar: code, sessions: aheadDays.length },
       );
     }
-    return { calendar: code, dates: Array.from(ahead, formatDay) };
+    return { calendar: code, dates: Array.from(aheadDays, formatDay) };
   }
 
   return {
     assertRun: async (name) => void (await requireRun(documents, name)),
     async simulate(name, simulationRequest, origin) {
       const request = { ...simulationRequest, percentiles: [...new Set(simulationRequest.percentiles)] }; // the distinct columns of a table
-      const ahead = await listSessionsAhead(name, request.horizon);
+      const sessionsAhead = await listSessionsAhead(name, request.horizon);
       if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, name));
       return jobs.submit({
         kind,
-        payload: { ...createPayload(name), request, ...ahead },
+        payload: { ...createPayload(name), request, ...sessionsAhead },
         request,
         estimatedBytes: estimateBytes(request),
         origin,

@@ -15,11 +15,11 @@ export function listContentReasons(run: RunDocument, content: MarketIdentity, is
     return [
       `The run was made on version ${version} of the store ${datasetId}, as known then; it holds other content now.`,
     ];
-  const declared = [
+  const declarations = [
     { of: 'adjustment', was: run.adjustment, is: adjustment },
     { of: 'currency', was: run.declared_currency, is: currency },
   ];
-  return declared.flatMap(({ of, was, is }) =>
+  return declarations.flatMap(({ of, was, is }) =>
     was === undefined || was === is
       ? []
       : [
@@ -29,8 +29,8 @@ export function listContentReasons(run: RunDocument, content: MarketIdentity, is
 }
 
 /** Returns the reason why a run is stale because of the engine; empty if this engine computes bit-identical results. */
-export function listEngineReasons({ engine_version: stored }: RunDocument, engineVersion: string): string[] {
-  return mayDifferInBits(stored, engineVersion)
-    ? [`The run was made by engine ${stored}; engine ${engineVersion} may compute slightly different values.`]
+export function listEngineReasons({ engine_version: storedVersion }: RunDocument, engineVersion: string): string[] {
+  return mayDifferInBits(storedVersion, engineVersion)
+    ? [`The run was made by engine ${storedVersion}; engine ${engineVersion} may compute slightly different values.`]
     : [];
 }

@@ -8,7 +8,7 @@ import type { ArtifactLink, ArtifactRef, ArtifactStore } from '#store/port.js';
 import { listEarlierFiles } from '../stored/run-documents.js';
 
 /** Maximum number of remembered price files, in addition to those of the run to repeat. */
-const REMEMBERED_MAX = 64;
+const CACHED_RUNS_MAX = 64;
 
 /** Files with prices of runs, which other runs on the same data may share. */
 export interface StoredPrices {
@@ -18,14 +18,15 @@ export interface StoredPrices {
 }
 
 export function createStoredPrices(): StoredPrices {
-  const latest = new Map<string, ArtifactRef>();
+  const latestPrices = new Map<string, ArtifactRef>();
   return {
-    with: (stored) =>
-      new Map([...latest, ...(stored ? listEarlierFiles(stored).map((ref) => [ref.sha256, ref] as const) : [])]),
+    with: (run) =>
+      new Map([...latestPrices, ...(run ? listEarlierFiles(run).map((ref) => [ref.sha256, ref] as const) : [])]),
     remember(prices) {
-      latest.delete(prices.sha256);
-      latest.set(prices.sha256, prices);
-      for (const oldest of latest.keys()) if (latest.size > REMEMBERED_MAX) latest.delete(oldest);
+      latestPrices.delete(prices.sha256);
+      latestPrices.set(prices.sha256, prices);
+      for (const oldestKey of latestPrices.keys())
+        if (latestPrices.size > CACHED_RUNS_MAX) latestPrices.delete(oldestKey);
     },
   };
 }
@@ -62,30 +63,32 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
 ): Promise<SharedFiles<F> | undefined> {
   const files = Object.values(newest ? createStoredFiles(newest) : {});
   const storedRefs = new Map(files.map((ref) => [ref.sha256, ref]));
-  const same: { readonly part: string; readonly link: ArtifactLink }[] = [];
+  const sharedParts: { readonly part: string; readonly link: ArtifactLink }[] = [];
   for (const [part, { sha256 }] of Object.entries(own)) {
     const ref = storedRefs.get(sha256);
     // Unwritten files equal the stored files. Written files are shared if that saves space and the stored file is
     // intact.
     if (ref !== undefined && (unwritten.includes(part) || (await isShared(artifacts, ref))))
-      same.push({ part, link: { ref, name: artifacts.newName() } });
+      sharedParts.push({ part, link: { ref, name: artifacts.newName() } });
   }
-  const names = Object.fromEntries(same.map(({ part, link }) => [part, link.name]));
+  const names = Object.fromEntries(sharedParts.map(({ part, link }) => [part, link.name]));
   if (unwritten.some((part) => names[part] === undefined)) return undefined;
   const artifactRef = prices?.written ?? undefined;
   const source =
     prices === null ? undefined : (artifactRef ?? (await findIntact(artifacts, stored.get(prices.sha256))));
   if (prices !== null && source === undefined) return undefined;
-  const separatePrices = source && { ref: source, name: findPricesFile(names['columns'] ?? own.columns.name) };
-  if (same.length === 0 && !separatePrices) return { files: own, prices: null };
-  const linked = await ignoreRemoved(
-    attempt.share([...same.map(({ link }) => link), ...(separatePrices ? [separatePrices] : [])]),
+  const pricesFile = source && { ref: source, name: findPricesFile(names['columns'] ?? own.columns.name) };
+  if (sharedParts.length === 0 && !pricesFile) return { files: own, prices: null };
+  const linkedFiles = await ignoreRemoved(
+    attempt.share([...sharedParts.map(({ link }) => link), ...(pricesFile ? [pricesFile] : [])]),
   );
-  if (linked !== undefined) {
-    const twice = same.filter(({ part }) => !unwritten.includes(part)).map(({ part }) => own[part]!.name);
-    await attempt.drop([...twice, ...(artifactRef ? [artifactRef.name] : [])]);
-    const storedParts = { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
-    return { files: storedParts, prices: separatePrices ? linked.at(-1)! : null };
+  if (linkedFiles !== undefined) {
+    const duplicateNames = sharedParts
+      .filter(({ part }) => !unwritten.includes(part))
+      .map(({ part }) => own[part]!.name);
+    await attempt.drop([...duplicateNames, ...(artifactRef ? [artifactRef.name] : [])]);
+    const storedParts = { ...own, ...Object.fromEntries(sharedParts.map(({ part }, i) => [part, linkedFiles[i]!])) };
+    return { files: storedParts, prices: pricesFile ? linkedFiles.at(-1)! : null };
   }
   // a file was removed in the meantime
   if (unwritten.length > 0) return undefined;
@@ -109,8 +112,8 @@ async function findIntact(
   { destination, isIntact }: Pick<ArtifactStore, 'destination' | 'isIntact'>,
   ref: ArtifactRef | undefined,
 ): Promise<ArtifactRef | undefined> {
-  const isLookedAt = destination.kind === 'folder' && destination.storeId === undefined;
-  return ref && (isLookedAt || (await isIntact(ref))) ? ref : undefined;
+  const isVerified = destination.kind === 'folder' && destination.storeId === undefined;
+  return ref && (isVerified || (await isIntact(ref))) ? ref : undefined;
 }
 
 /** Returns the files of a stored run that a repeated run may share. */

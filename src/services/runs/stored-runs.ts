@@ -41,8 +41,8 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
     try {
       const run = await requireRun(documents, requestedRun);
       return (await findDamagedRuns(artifacts, [run])).size > 0 ? 'unreadable' : run;
-    } catch (thrown) {
-      if (!(thrown instanceof Refusal) || !UNREADABLE.has(thrown.code)) throw thrown;
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || !UNREADABLE.has(failure.code)) throw failure;
       return findCause(
         await documents.get('kept-run', createStoredRunId(requestedRun.subject, requestedRun.id!)),
         readRun,
@@ -82,9 +82,9 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
     async list(subject, { limit, before }, signal) {
       await assertHasRuns(documents, subject);
       const list = await readRunList(documents, subject);
-      const newest = await findRun(documents, subject);
+      const newestRun = await findRun(documents, subject);
       const skipped = await listUnlistedCauses(documents, subject);
-      const ids = [...(newest === undefined ? [] : [computeRunId(newest)]), ...list.earlier];
+      const ids = [...(newestRun === undefined ? [] : [computeRunId(newestRun)]), ...list.earlier];
       const total = ids.length + skipped.length;
       const from = before === undefined ? 0 : ids.indexOf(before) + 1;
       if (before !== undefined && from === 0) await requireRun(documents, { subject, id: before });
@@ -94,9 +94,9 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
         const batch = await Promise.all(
           request.slice(offset, offset + ROW_CONCURRENCY).map((id) => readCheckedRun({ subject, id })),
         );
-        skipped.push(...batch.filter((matches) => typeof matches === 'string'));
-        const matches = batch.filter((run) => typeof run === 'object');
-        runs.push(...(await Promise.all(matches.map((run) => readRow(run, list, signal)))));
+        skipped.push(...batch.filter((entry) => typeof entry === 'string'));
+        const matchingRuns = batch.filter((run) => typeof run === 'object');
+        runs.push(...(await Promise.all(matchingRuns.map((run) => readRow(run, list, signal)))));
       }
       const hasPublished = (await readLogHead(documents, subject)) !== undefined;
       return { runs, total, has_published: hasPublished, ...countSkipped(skipped) };
@@ -111,11 +111,11 @@ async function listUnlistedCauses(
   documents: Pick<DocumentStore, 'get' | 'ids'>,
   subject: string,
 ): Promise<UnreadableCause[]> {
-  const newest = findCause(await documents.get('run', subject), readRun);
+  const newestCause = findCause(await documents.get('run', subject), readRun);
   const list = findCause(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
-  if (list === undefined) return newest === undefined ? [] : [newest];
+  if (list === undefined) return newestCause === undefined ? [] : [newestCause];
   const earlierIds = (await documents.ids('kept-run')).filter((id) => id.startsWith(createStoredRunId(subject, '')));
-  return [...(newest === undefined ? [] : [newest]), ...earlierIds.map(() => list)];
+  return [...(newestCause === undefined ? [] : [newestCause]), ...earlierIds.map(() => list)];
 }
 
 const UNREADABLE: ReadonlySet<string> = new Set(['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE']);
@@ -125,7 +125,7 @@ function toRequest({ request, as_known_on: version }: RunDocument): unknown {
   return version === undefined ? request : { ...(request as object), as_known_on: version };
 }
 
-function toUndefined(thrown: unknown): undefined {
-  if (thrown instanceof Refusal && UNREADABLE.has(thrown.code)) return undefined;
-  throw thrown;
+function toUndefined(failure: unknown): undefined {
+  if (failure instanceof Refusal && UNREADABLE.has(failure.code)) return undefined;
+  throw failure;
 }

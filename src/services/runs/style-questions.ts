@@ -35,7 +35,11 @@ const EXPENSIVE_STYLES = new Map<string, number>([
  * A datapoint is requested for ranges of dates, then for all dates to produce the text of its figures; the cheapest
  * datapoints first. Datapoints derived from prices and volumes precede columns of the store.
  */
-export function listStyleQuestions(market: MarketData, run: RunDocument, besides: readonly string[]): StyleQuestion[] {
+export function listStyleQuestions(
+  market: MarketData,
+  run: RunDocument,
+  otherFields: readonly string[],
+): StyleQuestion[] {
   const { dates } = market;
   const span = {
     from: findFirstAtLeast(dates, parseValidDay(run.start)),
@@ -43,11 +47,11 @@ export function listStyleQuestions(market: MarketData, run: RunDocument, besides
   };
   const count = span.to - span.from + 1;
   if (count <= 0) return [];
-  const most = Math.floor(STYLE_BYTES_MAX / (BYTES_A_DATE * count));
+  const fieldsMax = Math.floor(STYLE_BYTES_MAX / (BYTES_A_DATE * count));
   const fields = listStyleFields(market).filter(
-    (name) => !besides.includes(name) && countWindowsAtOnce(market, name) > 0,
+    (name) => !otherFields.includes(name) && countWindowsAtOnce(market, name) > 0,
   );
-  const chosenFields = fields.slice(0, most).toSorted((a, b) => countCells(b) - countCells(a));
+  const chosenFields = fields.slice(0, fieldsMax).toSorted((a, b) => countCells(b) - countCells(a));
   return chosenFields.flatMap((field) => listQuestions(market, field, span)).slice(0, QUESTIONS_MAX);
 }
 

@@ -36,13 +36,20 @@ export function createSweepJob({
 
   /** Returns the input of a task that runs some of the variants. */
   async function createOrder(payload: SweepPayload): Promise<Omit<TaskInput<'sweep-part'>, 'patches' | 'outputs'>> {
-    const { base, documents: reached, models, data_version } = payload;
+    const { base, documents: reachedDocuments, models, data_version } = payload;
     await markets.settled();
     const content = await dataVersions.at(data_version);
     const knownTerms = hasDatedData(payload) ? { known: await dataVersions.before(content.version) } : {};
     const references = createModelReferences(models, await findPlannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
-    return { market, base, documents: reached, ...references, ...knownTerms, areChecked: !payload.is_unchecked };
+    return {
+      market,
+      base,
+      documents: reachedDocuments,
+      ...references,
+      ...knownTerms,
+      areChecked: !payload.is_unchecked,
+    };
   }
 
   const listPatches = (payload: SweepPayload, part: number): Patch[] =>

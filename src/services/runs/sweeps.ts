@@ -89,16 +89,18 @@ export function createSweeps({
   now,
 }: SweepsDependencies): Sweeps {
   const checkWith =
-    (indexOf: IndexLookup): DocumentCheck =>
+    (lookUpIndex: IndexLookup): DocumentCheck =>
     (body) =>
-      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf });
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf: lookUpIndex });
 
   async function readBase({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
     if (indexId !== null) {
-      const { document: stored } = await requireIndex(documents, indexId);
-      return { document: await addStoredParts(documents, stored), request, strategy };
+      const { document: storedIndex } = await requireIndex(documents, indexId);
+      return { document: await addStoredParts(documents, storedIndex), request, strategy };
     }
-    const { document, findings } = await createStoredIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
+    const { document, findings } = await createStoredIndices(documents).answer((lookUpIndex) =>
+      checkWith(lookUpIndex)(body!),
+    );
     if (document === undefined) throw refuseWithFindings('body', findings.map(prefixDocumentPath));
     return { document: await addStoredParts(documents, document), request, strategy };
   }
@@ -112,33 +114,33 @@ export function createSweeps({
     variation: Variation,
     { market, variants }: { readonly market: MarketData; readonly variants: readonly number[] },
   ): Promise<Pick<BacktestPlan, 'documents' | 'models'>> {
-    const reached = new Map<string, IndexDocument>();
+    const reachedDocuments = new Map<string, IndexDocument>();
     const models = new Map<string, PlannedModel>();
-    const refused = createRefusedVariants(variation);
+    const refusedVariants = createRefusedVariants(variation);
     const indices = createStoredIndices(documents);
-    let since = performance.now();
+    let turnStart = performance.now();
     for (const i of variants) {
-      const { variant, findings } = await indices.answer((indexOf) =>
-        applyPatch(base, createPatch(variation, i), { path: '', check: checkWith(indexOf) }),
+      const { variant, findings } = await indices.answer((lookUpIndex) =>
+        applyPatch(base, createPatch(variation, i), { path: '', check: checkWith(lookUpIndex) }),
       );
-      refused.add(i, findings);
+      refusedVariants.add(i, findings);
       if (variant !== undefined)
         try {
           const variantNeeds = await determineNeeds({ documents, calendars }, variant.document, market);
-          refused.add(i, variantNeeds.findings);
-          for (const [id, document] of Object.entries(variantNeeds.reached)) reached.set(id, document);
+          refusedVariants.add(i, variantNeeds.findings);
+          for (const [id, document] of Object.entries(variantNeeds.reached)) reachedDocuments.set(id, document);
           for (const [id, model] of Object.entries(variantNeeds.models)) models.set(id, model);
         } catch (refusal) {
-          refused.add(i, listFindings(refusal));
+          refusedVariants.add(i, listFindings(refusal));
         }
-      if (performance.now() - since < BATCH_MS) continue;
+      if (performance.now() - turnStart < BATCH_MS) continue;
       await new Promise(setImmediate);
-      since = performance.now();
+      turnStart = performance.now();
     }
-    refused.assertNone();
-    reached.delete(base.document.id);
+    refusedVariants.assertNone();
+    reachedDocuments.delete(base.document.id);
     return {
-      documents: Object.fromEntries(reached),
+      documents: Object.fromEntries(reachedDocuments),
       ...(models.size > 0 ? { models: Object.fromEntries(models) } : {}),
     };
   }
@@ -164,7 +166,7 @@ export function createSweeps({
         documents: { base: base.document },
       });
     const variants = selectCheckedFirst(request);
-    const reached = await checkVariants(base, request, { market, variants });
+    const reachedDocuments = await checkVariants(base, request, { market, variants });
     const count = countVariants(request);
     if (request.sweep_id != null) assertOwnName(request.sweep_id);
     const sweepId = request.sweep_id ?? prefixName(createSweepId(now()));
@@ -177,7 +179,7 @@ export function createSweeps({
         grid: request.grid,
         patches: request.patches,
         is_unchecked: variants.length < count,
-        ...reached,
+        ...reachedDocuments,
         rank_by: request.rank_by,
         partitions: request.partitions,
         folds: request.folds,
@@ -205,10 +207,10 @@ async function determineNeeds(
   document: IndexDocument,
   market: MarketData,
 ) {
-  const reached = await resolveReached(documents, document);
-  findStore(reached, market.datasetId);
-  const findings = findLackingVariantData(document, reached, { market, calendars });
-  return { reached, findings, models: (await planModels(documents, reached)).models ?? {} };
+  const reachedDocuments = await resolveReached(documents, document);
+  findStore(reachedDocuments, market.datasetId);
+  const findings = findLackingVariantData(document, reachedDocuments, { market, calendars });
+  return { reached: reachedDocuments, findings, models: (await planModels(documents, reachedDocuments)).models ?? {} };
 }
 
 /** Refuses pointers to the data store, because all variants run on one store. */
@@ -232,8 +234,8 @@ const LEVEL_BYTES = 3 * 8;
 /** Returns the memory in which all variants are ranked. */
 function computeSumBytes(request: SweepRequest, { dates }: MarketData): number {
   const count = countVariants(request);
-  const ofFolds = request.folds === null ? 0 : computeTrialFigureBytes(request.folds.groups);
-  return count * (VARIANT_BYTES + ofFolds) + LEVEL_BYTES * dates.length * Math.min(count, LEVEL_ROWS_MAX);
+  const foldBytes = request.folds === null ? 0 : computeTrialFigureBytes(request.folds.groups);
+  return count * (VARIANT_BYTES + foldBytes) + LEVEL_BYTES * dates.length * Math.min(count, LEVEL_ROWS_MAX);
 }
 
 /** Counts the sessions of the market from the first session that the base may have. */

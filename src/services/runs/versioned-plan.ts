@@ -39,8 +39,8 @@ export async function readPlanVersion({
 }: VersionedPlanInput): Promise<VersionedPlan> {
   for (;;) {
     const version = await readSubjectVersion(documents, runId);
-    const planned = await plans.planRun(runId, request);
-    if ((await readSubjectVersion(documents, runId)) === version) return { ...planned, version };
+    const plannedRun = await plans.planRun(runId, request);
+    if ((await readSubjectVersion(documents, runId)) === version) return { ...plannedRun, version };
   }
 }
 

@@ -12,7 +12,7 @@ export interface ViewCache {
   /** Caches the bytes of a request that `find` did not find. */
   hold(question: unknown, bytes: Uint8Array<ArrayBuffer>): void;
   /** Returns the view of a request from the cache, or computes it. A failed view is not cached. */
-  get<A extends ResponseBytes>(question: unknown, make: () => Promise<A>): Promise<A>;
+  get<A extends ResponseBytes>(question: unknown, createView: () => Promise<A>): Promise<A>;
 }
 
 /**
@@ -24,19 +24,19 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   const responses = new Map<string, ResponseBytes>();
   let bytes = 0;
 
-  function drop(key: string): void {
+  function removeEntry(key: string): void {
     bytes -= responses.get(key)?.bytes.length ?? 0;
     responses.delete(key);
   }
 
-  function hold(key: string, view: ResponseBytes): void {
-    drop(key);
+  function addEntry(key: string, view: ResponseBytes): void {
+    removeEntry(key);
     if (view.bytes.length > limitBytes / 8) return; // A large view must not displace eight others.
     responses.set(key, view);
     bytes += view.bytes.length;
-    for (const oldest of responses.keys()) {
+    for (const oldestKey of responses.keys()) {
       if (bytes <= limitBytes) break;
-      drop(oldest);
+      removeEntry(oldestKey);
     }
   }
 
@@ -44,15 +44,15 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
     find(question) {
       const key = formatKey(question);
       const responseBytes = responses.get(key);
-      if (responseBytes !== undefined) hold(key, responseBytes);
+      if (responseBytes !== undefined) addEntry(key, responseBytes);
       return responseBytes?.bytes;
     },
-    hold: (question, view) => hold(formatKey(question), { bytes: view }),
-    async get(question, make) {
+    hold: (question, view) => addEntry(formatKey(question), { bytes: view }),
+    async get(question, createView) {
       const key = formatKey(question);
-      const response = responses.get(key) as Awaited<ReturnType<typeof make>> | undefined; // a request always has responses of the type of its task
-      const view = response ?? (await make());
-      hold(key, view);
+      const response = responses.get(key) as Awaited<ReturnType<typeof createView>> | undefined; // a request always has responses of the type of its task
+      const view = response ?? (await createView());
+      addEntry(key, view);
       return view;
     },
   };

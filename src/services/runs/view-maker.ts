@@ -33,7 +33,7 @@ export interface ViewMaker {
 }
 
 export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDependencies): ViewMaker {
-  const make = (input: RunViewInput, signal: AbortSignal): Promise<HashedBytes> =>
+  const makeView = (input: RunViewInput, signal: AbortSignal): Promise<HashedBytes> =>
     jobs.query('view-run', input, signal);
   const readHead = async (run: RunDocument): Promise<StateHead> =>
     createStateHead(await createStoredState(states, run));
@@ -43,8 +43,8 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
       return resolveColumnsFile(artifacts, run);
     },
     readHead,
-    make,
-    readCached: (input, signal) => views.get(createQuestion(input), () => make(input, signal)),
+    make: makeView,
+    readCached: (input, signal) => views.get(createQuestion(input), () => makeView(input, signal)),
     async stamped(run, view) {
       const head = readHead(run); // With a database, both are requested concurrently.
       head.catch(() => {}); // the failure is reported below, unless the view is refused

@@ -45,8 +45,8 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
     const { benchmark } = BacktestFields.parse(run.request);
     const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
     if (!isIndex) return { benchmark: null };
-    const compared = { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) };
-    return { benchmark: await addModels({ documents, artifacts }, compared) };
+    const comparedIndex = { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) };
+    return { benchmark: await addModels({ documents, artifacts }, comparedIndex) };
   },
   async 'group-column'({ states }, { run, query }) {
     assertReferenceColumn((await states.requireMarket(run)).market, query.by as string);

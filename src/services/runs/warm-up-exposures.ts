@@ -68,12 +68,12 @@ export function createWarmUpExposures({
           return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
         });
       const other = await runs.findBenchmark(run);
-      const compared = other && (await runs.find(other.id));
-      if (!compared || !isWholeHistory(compared)) continue;
-      yield createExposureRequest(`${name} relative to ${compared.artifacts.columns.name}`, async () => {
+      const comparedRun = other && (await runs.find(other.id));
+      if (!comparedRun || !isWholeHistory(comparedRun)) continue;
+      yield createExposureRequest(`${name} relative to ${comparedRun.artifacts.columns.name}`, async () => {
         const columns = await resolveColumnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await resolveReached(documents, other) };
-        const benchmarkTerms = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, compared) };
+        const benchmarkTerms = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, comparedRun) };
         const universe = await findUniverse({ documents, artifacts }, run, fields);
         return { ...EXPOSURES, universe, ...benchmarkTerms, columns, by, market: handle, fields };
       });

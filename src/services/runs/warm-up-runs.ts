@@ -30,8 +30,8 @@ export interface WarmUpRuns {
 
 export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUpRuns {
   /** Stored runs, latest first, and the runs found by the first search after the start. */
-  let stored: readonly string[] = [];
-  let foundIds: readonly string[] | undefined;
+  let storedIds: readonly string[] = [];
+  let indexIds: readonly string[] | undefined;
 
   const findWarmRun = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
 
@@ -41,8 +41,8 @@ export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>):
   }
 
   async function readLatestRuns(): Promise<RunDocument[]> {
-    foundIds ??= await readLatestIds();
-    const runs = await Promise.all([...new Set([...stored, ...foundIds])].slice(0, READY_RUNS_MAX).map(findWarmRun));
+    indexIds ??= await readLatestIds();
+    const runs = await Promise.all([...new Set([...storedIds, ...indexIds])].slice(0, READY_RUNS_MAX).map(findWarmRun));
     return runs.filter((run) => run !== undefined);
   }
 
@@ -68,7 +68,7 @@ export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>):
         : runId;
     },
     stored(runId) {
-      stored = [...new Set([runId, ...stored])].slice(0, READY_RUNS_MAX);
+      storedIds = [...new Set([runId, ...storedIds])].slice(0, READY_RUNS_MAX);
     },
   };
 }

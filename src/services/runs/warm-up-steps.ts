@@ -18,7 +18,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 const CELLS_MAX = 20_000_000;
 
 /** Tasks whose code a thread of a lane loads. Omitted tasks are rare, or take longer than loading their code. */
-const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
+const CODE_TASKS: Readonly<Record<Lane, readonly TaskName[]>> = {
   light: ['view-run', 'preview', 'explain', 'whatIf', 'run-levels', 'write-run-text'],
   heavy: ['backtest', 'hash-files'],
 };
@@ -56,21 +56,21 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   /** Run whose exposures were requested last. */
   let lastRunId: string | undefined;
 
-  async function* listSteps(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
-    const { handle, market } = served;
+  async function* listSteps(servedMarket: ServedMarket): AsyncGenerator<WarmUpRequest> {
+    const { handle, market } = servedMarket;
     if (!answers) return yield createCodeRequest('heavy');
     yield createCodeRequest('light');
     yield query('market', 'warm-up', () => ({ names: [], market: handle, plan: null }));
     yield createCodeRequest('heavy');
     if (market.dates.length * market.identifiers.length > CELLS_MAX) return;
-    const practice = createPractice(served);
-    yield practice('run'); // The first turn saves more time of a job than all later turns, and delays views by at most a second.
-    yield* listQuestions(served);
-    for (const key of PRACTICE_TURNS) yield practice(key);
-    yield* exposuresOn(served);
+    const createPracticeStep = createPractice(servedMarket);
+    yield createPracticeStep('run'); // The first turn saves more time of a job than all later turns, and delays views by at most a second.
+    yield* listQuestions(servedMarket);
+    for (const key of PRACTICE_TURNS) yield createPracticeStep(key);
+    yield* exposuresOn(servedMarket);
     const askedRun = lastRunId === undefined ? undefined : await runs.find(lastRunId);
     // If there are several services, only the service that received a request prepares the run.
-    yield* stylesOn(served, isAlone ? [askedRun, await runs.readLatest()] : [askedRun]);
+    yield* stylesOn(servedMarket, isAlone ? [askedRun, await runs.readLatest()] : [askedRun]);
   }
 
   /**
@@ -87,13 +87,13 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     return (key) => query(key, 'warm-up', () => (input ??= findInput()), 'heavy');
   }
 
-  async function* listQuestions(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
+  async function* listQuestions(servedMarket: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const run = await runs.readLatest();
-    if (run) yield* prepareViews(run, served, { documents, artifacts, runs, query });
+    if (run) yield* prepareViews(run, servedMarket, { documents, artifacts, runs, query });
     const index = await runs.findSubjectIndex(run);
     if (!index || !isRuleDocument(index)) return; // A derived index needs an optimisation.
     yield query('preview', 'preview', async () => ({
-      market: served.handle,
+      market: servedMarket.handle,
       documents: await resolveReached(documents, index),
       indexId: index.id,
       asOf: run?.end ?? index.base_date,
@@ -101,7 +101,12 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   }
 
   const createCodeRequest = (lane: Lane): WarmUpRequest =>
-    query(`${THREAD_PREFIX}code ${lane}`, 'warm-up', () => ({ names: CODE[lane], market: null, plan: null }), lane);
+    query(
+      `${THREAD_PREFIX}code ${lane}`,
+      'warm-up',
+      () => ({ names: CODE_TASKS[lane], market: null, plan: null }),
+      lane,
+    );
 
   return {
     on: listSteps,

@@ -90,8 +90,8 @@ export async function* prepareViews(
   // The view is requested by date, so that all its figures stay in the thread, and uses a datapoint that every market
   // has.
   const exposures = { ...EXPOSURES, columns, by: findGroupColumn(market), market: handle } as const;
-  const whole = { ...exposures, fields: ['DIVIDEND_YIELD'] };
-  yield query('exposures', 'view-run', () => whole);
+  const wholeRange = { ...exposures, fields: ['DIVIDEND_YIELD'] };
+  yield query('exposures', 'view-run', () => wholeRange);
   const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
   yield query('datapoints', 'view-run', async () => ({
     ...weekly,
@@ -106,10 +106,13 @@ export async function* prepareViews(
     findings: [],
     market: null,
   }));
-  const compared = await runs.findBenchmark(run);
-  if (compared === undefined) return;
-  const key = `${returns} ${compared.id}`;
-  const readBenchmark = async () => ({ indexId: compared.id, documents: await resolveReached(documents, compared) });
+  const comparedIndex = await runs.findBenchmark(run);
+  if (comparedIndex === undefined) return;
+  const key = `${returns} ${comparedIndex.id}`;
+  const readBenchmark = async () => ({
+    indexId: comparedIndex.id,
+    documents: await resolveReached(documents, comparedIndex),
+  });
   yield createViewRequest(`active risk ${key}`, async () => ({ ...weights, benchmark: await readBenchmark() }));
   yield createViewRequest(`factor risk ${key}`, async () => ({
     view: 'factor-risk',

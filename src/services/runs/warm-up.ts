@@ -55,18 +55,18 @@ export function createWarmUp({
   const requests = new Set<string>();
   /** Market for which the steps were created. */
   let warmKey: string | undefined;
-  let callOff: (() => void) | undefined;
+  let cancelTimer: (() => void) | undefined;
   /** True if a run was stored very recently. */
   let isAwaiting = false;
   let isAsking = false;
-  let isOver = false;
+  let isFinished = false;
   /** True after a request ended a thread; the warm-up then makes no further requests on this market. */
   let isHarmful = false;
 
   function checkIdle(afterMs = IDLE_MS): void {
-    if (isOver) return;
-    callOff ??= clock.after(afterMs, () => {
-      callOff = undefined;
+    if (isFinished) return;
+    cancelTimer ??= clock.after(afterMs, () => {
+      cancelTimer = undefined;
       if (isAwaiting && pool.load('heavy') > 0) return checkIdle(CALM_MS); // a run takes longer than the wait
       isAwaiting = false;
       if (!isAsking) void sendRequests();
@@ -74,8 +74,8 @@ export function createWarmUp({
   }
 
   function awaitCalm(): void {
-    callOff?.();
-    callOff = undefined;
+    cancelTimer?.();
+    cancelTimer = undefined;
     isAwaiting = true;
     checkIdle(CALM_MS);
   }
@@ -85,8 +85,8 @@ export function createWarmUp({
     try {
       const waits = await sendUntilBusy();
       if (waits !== 'done') checkIdle(waits);
-    } catch (thrown) {
-      note(thrown);
+    } catch (failure) {
+      recordFailure(failure);
     } finally {
       isAsking = false;
     }
@@ -95,27 +95,27 @@ export function createWarmUp({
   /** @returns ms until the next check */
   async function sendUntilBusy(): Promise<number | 'done'> {
     for (;;) {
-      const step = isOver ? undefined : await findNextStep();
+      const step = isFinished ? undefined : await findNextStep();
       if (step === undefined) return 'done';
       if (isAwaiting || !isIdle(step.lane)) return IDLE_MS;
       requests.add(step.key);
       try {
         await step.ask();
-      } catch (thrown) {
-        if (thrown instanceof TaskStopped) {
+      } catch (failure) {
+        if (failure instanceof TaskStopped) {
           requests.delete(step.key); // the step yielded to a request and resumes after it
           return CALM_MS;
         }
-        note(thrown);
+        recordFailure(failure);
       }
     }
   }
 
-  function note(thrown: unknown): void {
-    if (isOver) return;
-    if (thrown instanceof WorkerLost || (thrown instanceof Refusal && thrown.code === 'WORKER_OUT_OF_MEMORY'))
+  function recordFailure(failure: unknown): void {
+    if (isFinished) return;
+    if (failure instanceof WorkerLost || (failure instanceof Refusal && failure.code === 'WORKER_OUT_OF_MEMORY'))
       isHarmful = true;
-    if (!(thrown instanceof Refusal)) onFault(thrown); // The request may be refused, like a client's request.
+    if (!(failure instanceof Refusal)) onFault(failure); // The request may be refused, like a client's request.
   }
 
   /**
@@ -127,16 +127,16 @@ export function createWarmUp({
   }
 
   async function findNextStep(): Promise<WarmUpRequest | undefined> {
-    const served = markets.served();
-    if (served === undefined) return undefined;
-    const key = createMarketKey(served.handle);
+    const servedMarket = markets.served();
+    if (servedMarket === undefined) return undefined;
+    const key = createMarketKey(servedMarket.handle);
     if (key !== warmKey) {
       for (const step of requests) if (!step.startsWith(THREAD_PREFIX)) requests.delete(step);
       warmKey = key;
       isHarmful = false;
     }
     if (isHarmful) return undefined;
-    for await (const step of steps.on(served)) if (!requests.has(step.key)) return step;
+    for await (const step of steps.on(servedMarket)) if (!requests.has(step.key)) return step;
     return undefined;
   }
 
@@ -154,8 +154,8 @@ export function createWarmUp({
       checkIdle();
     },
     close() {
-      isOver = true;
-      callOff?.();
+      isFinished = true;
+      cancelTimer?.();
     },
   };
 }

@@ -13,22 +13,22 @@ const NO_BYTES = new Uint8Array(0);
 
 /**
  * Returns the bytes of a stream between a head and a tail. They are written into the reader's buffer, without garbage.
- * @param inner byte stream of a file or blob
+ * @param innerStream byte stream of a file or blob
  */
 export function frameStream(
-  inner: ReadableStream<Uint8Array>,
+  innerStream: ReadableStream<Uint8Array>,
   { before, skipped = 0, after = NO_BYTES }: Frame,
 ): ReadableStream<Uint8Array> {
-  const reader = inner.getReader({ mode: 'byob' });
-  let sent = 0;
-  let toSkip = skipped;
-  let isOver = false;
+  const reader = innerStream.getReader({ mode: 'byob' });
+  let sentBytes = 0;
+  let skippableBytes = skipped;
+  let hasEnded = false;
 
   function endIn(controller: ReadableByteStreamController, buffer: Uint8Array<ArrayBuffer>): void {
-    const from = sent - before.length;
+    const from = sentBytes - before.length;
     const part = after.subarray(from, from + buffer.length);
     buffer.set(part);
-    sent += part.length;
+    sentBytes += part.length;
     const isLast = from + part.length === after.length;
     if (isLast && part.length === 0) controller.close();
     controller.byobRequest!.respondWithNewView(buffer.subarray(0, part.length));
@@ -42,18 +42,19 @@ export function frameStream(
       const request = controller.byobRequest!; // Memory is allocated for readers that provide no buffer.
       const { buffer, byteOffset, byteLength } = request.view! as Uint8Array<ArrayBuffer>;
       const remainder = new Uint8Array(buffer, byteOffset, byteLength);
-      if (sent < before.length) {
-        const part = before.subarray(sent, sent + byteLength);
+      if (sentBytes < before.length) {
+        const part = before.subarray(sentBytes, sentBytes + byteLength);
         remainder.set(part);
-        sent += part.length;
+        sentBytes += part.length;
         request.respond(part.length);
         return;
       }
-      if (isOver) return endIn(controller, remainder);
-      while (toSkip > 0) toSkip -= (await reader.read(new Uint8Array(toSkip))).value?.length || toSkip;
+      if (hasEnded) return endIn(controller, remainder);
+      while (skippableBytes > 0)
+        skippableBytes -= (await reader.read(new Uint8Array(skippableBytes))).value?.length || skippableBytes;
       const { done, value } = await reader.read(remainder);
       if (value === undefined) return; // the stream was cancelled meanwhile
-      isOver = done;
+      hasEnded = done;
       if (done) endIn(controller, new Uint8Array(value.buffer, byteOffset, byteLength));
       else request.respondWithNewView(value);
     },

@@ -1,7 +1,7 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Client of a piece of work, with the signal that ends the work. */
-export interface Asker {
+export interface Requester {
   /** Key of the client; null if clients are not distinguished. */
   readonly client: string | null;
   /** Aborted when no caller waits for the work any more. */
@@ -9,7 +9,7 @@ export interface Asker {
 }
 
 /** Function that runs a limited number of tasks concurrently, lets a limited number wait, and refuses all others. */
-export type Gate = <T>(work: () => Promise<T>, asker: Asker) => Promise<T>;
+export type Gate = <T>(work: () => Promise<T>, asker: Requester) => Promise<T>;
 
 export interface GateOptions {
   /** Plural noun of the work in messages, such as `imports`. */
@@ -33,54 +33,59 @@ interface Waiting {
  * waiting work
  */
 export function createGate({ name, runningMax, waitingMax, clientRunningMax, clientWaitingMax }: GateOptions): Gate {
-  const waiting: Waiting[] = [];
-  const running: (string | null)[] = [];
+  const waitingCalls: Waiting[] = [];
+  const runningClients: (string | null)[] = [];
 
   const mayRun = (client: string | null): boolean =>
-    running.length < runningMax && (client === null || countClient(running, client) < clientRunningMax);
+    runningClients.length < runningMax && (client === null || countClient(runningClients, client) < clientRunningMax);
 
   function refuseMore(client: string | null): void {
-    if (waiting.length >= waitingMax) {
-      const detail = { waiting: waiting.length, limit: waitingMax };
-      throw new Refusal('OVERLOADED', `Queue full: ${waiting.length} ${name} waiting (limit ${waitingMax}).`, detail);
+    if (waitingCalls.length >= waitingMax) {
+      const detail = { waiting: waitingCalls.length, limit: waitingMax };
+      throw new Refusal(
+        'OVERLOADED',
+        `Queue full: ${waitingCalls.length} ${name} waiting (limit ${waitingMax}).`,
+        detail,
+      );
     }
-    const ownWaiting = client === null ? 0 : waiting.filter((otherWaiting) => otherWaiting.client === client).length;
+    const ownWaiting =
+      client === null ? 0 : waitingCalls.filter((otherWaiting) => otherWaiting.client === client).length;
     if (client === null || ownWaiting < clientWaitingMax) return;
-    const message = `The key has ${countClient(running, client)} ${name} running and ${ownWaiting} waiting (limit ${clientWaitingMax}).`;
+    const message = `The key has ${countClient(runningClients, client)} ${name} running and ${ownWaiting} waiting (limit ${clientWaitingMax}).`;
     throw new Refusal('RATE_LIMITED', message, { waiting: ownWaiting, limit: clientWaitingMax });
   }
 
   /** Resolves when the work may begin. @throws the reason of the signal */
-  function awaitTurn({ client, signal }: Asker): Promise<void> {
+  function awaitTurn({ client, signal }: Requester): Promise<void> {
     return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        waiting.splice(waiting.indexOf(entry), 1);
+      const leaveQueue = (): void => {
+        waitingCalls.splice(waitingCalls.indexOf(entry), 1);
         reject(signal.reason);
       };
       const begin = (): void => {
-        signal.removeEventListener('abort', leave);
-        running.push(client);
+        signal.removeEventListener('abort', leaveQueue);
+        runningClients.push(client);
         resolve();
       };
       const entry = { client, begin };
-      waiting.push(entry);
-      signal.addEventListener('abort', leave, { once: true });
+      waitingCalls.push(entry);
+      signal.addEventListener('abort', leaveQueue, { once: true });
     });
   }
 
   function startNext(client: string | null): void {
-    running.splice(running.indexOf(client), 1);
-    const next = waiting.findIndex((entry) => mayRun(entry.client));
-    if (next >= 0) waiting.splice(next, 1)[0]!.begin();
+    runningClients.splice(runningClients.indexOf(client), 1);
+    const next = waitingCalls.findIndex((entry) => mayRun(entry.client));
+    if (next >= 0) waitingCalls.splice(next, 1)[0]!.begin();
   }
 
-  return async (work, asker) => {
-    const { client, signal } = asker;
+  return async (work, requester) => {
+    const { client, signal } = requester;
     signal.throwIfAborted();
-    if (mayRun(client)) running.push(client);
+    if (mayRun(client)) runningClients.push(client);
     else {
       refuseMore(client);
-      await awaitTurn(asker);
+      await awaitTurn(requester);
     }
     try {
       return await work();

@@ -20,10 +20,10 @@ async function findJobsAbout(
   jobs: JobsAbout,
   { of, ids }: DeletedSubjects,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const about = new Map(ids.map((id) => [id, listKindsDeletedWith(of, 'ident').map((kind) => `${kind}:${id}`)]));
+  const kindIds = new Map(ids.map((id) => [id, listKindsDeletedWith(of, 'ident').map((kind) => `${kind}:${id}`)]));
   const idsByKind = await Promise.all(listKindsDeletedWith(of, 'request').map((kind) => jobs.ids(kind)));
-  for (const jobId of idsByKind.flat()) about.get((await findSubject(jobs, jobId)) ?? '')?.push(jobId);
-  return about;
+  for (const jobId of idsByKind.flat()) kindIds.get((await findSubject(jobs, jobId)) ?? '')?.push(jobId);
+  return kindIds;
 }
 
 /** Cancels the waiting and running jobs about the subjects. */
@@ -42,14 +42,14 @@ export async function deleteJobsAbout(
   jobs: JobsAbout,
   subjects: DeletedSubjects,
 ): Promise<ReadonlyMap<string, number>> {
-  const forget = async (jobId: string): Promise<boolean> => {
+  const deleteJob = async (jobId: string): Promise<boolean> => {
     await tx.delete('job-input', jobId);
     return tx.delete('job', jobId);
   };
   const removedCounts = new Map<string, number>();
   for (const [id, jobIds] of await findJobsAbout(jobs, subjects)) {
     let count = 0;
-    for (const jobId of jobIds) if (await forget(jobId)) count++;
+    for (const jobId of jobIds) if (await deleteJob(jobId)) count++;
     removedCounts.set(id, count);
   }
   return removedCounts;
@@ -80,8 +80,8 @@ async function findSubject(jobs: JobsAbout, jobId: string): Promise<string | und
       readonly index_id?: unknown;
     };
     return typeof id === 'string' ? id : undefined;
-  } catch (thrown) {
-    if (thrown instanceof Refusal) return undefined;
-    throw thrown;
+  } catch (failure) {
+    if (failure instanceof Refusal) return undefined;
+    throw failure;
   }
 }

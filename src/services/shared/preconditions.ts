@@ -30,6 +30,6 @@ export async function assertPrecondition(
   throw new Refusal('PRECONDITION_FAILED', `If-Match names ${expectedEtags}, but ${result}.`, { etag });
 }
 
-function findEtag(stored: StoredDocument | UnreadableDocument | undefined): string | null {
-  return stored !== undefined && 'etag' in stored ? stored.etag : null;
+function findEtag(storedDocument: StoredDocument | UnreadableDocument | undefined): string | null {
+  return storedDocument !== undefined && 'etag' in storedDocument ? storedDocument.etag : null;
 }

@@ -25,9 +25,9 @@ export function countSkipped(causes: readonly UnreadableCause[]): Skipped {
 }
 
 /** Sums the skipped documents of several listings. */
-export function sumSkipped(...all: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
+export function sumSkipped(...listings: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
   const sum = countSkipped([]);
-  for (const { skipped, skipped_causes: causes } of all) {
+  for (const { skipped, skipped_causes: causes } of listings) {
     sum.skipped += skipped;
     for (const cause of ['unreadable', 'invalid', 'unsupported'] as const) sum.skipped_causes[cause] += causes[cause];
   }

@@ -50,18 +50,18 @@ export function openStoredFamily<D extends object>(
     new Refusal(MISSING_CODES.get(kind)!, `No ${word} is stored under the id ${id}.`);
   return {
     async get(id) {
-      const stored = await documents.get(kind, id);
-      if (stored === undefined) throw createNotFound(id);
-      const document = readStored(stored, read);
-      if ('unreadable' in stored || document === undefined)
+      const storedDocument = await documents.get(kind, id);
+      if (storedDocument === undefined) throw createNotFound(id);
+      const document = readStored(storedDocument, read);
+      if ('unreadable' in storedDocument || document === undefined)
         throw new Refusal('DOCUMENT_UNREADABLE', `The ${word} ${id} cannot be read; it can still be deleted.`);
-      return { document, etag: stored.etag, updatedAt: stored.updatedAt };
+      return { document, etag: storedDocument.etag, updatedAt: storedDocument.updatedAt };
     },
-    async page({ limit, after }, show) {
+    async page({ limit, after }, toEntry) {
       const ids = new Set((await documents.ids(kind)).filter((id) => after === undefined || id > after));
       const { documents: readable, ...skipped } = await documents.list(kind, (body, id) => read(body) && { id });
       const page = readable.filter(({ id }) => ids.has(id)).slice(0, limit);
-      return { items: await Promise.all(page.map(({ id }) => show(id))), ...skipped };
+      return { items: await Promise.all(page.map(({ id }) => toEntry(id))), ...skipped };
     },
     async put(id, document, ifMatch, authorship) {
       const write = async (tx: DocumentTransaction): Promise<void> => {
@@ -72,11 +72,11 @@ export function openStoredFamily<D extends object>(
     },
     async remove(id, ifMatch, authorship) {
       if ((await documents.get(kind, id)) === undefined) throw createNotFound(id);
-      const forget = async (tx: DocumentTransaction): Promise<void> => {
+      const deleteDocument = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, kind, id, ifMatch);
         await tx.delete(kind, id);
       };
-      await documents.transaction(forget, { by: authorship });
+      await documents.transaction(deleteDocument, { by: authorship });
     },
   };
 }

@@ -69,13 +69,13 @@ export function createInputFiles(bytesMax: number): InputFiles {
       cachedFiles.delete(key);
       cachedFiles.set(key, file);
       file.holders++;
-      const release = (): void => void file.holders--;
+      const releaseFile = (): void => void file.holders--;
       try {
         file.bytes = await file.written;
         await freeSpace();
-        return { path: file.path, release };
+        return { path: file.path, release: releaseFile };
       } catch (failure) {
-        release();
+        releaseFile();
         await remove(key, file);
         throw failure;
       }

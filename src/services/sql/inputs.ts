@@ -38,7 +38,7 @@ export interface OpenInputs {
 export function createSqlInputs({ documents, exports, jobs, markets, files }: SqlInputsDependencies) {
   const indices = createIndexList(documents);
 
-  async function runFile(
+  async function holdRunFile(
     view: SqlNeeds['runs'][number]['view'],
     subject: string,
     signal: AbortSignal,
@@ -95,11 +95,11 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     open(signal: AbortSignal): OpenInputs {
       const leasedFiles: LeasedFile[] = [];
 
-      async function runFiles(runNeeds: SqlNeeds['runs'], allowed: ReadonlySet<string>): Promise<string[]> {
+      async function holdRunFiles(runNeeds: SqlNeeds['runs'], allowed: ReadonlySet<string>): Promise<string[]> {
         const paths: string[] = [];
         for (const { view, indexId } of runNeeds) {
           if (!allowed.has(indexId)) throw new Error(`a query asked for ${view} of ${indexId}`);
-          const leasedFile = await runFile(view, indexId, signal);
+          const leasedFile = await holdRunFile(view, indexId, signal);
           leasedFiles.push(leasedFile);
           paths.push(leasedFile.path);
         }
@@ -118,7 +118,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
 
       return {
         async read(needs, allowed) {
-          const runs = runFiles(needs.runs, allowed);
+          const runs = holdRunFiles(needs.runs, allowed);
           const market = readMarketFiles(needs.market);
           await Promise.allSettled([runs, market]); // Waits also after an error, because no file may be in use after the release.
           return {
@@ -135,22 +135,22 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
 
 /** Returns the columns of the views; the columns of market views follow from the market's fields. */
 function createColumns(market: MarketData | undefined): SqlOrder['columns'] {
-  const fixed = Object.entries(SQL_VIEWS).map(([view, { columns }]) => [view, getTypes(columns)]);
+  const fixedColumns = Object.entries(SQL_VIEWS).map(([view, { columns }]) => [view, getTypes(columns)]);
   return {
-    ...(Object.fromEntries(fixed) as SqlOrder['columns']), // the object has one member per view
+    ...(Object.fromEntries(fixedColumns) as SqlOrder['columns']), // the object has one member per view
     prices: { ...getTypes(PRICE_KEYS), ...nameColumns(PRICE_KEYS, [...(market?.fields.keys() ?? [])], () => 'number') },
     reference: {
       ...getTypes(REFERENCE_KEYS),
       ...nameColumns(
         REFERENCE_KEYS,
         market?.reference.columns ?? [],
-        (name) => KINDS[findReferenceKind(market!, name)],
+        (name) => COLUMN_KINDS[findReferenceKind(market!, name)],
       ),
     },
   };
 }
 
-const KINDS = { string: 'text', number: 'number', boolean: 'flag' } as const;
+const COLUMN_KINDS = { string: 'text', number: 'number', boolean: 'flag' } as const;
 
 const getTypes = (columns: Readonly<Record<string, ExportColumn>>) =>
   Object.fromEntries(Object.entries(columns).map(([name, { type }]) => [name, type]));
@@ -161,14 +161,14 @@ const getTypes = (columns: Readonly<Record<string, ExportColumn>>) =>
 function nameColumns(
   keys: Readonly<Record<string, ExportColumn>>,
   names: readonly string[],
-  typeOf: (name: string) => SqlColumnType,
+  getType: (name: string) => SqlColumnType,
 ): Record<string, SqlColumnType> {
   const usedNames = new Set(Object.keys(keys));
   const types: Record<string, SqlColumnType> = {};
   for (const name of names) {
     if (usedNames.has(name.toLowerCase())) continue;
     usedNames.add(name.toLowerCase());
-    types[name] = typeOf(name);
+    types[name] = getType(name);
   }
   return types;
 }

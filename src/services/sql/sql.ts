@@ -4,7 +4,7 @@ import type { SqlFormat } from '#contract/sql.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { answerQuery } from '#market/process/market-process.js';
 import type { SqlInputs, SqlNeeds, SqlOutcome } from '#market/sql/sql-order.js';
-import { createGate, type Asker } from '../shared/gate.js';
+import { createGate, type Requester } from '../shared/gate.js';
 import { createSqlInputs, type SqlInputsDependencies } from './inputs.js';
 import { createInputFiles } from './input-files.js';
 
@@ -17,7 +17,7 @@ export interface Sql {
    * Answers a query over the documents that the client may read.
    * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT, NO_DATA_SOURCE, OVERLOADED, RATE_LIMITED
    */
-  answer(request: { readonly query: string; readonly format: SqlFormat }, asker: Asker): Promise<SqlResponse>;
+  answer(request: { readonly query: string; readonly format: SqlFormat }, asker: Requester): Promise<SqlResponse>;
   close(): Promise<void>;
 }
 
@@ -37,24 +37,24 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
   const limits = { runs: LIMITS.MAX_SQL_RUNS, rows: LIMITS.MAX_SQL_ROWS, bytes: LIMITS.MAX_SQL_BYTES };
 
   return {
-    answer: ({ query, format }, asker) =>
+    answer: ({ query, format }, requester) =>
       gate(async () => {
         const [runs, columns] = await Promise.all([inputs.runs(), inputs.columns()]);
-        const openInputs = inputs.open(asker.signal);
+        const openInputs = inputs.open(requester.signal);
         // The process reads data outside the HTTP request, but within the client's prefixes.
         const onNeeds = AsyncResource.bind((needs: SqlNeeds): Promise<SqlInputs> =>
           openInputs.read(needs, new Set(runs)),
         );
         const order = { query, format, runs, columns, encoder, limits };
         try {
-          return await answerQuery(order, { onNeeds, secondsMax, signal: asker.signal }, async (file, outcome) => ({
+          return await answerQuery(order, { onNeeds, secondsMax, signal: requester.signal }, async (file, outcome) => ({
             ...outcome,
             stream: createFileStream(await open(file, 'r')),
           }));
         } finally {
           openInputs.release();
         }
-      }, asker),
+      }, requester),
     close: () => files.close(),
   };
 }

@@ -15,9 +15,9 @@ export async function findDamagedRuns(
   runs: readonly RunDocument[],
 ): Promise<ReadonlySet<RunDocument>> {
   const files = new Map(runs.map((run) => [run, listFiles(run)]));
-  const damaged = await artifacts.damaged([...files.values()].flat());
-  if (damaged.size === 0) return new Set();
-  return new Set(runs.filter((run) => files.get(run)!.some(({ ref }) => damaged.has(ref.name))));
+  const damagedNames = await artifacts.damaged([...files.values()].flat());
+  if (damagedNames.size === 0) return new Set();
+  return new Set(runs.filter((run) => files.get(run)!.some(({ ref }) => damagedNames.has(ref.name))));
 }
 
 /**
@@ -56,7 +56,7 @@ function listFiles(run: RunDocument): readonly DatedArtifact[] {
 }
 
 /** Adds the time of the run to its files, which are written after the run was stamped. */
-function dateFiles({ run_at: stamp }: RunDocument, refs: readonly DatedArtifact['ref'][]): readonly DatedArtifact[] {
-  const madeAt = stamp === null ? 0 : Date.parse(stamp);
+function dateFiles({ run_at: runAt }: RunDocument, refs: readonly DatedArtifact['ref'][]): readonly DatedArtifact[] {
+  const madeAt = runAt === null ? 0 : Date.parse(runAt);
   return refs.map((ref) => ({ ref, madeAt }));
 }

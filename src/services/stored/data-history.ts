@@ -72,13 +72,13 @@ export async function recordDataVersion(
     content_hash: contentHash,
     known_at,
     readable_from: isChained ? head.readable_from : version,
-    copy: isChained && forth !== null ? extend(head.copy, forth) : null,
+    copy: isChained && forth !== null ? extendCopy(head.copy, forth) : null,
     ...(deletedVersion === 0 ? {} : { forgotten: deletedVersion }),
   } satisfies DataHistoryDocument);
 }
 
 /** Returns a copy with an additional change. */
-function extend(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
+function extendCopy(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
   return copy === null ? null : { content: copy.content, changes: [...copy.changes, change] };
 }
 
@@ -123,8 +123,10 @@ export async function deleteRemaining(tx: DocumentTransaction, datasetId: string
 
 /** Returns the highest version number that belongs to earlier stores with this id; 0 if there were none. */
 async function readForgotten(reader: Reader, datasetId: string): Promise<number> {
-  const stored = await reader.get('data-history', datasetId);
-  return (parseStored(stored, DataHistoryDocument) ?? parseStored(stored, ForgottenHistory))?.forgotten ?? 0;
+  const storedDocument = await reader.get('data-history', datasetId);
+  return (
+    (parseStored(storedDocument, DataHistoryDocument) ?? parseStored(storedDocument, ForgottenHistory))?.forgotten ?? 0
+  );
 }
 
 /**
@@ -147,8 +149,10 @@ export async function deleteVersions(
   authorship?: Authorship,
 ): Promise<void> {
   for (let remainingVersion = last; remainingVersion > 0;) {
-    const until = remainingVersion;
-    remainingVersion = await documents.transaction((tx) => deleteRemaining(tx, datasetId, until), { by: authorship });
+    const batchEnd = remainingVersion;
+    remainingVersion = await documents.transaction((tx) => deleteRemaining(tx, datasetId, batchEnd), {
+      by: authorship,
+    });
   }
 }
 
@@ -159,8 +163,8 @@ export const getFirst = (head: DataHistoryDocument | undefined): number => (head
 
 /** Returns the history of a store; undefined if it has none. */
 export async function readHistory(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
-  const stored = await reader.get('data-history', datasetId);
-  return parseStored(stored, DataHistoryDocument);
+  const storedDocument = await reader.get('data-history', datasetId);
+  return parseStored(storedDocument, DataHistoryDocument);
 }
 
 /**
@@ -170,13 +174,13 @@ export async function readHistory(reader: Reader, datasetId: string): Promise<Da
  */
 export async function listContents(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {
   const head = await readHistory(reader, datasetId);
-  const hashes = new Set<string>();
-  if (head === undefined) return (await readForgotten(reader, datasetId)) > 0 ? hashes : null;
+  const contentHashes = new Set<string>();
+  if (head === undefined) return (await readForgotten(reader, datasetId)) > 0 ? contentHashes : null;
   for (let version = getFirst(head); version <= head.latest; version++) {
-    const stored = await reader.get('data-version', formatNumberedId(datasetId, version));
-    const document = parseStored(stored, DataVersionDocument);
+    const storedDocument = await reader.get('data-version', formatNumberedId(datasetId, version));
+    const document = parseStored(storedDocument, DataVersionDocument);
     if (document === undefined) return null;
-    hashes.add(document.content_hash);
+    contentHashes.add(document.content_hash);
   }
-  return hashes;
+  return contentHashes;
 }

@@ -19,12 +19,12 @@ export async function requireDataset(
   reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
   datasetId: string,
 ): Promise<StoredStore> {
-  const stored = await reader.get('store', datasetId);
-  if (stored === undefined) throw refuseMissingDataset(datasetId);
-  const document = readStored(stored, readDataset);
+  const storedDocument = await reader.get('store', datasetId);
+  if (storedDocument === undefined) throw refuseMissingDataset(datasetId);
+  const document = readStored(storedDocument, readDataset);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${datasetId} cannot be read; it can still be deleted.`);
-  return { document, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
+  return { document, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
 
 export function refuseMissingDataset(datasetId: string): Refusal {
@@ -33,8 +33,8 @@ export function refuseMissingDataset(datasetId: string): Refusal {
 
 /** Parses a body as a document; undefined if it is invalid. */
 export function readDataset(body: unknown): DatasetDocument | undefined {
-  const parsed = DatasetDocument.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
+  const result = DatasetDocument.safeParse(body);
+  return result.success ? result.data : undefined;
 }
 
 /** Returns all readable data stores. */
@@ -43,8 +43,8 @@ export async function listDatasets(
 ): Promise<DatasetDocument[]> {
   const documents: DatasetDocument[] = [];
   for (const id of await reader.ids('store')) {
-    const stored = await reader.get('store', id);
-    const document = readStored(stored, readDataset);
+    const storedDocument = await reader.get('store', id);
+    const document = readStored(storedDocument, readDataset);
     if (document !== undefined) documents.push(document);
   }
   return documents;

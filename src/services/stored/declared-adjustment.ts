@@ -16,7 +16,7 @@ export async function readAdjustment(
   { store_id: storeId }: Pick<IndexDocument, 'store_id'>,
 ): Promise<Adjustment | null> {
   if (storeId == null) return markets.served()?.market.adjustment ?? null;
-  const stored = await documents.get('store', storeId);
-  const document = readStored(stored, readDataset);
+  const storedDocument = await documents.get('store', storeId);
+  const document = readStored(storedDocument, readDataset);
   return document?.adjustment ?? null;
 }

@@ -17,9 +17,9 @@ export const ALL_CLOSURES = 'all';
  * @throws Refusal DOCUMENT_UNREADABLE
  */
 export async function readRecordedClosures(reader: Pick<DocumentReader, 'get'>): Promise<RecordedClosures | undefined> {
-  const stored = await reader.get('recorded-closures', ALL_CLOSURES);
-  if (stored === undefined) return undefined;
-  const closures = parseStored(stored, RecordedClosures);
+  const storedDocument = await reader.get('recorded-closures', ALL_CLOSURES);
+  if (storedDocument === undefined) return undefined;
+  const closures = parseStored(storedDocument, RecordedClosures);
   if (closures !== undefined) return closures;
   throw new Refusal('DOCUMENT_UNREADABLE', 'The recorded changes of calendars cannot be read; record them again.');
 }
@@ -46,17 +46,17 @@ export function followClosures(
 ): FollowingCalendars {
   const listeners = new Set<(code: string) => void>();
   let last: Promise<void> = Promise.resolve();
-  const follow = (): Promise<void> => {
+  const followClosure = (): Promise<void> => {
     const read = () => applyRecorded(documents, calendars);
     last = last.then(read, read);
     return last;
   };
   documents.subscribe('closures-recorded', ({ calendar: code }) => {
-    follow().then(() => listeners.forEach((listener) => listener(code)), onFailure);
+    followClosure().then(() => listeners.forEach((listener) => listener(code)), onFailure);
   });
   return {
     ...calendars,
-    follow,
+    follow: followClosure,
     onFollowed(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -66,16 +66,16 @@ export function followClosures(
 
 /** Applies the recorded changes; unreadable changes are not applied. */
 async function applyRecorded(documents: DocumentStore, calendars: LiveCalendars): Promise<void> {
-  const { documents: all } = await documents.list('closures', (body, id) => {
+  const { documents: closures } = await documents.list('closures', (body, id) => {
     const document = ClosuresDocument.safeParse(body).data;
     return document && { id, changes: document.changes };
   });
   const byId = new Map(calendars.list().map(({ code }) => [createFileName(code), code]));
-  const recorded: RecordedClosures = {};
-  for (const { id, changes } of all) {
+  const recordedClosures: RecordedClosures = {};
+  for (const { id, changes } of closures) {
     const code = byId.get(id);
     const version = await readLastVersion(documents, { kind: 'closures', id });
-    if (code !== undefined) recorded[code] = { version: Math.max(1, version), changes };
+    if (code !== undefined) recordedClosures[code] = { version: Math.max(1, version), changes };
   }
-  calendars.record(recorded);
+  calendars.record(recordedClosures);
 }

@@ -14,14 +14,14 @@ type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 /** Parses a body as a document; undefined if it is invalid. */
 export function readRun(body: unknown): RunDocument | undefined {
-  const parsed = RunDocument.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
+  const result = RunDocument.safeParse(body);
+  return result.success ? result.data : undefined;
 }
 
 /** Returns a stored run; undefined if no readable run is stored. */
 export async function findRun(reader: Reader, runId: string): Promise<RunDocument | undefined> {
-  const stored = await reader.get('run', runId);
-  return readStored(stored, readRun);
+  const storedDocument = await reader.get('run', runId);
+  return readStored(storedDocument, readRun);
 }
 
 /** Returns true if a run is the latest of its index over the whole history, which is the range of a benchmark. */
@@ -55,15 +55,16 @@ export type RunName = string | RequestedRun;
  */
 export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
   const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
-  const newest = await reader.get('run', subject);
-  const run = readStored(newest, readRun);
+  const newestDocument = await reader.get('run', subject);
+  const run = readStored(newestDocument, readRun);
   if (run !== undefined && (id === undefined || computeRunId(run) === id)) return run;
-  const stored = id === undefined ? newest : await reader.get('kept-run', createStoredRunId(subject, id));
-  if (stored === undefined) {
+  const storedDocument =
+    id === undefined ? newestDocument : await reader.get('kept-run', createStoredRunId(subject, id));
+  if (storedDocument === undefined) {
     await assertSubject(reader, subject);
     throw refuseMissingRun({ subject, id }, await reader.get('run-list', subject));
   }
-  const document = readStored(stored, readRun);
+  const document = readStored(storedDocument, readRun);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${subject} cannot be read; it can still be deleted.`);
   return document;
@@ -138,8 +139,8 @@ export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>,
 /** Returns the artifacts of a new run. */
 export function listArtifacts({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
-  const runFiles = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
-  return [...runFiles, ...Object.values(models).flatMap(listMatrixFiles)];
+  const artifactRefs = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
+  return [...artifactRefs, ...Object.values(models).flatMap(listMatrixFiles)];
 }
 
 /** File of a run with its role. */

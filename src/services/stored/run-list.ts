@@ -11,8 +11,8 @@ const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 
 /** Reads the list of stored runs of a subject, other than the newest run. */
 export async function readRunList(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
-  const stored = await reader.get('run-list', subject);
-  return parseStored(stored, RunListDocument) ?? NO_RUNS;
+  const storedDocument = await reader.get('run-list', subject);
+  return parseStored(storedDocument, RunListDocument) ?? NO_RUNS;
 }
 
 /**
@@ -54,16 +54,16 @@ export async function putRunAfter(
   { after, runsKept }: { readonly after: string | null; readonly runsKept: number },
 ): Promise<boolean> {
   const subject = run.run_id;
-  const stored = await tx.get('run', subject);
-  const newest = readStored(stored, readRun);
-  if ((newest === undefined ? null : computeRunId(newest)) === after) {
+  const storedDocument = await tx.get('run', subject);
+  const newestRun = readStored(storedDocument, readRun);
+  if ((newestRun === undefined ? null : computeRunId(newestRun)) === after) {
     if (after === null && !(await hasSubject(tx, subject))) return false;
     await putRun(tx, run, runsKept);
     return true;
   }
-  if (newest === undefined) return false;
-  const before = await readRunList(tx, subject);
-  const list = { ...before, earlier: [computeRunId(run), ...before.earlier] };
+  if (newestRun === undefined) return false;
+  const previousList = await readRunList(tx, subject);
+  const list = { ...previousList, earlier: [computeRunId(run), ...previousList.earlier] };
   await tx.put('kept-run', createStoredRunId(subject, computeRunId(run)), run);
   await retainRuns(tx, subject, { list, stays: isRetained(list, runsKept) });
   return false;
@@ -86,10 +86,10 @@ export async function deleteRuns(
   subject: string,
   { all = false }: { readonly all?: boolean | undefined } = {},
 ): Promise<number> {
-  const before = await readRunList(tx, subject);
-  const list = await addNewest(tx, subject, before);
+  const previousList = await readRunList(tx, subject);
+  const list = await addNewest(tx, subject, previousList);
   const hadNewest = await tx.delete('run', subject);
-  const isUnreadable = hadNewest && list === before;
+  const isUnreadable = hadNewest && list === previousList;
   const removedRuns = await retainRuns(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
   return removedRuns + Number(isUnreadable);
 }
@@ -129,9 +129,9 @@ async function* listPublishedRuns(
   subject: string,
 ): AsyncGenerator<RunDocument, void> {
   for (const id of (await readRunList(reader, subject)).published) {
-    const documentLookup =
+    const storedDocument =
       (await reader.get('kept-run', createStoredRunId(subject, id))) ?? (await reader.get('run', subject));
-    const run = readStored(documentLookup, readRun);
+    const run = readStored(storedDocument, readRun);
     if (run !== undefined) yield run;
   }
 }
@@ -142,14 +142,14 @@ async function* listPublishedRuns(
  */
 function isRetained({ earlier, published }: RunListDocument, runsKept: number): (id: string) => boolean {
   const isPublished = (id: string): boolean => published.includes(id);
-  const recent = new Set(earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
-  return (id) => recent.has(id) || isPublished(id);
+  const recentIds = new Set(earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
+  return (id) => recentIds.has(id) || isPublished(id);
 }
 
 /** Adds the latest run to the list of earlier runs. An unreadable run is not kept. */
 async function addNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
-  const stored = await tx.get('run', subject);
-  const run = readStored(stored, readRun);
+  const storedDocument = await tx.get('run', subject);
+  const run = readStored(storedDocument, readRun);
   if (run === undefined) return list;
   const id = computeRunId(run);
   await tx.put('kept-run', createStoredRunId(subject, id), run);

@@ -35,8 +35,8 @@ export function createSigningKeys({
 }): SigningKeys {
   async function readKeyInUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
     for (const id of await tx.ids('signing-key')) {
-      const stored = await tx.get('signing-key', id);
-      const key = readStored(stored, readKey);
+      const storedDocument = await tx.get('signing-key', id);
+      const key = readStored(storedDocument, readKey);
       if (key?.valid_until === null) return { ...key, private_key: secrets.open(key.private_key) };
     }
     return undefined;
@@ -44,12 +44,12 @@ export function createSigningKeys({
 
   const load = (key: SigningKey): SigningKey => ({ ...key, private_key: secrets.seal(key.private_key) });
 
-  async function replace(tx: DocumentTransaction, now: string): Promise<SigningKey> {
-    const before = await readKeyInUse(tx);
-    const time = findLatestTime(await chooseTimeAfterLogs(tx, now), before?.valid_from, await findLastSealTime(tx));
-    if (before !== undefined) {
-      await signAuditLog(tx, before, time); // The previous key signs the entries up to this time.
-      await tx.put('signing-key', before.key_id, removePrivateKey({ ...before, valid_until: time }));
+  async function replaceKey(tx: DocumentTransaction, now: string): Promise<SigningKey> {
+    const currentKey = await readKeyInUse(tx);
+    const time = findLatestTime(await chooseTimeAfterLogs(tx, now), currentKey?.valid_from, await findLastSealTime(tx));
+    if (currentKey !== undefined) {
+      await signAuditLog(tx, currentKey, time); // The previous key signs the entries up to this time.
+      await tx.put('signing-key', currentKey.key_id, removePrivateKey({ ...currentKey, valid_until: time }));
     }
     const key = createSigningKey(time);
     await tx.put('signing-key', key.key_id, load(key));
@@ -59,19 +59,19 @@ export function createSigningKeys({
   return {
     current: async (authorship) =>
       (await readKeyInUse(documents)) ??
-      documents.transaction(async (tx) => (await readKeyInUse(tx)) ?? (await replace(tx, timestamp())), {
+      documents.transaction(async (tx) => (await readKeyInUse(tx)) ?? (await replaceKey(tx, timestamp())), {
         by: authorship,
       }),
     async isCurrent(reader, keyId) {
-      const stored = await reader.get('signing-key', keyId);
-      return readStored(stored, readKey)?.valid_until === null;
+      const storedDocument = await reader.get('signing-key', keyId);
+      return readStored(storedDocument, readKey)?.valid_until === null;
     },
     async list() {
       const { documents: keys, ...left } = await documents.list('signing-key', readKey);
       return { keys: keys.map(selectPublicPart).toSorted(compareByAge), ...addUnreadable(left, 0) };
     },
     rotate: async (authorship) =>
-      selectPublicPart(await documents.transaction((tx) => replace(tx, timestamp()), { by: authorship })),
+      selectPublicPart(await documents.transaction((tx) => replaceKey(tx, timestamp()), { by: authorship })),
   };
 }
 

@@ -28,10 +28,10 @@ export function removeMarks(etag: string): string {
 
 /** Replaces the first brace of a non-empty JSON object by a head. */
 export function prependHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint8Array): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(head.length + object.length - 1);
-  whole.set(head);
-  whole.set(object.subarray(1), head.length);
-  return whole;
+  const combined = new Uint8Array(head.length + object.length - 1);
+  combined.set(head);
+  combined.set(object.subarray(1), head.length);
+  return combined;
 }
 
 /**
@@ -39,9 +39,9 @@ export function prependHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: U
  * @param object byte stream of a file or blob
  */
 export const streamWithHead = (
-  { bytes: before }: StateHead,
+  { bytes: head }: StateHead,
   object: ReadableStream<Uint8Array>,
-): ReadableStream<Uint8Array> => frameStream(object, { before, skipped: 1 });
+): ReadableStream<Uint8Array> => frameStream(object, { before: head, skipped: 1 });
 
 /** Prepends the state of a run to stored JSON. */
 export function prependHeadToStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {

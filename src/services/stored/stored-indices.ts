@@ -15,21 +15,21 @@ export interface StoredIndex {
 
 /** Returns a stored index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<StoredIndex> {
-  const stored = await reader.get('index', indexId);
-  if (stored === undefined)
+  const storedDocument = await reader.get('index', indexId);
+  if (storedDocument === undefined)
     throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
-  const document = readStored(stored, readIndex);
+  const document = readStored(storedDocument, readIndex);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The index ${indexId} cannot be read; it can still be deleted.`, {
       index_id: indexId,
     });
-  return { document, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
+  return { document, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
 
 /** Returns a stored definition; undefined if no readable definition is stored. */
 export async function findIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<IndexDocument | undefined> {
-  const stored = await reader.get('index', indexId);
-  return readStored(stored, readIndex);
+  const storedDocument = await reader.get('index', indexId);
+  return readStored(storedDocument, readIndex);
 }
 
 /** Definition with the definitions that it reaches through universes and derivations. */
@@ -45,19 +45,19 @@ export async function reachDocuments(
   reader: Pick<Reader, 'get'>,
   definition: IndexDocument,
 ): Promise<ReachedDocuments> {
-  const reached = new Map<string, IndexDocument>();
+  const reachedDocuments = new Map<string, IndexDocument>();
   const missing: { at: IndexDocument; next: string }[] = [];
   const reachParents = async (document: IndexDocument): Promise<void> => {
-    reached.set(document.id, document);
+    reachedDocuments.set(document.id, document);
     for (const next of listReferences(document)) {
-      if (reached.has(next)) continue;
+      if (reachedDocuments.has(next)) continue;
       const foundIndex = await findIndex(reader, next);
       if (foundIndex === undefined) missing.push({ at: document, next });
       else await reachParents(foundIndex);
     }
   };
   await reachParents(definition);
-  return { documents: [...reached.values()], missing };
+  return { documents: [...reachedDocuments.values()], missing };
 }
 
 /**
@@ -92,13 +92,13 @@ export function createStoredIndices(reader: Pick<Reader, 'get'>): StoredIndices 
   return {
     async answer(ask) {
       for (;;) {
-        const unread = new Set<string>();
+        const unreadIds = new Set<string>();
         const answer = ask((id) => {
-          if (!documentsById.has(id)) unread.add(id);
+          if (!documentsById.has(id)) unreadIds.add(id);
           return documentsById.get(id);
         });
-        if (unread.size === 0) return answer;
-        for (const id of unread) documentsById.set(id, await findIndex(reader, id));
+        if (unreadIds.size === 0) return answer;
+        for (const id of unreadIds) documentsById.set(id, await findIndex(reader, id));
       }
     },
   };

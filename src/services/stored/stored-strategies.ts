@@ -6,8 +6,8 @@ import { readStored } from '#store/read-stored.js';
 
 /** Returns a stored constraint set; undefined if no readable set is stored. */
 export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
-  const stored = await reader.get('constraint-set', setId);
-  return readStored(stored, readConstraintSet);
+  const storedDocument = await reader.get('constraint-set', setId);
+  return readStored(storedDocument, readConstraintSet);
 }
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
@@ -17,15 +17,15 @@ export async function requireStrategy(
   reader: Reader,
   strategyId: string,
 ): Promise<{ readonly strategy: StrategyDocument; readonly etag: string }> {
-  const stored = await reader.get('strategy', strategyId);
-  if (stored === undefined)
+  const storedDocument = await reader.get('strategy', strategyId);
+  if (storedDocument === undefined)
     throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, {
       strategy_id: strategyId,
     });
-  const strategy = readStored(stored, readStrategy);
+  const strategy = readStored(storedDocument, readStrategy);
   if (strategy === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, {
       strategy_id: strategyId,
     });
-  return { strategy, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
+  return { strategy, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }

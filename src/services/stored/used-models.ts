@@ -33,11 +33,11 @@ export interface StoredRiskModel {
 
 /** Returns a stored risk model. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireModel(reader: Reader, modelId: string): Promise<StoredRiskModel> {
-  const stored = await reader.get('risk-model', modelId);
-  if (stored === undefined) throw refuseMissingModel(modelId);
-  const document = readStored(stored, readModel);
+  const storedDocument = await reader.get('risk-model', modelId);
+  if (storedDocument === undefined) throw refuseMissingModel(modelId);
+  const document = readStored(storedDocument, readModel);
   if (document === undefined) throw refuseUnreadableModel(modelId);
-  return { document, etag: (stored as StoredDocument).etag }; // readable, because its document was readable
+  return { document, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
 
 /**
@@ -71,8 +71,8 @@ export function refuseMissingModel(modelId: string): Refusal {
 }
 
 export function readModel(body: unknown): RiskModelDocument | undefined {
-  const parsed = RiskModelDocument.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
+  const result = RiskModelDocument.safeParse(body);
+  return result.success ? result.data : undefined;
 }
 
 /**
@@ -103,11 +103,11 @@ export async function resolveModelFiles(
 /** Returns planned models with the files that a run stored for them, for a synchronous request. */
 export async function resolveRunModelFiles(
   artifacts: Pick<ArtifactStore, 'file'>,
-  planned: PlannedModels | undefined,
+  plannedModels: PlannedModels | undefined,
   storedFiles: Readonly<Record<string, MatrixFiles>> = {},
 ): Promise<{ readonly models?: ModelFiles }> {
-  if (planned === undefined) return {};
-  const files = Object.entries(planned).map(
+  if (plannedModels === undefined) return {};
+  const files = Object.entries(plannedModels).map(
     async ([id, model]) =>
       [id, { paths: await resolveMatrixPaths(artifacts, storedFiles[id]!), ...createContent(model) }] as const,
   );
@@ -164,9 +164,9 @@ export async function resolveRiskMeasure(
 export async function findPlannedFiles(
   reader: Reader,
   artifacts: Pick<ArtifactStore, 'damaged'>,
-  planned?: PlannedModels,
+  plannedModels?: PlannedModels,
 ): Promise<Readonly<Record<string, MatrixFiles>>> {
-  const documents = await listPlannedDocuments(reader, planned);
+  const documents = await listPlannedDocuments(reader, plannedModels);
   for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
   return Object.fromEntries(Object.entries(documents).map(([id, { covariance }]) => [id, covariance]));
 }
@@ -178,10 +178,10 @@ export async function findPlannedFiles(
 export async function listOptimisedModels(
   reader: Reader,
   artifacts: Pick<ArtifactStore, 'damaged'>,
-  planned: PlannedModels | undefined,
+  plannedModels: PlannedModels | undefined,
 ): Promise<{ readonly models?: ModelReferences }> {
-  if (planned === undefined) return {};
-  const documents = await listPlannedDocuments(reader, planned);
+  if (plannedModels === undefined) return {};
+  const documents = await listPlannedDocuments(reader, plannedModels);
   for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
   const references = Object.entries(documents).map(([id, document]) => [
     id,
@@ -206,12 +206,12 @@ function createFactors({
 
 async function listPlannedDocuments(
   reader: Reader,
-  planned: PlannedModels = {},
+  plannedModels: PlannedModels = {},
 ): Promise<Readonly<Record<string, RiskModelDocument>>> {
   const documents: Record<string, RiskModelDocument> = {};
-  for (const [id, model] of Object.entries(planned)) {
-    const stored = await reader.get('risk-model', id);
-    const document = readStored(stored, readModel);
+  for (const [id, model] of Object.entries(plannedModels)) {
+    const storedDocument = await reader.get('risk-model', id);
+    const document = readStored(storedDocument, readModel);
     if (document === undefined || toCanonicalJson(toPlannedModel(document)) !== toCanonicalJson(model))
       throw new Refusal(
         'RISK_MODEL_CHANGED',
@@ -225,11 +225,11 @@ async function listPlannedDocuments(
 
 /** Returns planned models with references to their files, for the order of a task. */
 export function createModelReferences(
-  planned: PlannedModels | undefined,
+  plannedModels: PlannedModels | undefined,
   files: Readonly<Record<string, MatrixFiles>>,
 ): { readonly models?: ModelReferences } {
-  if (planned === undefined) return {};
-  const references = Object.entries(planned).map(([id, model]) => [
+  if (plannedModels === undefined) return {};
+  const references = Object.entries(plannedModels).map(([id, model]) => [
     id,
     { artifacts: listNames(files[id]!), ...createContent(model) },
   ]);
@@ -248,8 +248,8 @@ async function readModels(
 ): Promise<ReadonlyMap<string, RiskModelDocument>> {
   const models = new Map<string, RiskModelDocument>();
   for (const [modelId, modelUser] of listUsedModels(Object.values(documents))) {
-    const stored = await reader.get('risk-model', modelId);
-    const document = readStored(stored, readModel);
+    const storedDocument = await reader.get('risk-model', modelId);
+    const document = readStored(storedDocument, readModel);
     if (document === undefined) throw refuseWithFindings('index document', [createMissingModel(modelId, modelUser)]);
     models.set(modelId, document);
   }
@@ -273,8 +273,8 @@ export async function findLookAhead(
   const calendar = calendars.get(document.calendar);
   const [used] = listUsedModels([document]).keys();
   if (used === undefined || calendar === undefined) return [];
-  const stored = await reader.get('risk-model', used);
-  const model = readStored(stored, readModel);
+  const storedDocument = await reader.get('risk-model', used);
+  const model = readStored(storedDocument, readModel);
   const firstDay = market?.dates[0] ?? null;
   return checkLookAhead(document, {
     calendar,

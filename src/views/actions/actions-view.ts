@@ -76,12 +76,12 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   const treatment = restoreTreatment(columns.header.treatment);
   const last = days.at(-1)!;
-  const sharesBy = computePendingShares(sm, sm.sessionAt(last), treatment.splits);
+  const computeShares = computePendingShares(sm, sm.sessionAt(last), treatment.splits);
   const columnByName = new Map(names.map((name, position) => [name, position]));
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
   const level = computeMarketValues(columns, days);
-  const isFixed = isDivisorFixed(columns);
+  const hasFixedDivisor = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
   const growth = readRunGrowthTerms(columns.header, variant);
   const computeWithheld = (identifier: string, day: Day): number =>
@@ -94,38 +94,40 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
    * Returns a function that converts a share of one security into shares of another, on the share basis of the ex-date.
    */
   const createExchangeRatio =
-    ({ identifier: payer, exDay }: CorporateAction, t: number): WorthReader =>
+    ({ identifier: payerIdentifier, exDay }: CorporateAction, t: number): WorthReader =>
     (identifier) => {
       const session = sm.sessionAt(days[t]!);
       const computeValue = (name: string, column: number) =>
         (sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column))) /
-        sharesBy(name, exDay);
+        computeShares(name, exDay);
       const other = sm.columnOf(identifier);
       if (other < 0 || !sm.isPriceable(session, other, readPriceSessions(treatment))) return null;
-      const worth = computeValue(identifier, other) / computeValue(payer, sm.columnOf(payer));
-      return Number.isFinite(worth) ? worth : null;
+      const ratio = computeValue(identifier, other) / computeValue(payerIdentifier, sm.columnOf(payerIdentifier));
+      return Number.isFinite(ratio) ? ratio : null;
     };
   return (action: CorporateAction): ActionRow | null => {
     const columnOfAction = columnByName.get(action.identifier);
     const column = sm.columnOf(action.identifier);
     const t = findFirstAtLeast(days, action.exDay);
     const isComing = t === days.length;
-    const before = t - 1;
-    const weight = columnOfAction === undefined || column < 0 ? 0 : weightAt(before, columnOfAction);
+    const previousSession = t - 1;
+    const weight = columnOfAction === undefined || column < 0 ? 0 : weightAt(previousSession, columnOfAction);
     if (weight === 0) return null;
-    const shares = sharesAt(before, column, weight);
-    const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
-    const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
+    const shares = sharesAt(previousSession, column, weight);
+    const close = sm.carriedClose(sm.sessionAt(days[previousSession]!), column);
+    const split =
+      isComing && ACTION_KINDS[action.type] !== 'ratio' ? computeShares(action.identifier, action.exDay) : 1;
     const withheld = computeWithheld(action.identifier, action.exDay);
     const state = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
     // A security that leaves by a merger keeps its last price.
-    const worth: WorthReader = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);
+    const worth: WorthReader =
+      outside?.isComing(action) === true ? () => null : createExchangeRatio(action, previousSession);
     const after = isComing
       ? toPendingOutcome(computeProForma(action, state, worth), {
           shares,
           split,
-          divisor: divisor?.[before] ?? null,
-          isFixed,
+          divisor: divisor?.[previousSession] ?? null,
+          isFixed: hasFixedDivisor,
         })
       : {
           weight: weightAt(t, columnOfAction!),
@@ -156,7 +158,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
       weight_after: after.weight,
       shares_before: shares,
       shares_after: toFinite(after.shares),
-      divisor_before: divisor?.[before] ?? null,
+      divisor_before: divisor?.[previousSession] ?? null,
       divisor_after: after.divisor,
       proceeds: after.proceeds,
       received: after.received,
@@ -206,10 +208,16 @@ interface HoldingBefore {
 
 function createChoiceRow(
   { choice, weight, shares, cash, received }: AfterChoice,
-  { shares: before, split }: HoldingBefore,
+  { shares: previousShares, split }: HoldingBefore,
 ): ActionRow['choices'][number] {
   const receivedShares = received && { ...received, ratio: received.ratio * split };
-  return { choice, weight_after: weight, shares_after: before * shares, cash: cash * split, received: receivedShares };
+  return {
+    choice,
+    weight_after: weight,
+    shares_after: previousShares * shares,
+    cash: cash * split,
+    received: receivedShares,
+  };
 }
 
 interface IndexHolding extends HoldingBefore {
@@ -219,11 +227,11 @@ interface IndexHolding extends HoldingBefore {
 }
 
 function toPendingOutcome(after: ProForma, { shares, split, divisor, isFixed }: IndexHolding) {
-  const moved = after.divisor === null || divisor === null ? null : divisor * after.divisor;
+  const newDivisor = after.divisor === null || divisor === null ? null : divisor * after.divisor;
   return {
     weight: after.weight,
     shares: after.shares === null ? null : shares * after.shares,
-    divisor: isFixed ? divisor : moved,
+    divisor: isFixed ? divisor : newDivisor,
     proceeds: after.proceeds === null ? null : after.proceeds * split,
     received: after.received && { ...after.received, ratio: after.received.ratio * split },
   };

@@ -9,7 +9,7 @@ import { readHoldingsOn, computeMarketValues } from './holdings-on-date.js';
 import { findActualOutcome } from './taken-outcome.js';
 
 /** Types of actions after which a security is no longer traded. */
-const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
+const ENDING_TYPES: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
 
 /**
  * Returns the exits without a corporate action: securities without a price for longer than the treatment allows.
@@ -23,9 +23,9 @@ export function listSilentExits(
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
-  const ended = new Set(
+  const endedIdentifiers = new Set(
     sm.actions.all
-      .filter(({ action }) => ENDINGS.has(action.type))
+      .filter(({ action }) => ENDING_TYPES.has(action.type))
       .map(({ session, column }) => `${session} ${column}`),
   );
   return listFreeTrades(columns).flatMap(({ at, name, notional }): ActionRow[] => {
@@ -35,7 +35,7 @@ export function listSilentExits(
     const session = sm.sessionAt(day);
     const weight = weightAt(at - 1, name);
     // An exit is a sale of a whole long position or a purchase of a whole short position.
-    if (weight * notional >= 0 || weightAt(at, name) !== 0 || ended.has(`${session} ${column}`)) return [];
+    if (weight * notional >= 0 || weightAt(at, name) !== 0 || endedIdentifiers.has(`${session} ${column}`)) return [];
     return [
       {
         ...NO_ELECTION,
@@ -75,16 +75,21 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
     if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
     if (findTreatment(treatment, day).spin_offs !== 'drop_after_first_session') return [];
     if (weightAt(at - 1, name) !== 0 || weightAt(at, name) !== 0) return [];
-    const spun = sm.actions.related.findLast(
+    const spinOff = sm.actions.related.findLast(
       ({ session, action }) =>
         action.type === 'SPIN_OFF' && action.related === names[name] && session <= sm.sessionAt(day),
     );
-    const spunColumn = spun === undefined ? -1 : names.indexOf(spun.action.identifier);
-    if (spun === undefined || spunColumn < 0) return [];
-    const before = findFirstAtLeast(days, spun.action.exDay) - 1;
-    const parent = sharesAt(before, spun.column, weightAt(before, spunColumn));
-    const parentHolding = { session: spun.session, column: spun.column, shares: parent, level: level[before + 1]! };
-    const { received } = findActualOutcome(terms, spun.action, parentHolding);
+    const spunColumn = spinOff === undefined ? -1 : names.indexOf(spinOff.action.identifier);
+    if (spinOff === undefined || spunColumn < 0) return [];
+    const previousSession = findFirstAtLeast(days, spinOff.action.exDay) - 1;
+    const parent = sharesAt(previousSession, spinOff.column, weightAt(previousSession, spunColumn));
+    const parentHolding = {
+      session: spinOff.session,
+      column: spinOff.column,
+      shares: parent,
+      level: level[previousSession + 1]!,
+    };
+    const { received } = findActualOutcome(terms, spinOff.action, parentHolding);
     if (received === null) return [];
     const close = sm.carriedClose(sm.sessionAt(day), column);
     return [
@@ -94,7 +99,7 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
         identifier: names[name]!,
         type: 'SPIN_OFF_EXIT',
         value: close,
-        related: spun.action.identifier,
+        related: spinOff.action.identifier,
         price_before: null,
         weight_before: 0,
         weight_after: 0,

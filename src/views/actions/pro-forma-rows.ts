@@ -70,24 +70,27 @@ function createRowsAfter(
   const otherWeight = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
   const otherFactor = otherWeight === null || weight === 1 ? null : otherWeight / (1 - weight);
   // The proceeds of an exit buy the other securities. Cash of an election comes from outside the index, or leaves it.
-  const bought = choice === null && action.proceeds !== null && !sharesStay ? computeBoughtRatio(action, weight) : 1;
-  const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
+  const boughtRatio =
+    choice === null && action.proceeds !== null && !sharesStay ? computeBoughtRatio(action, weight) : 1;
+  const commonFields = { ex_date, identifier, type, choice: choice?.choice ?? null };
   const heldIdentifiers = new Set(holdings.map((name) => name.identifier));
   const heldSecurities =
     received === null || heldIdentifiers.has(received.identifier)
       ? holdings
       : [...holdings, { identifier: received.identifier, weight: 0, shares: 0 }];
   return heldSecurities.map((name): ProFormaRow => {
-    const before = { constituent: name.identifier, weight_before: name.weight, shares_before: name.shares };
+    const previousFields = { constituent: name.identifier, weight_before: name.weight, shares_before: name.shares };
     if (name.identifier === identifier)
-      return { ...about, ...before, weight_after: after.weight_after, shares_after: after.shares_after };
+      return { ...commonFields, ...previousFields, weight_after: after.weight_after, shares_after: after.shares_after };
     const ownReceipt = received?.identifier === name.identifier ? received : null;
     return {
-      ...about,
-      ...before,
+      ...commonFields,
+      ...previousFields,
       weight_after: otherFactor === null ? null : name.weight * otherFactor + (ownReceipt?.weight ?? 0),
       shares_after:
-        bought === null ? null : bought * (name.shares + (ownReceipt === null ? 0 : ownReceipt.ratio * shares)),
+        boughtRatio === null
+          ? null
+          : boughtRatio * (name.shares + (ownReceipt === null ? 0 : ownReceipt.ratio * shares)),
     };
   });
 }

@@ -45,13 +45,13 @@ export function findActualOutcome(
   const effect = findEffect(createEffectTable(sm, terms.growth), session, column);
   const split = effect?.ratio ?? 1;
   const proceedsPerShare = exit.proceeds ?? sm.carriedClose(session, column);
-  const into = events!.conversions.get(column);
-  if (into === undefined) return { proceeds: proceedsPerShare * split, received: null };
+  const targetColumn = events!.conversions.get(column);
+  if (targetColumn === undefined) return { proceeds: proceedsPerShare * split, received: null };
   const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
   const weight = (shares * split * (proceedsPerShare + (effect?.cash ?? 0)) * (1 - exit.cashShare) * rate) / level;
   return {
     proceeds: action.cash === undefined ? null : action.cash * split,
-    received: { identifier: sm.identifiers[into]!, ratio: action.value * split, weight },
+    received: { identifier: sm.identifiers[targetColumn]!, ratio: action.value * split, weight },
   };
 }
 
@@ -61,9 +61,9 @@ function findReceivedChild(
   { related }: CorporateAction,
   { session, column, shares, level, events }: HoldingBefore & { readonly events: SessionEvents | undefined },
 ): ReceivedShares | null {
-  const spun = events?.spinOffs.find(({ parent, child }) => parent === column && sm.identifiers[child] === related);
-  if (spun === undefined) return null;
-  const { child, units } = spun;
+  const spinOff = events?.spinOffs.find(({ parent, child }) => parent === column && sm.identifiers[child] === related);
+  if (spinOff === undefined) return null;
+  const { child, units } = spinOff;
   const ratio = units * (findEffect(createEffectTable(sm, growth), session, column)?.ratio ?? 1);
   const isPriced = sm.isPriceable(session, child, readPriceSessions(treatment));
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);

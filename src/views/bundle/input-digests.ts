@@ -31,9 +31,9 @@ export function computeInputDigests(market: MarketData): InputDigests {
       state('reference', identifier, validFrom, { columns: market.reference.columns, values, validFrom });
   for (const action of market.actions) state('corporate_actions', action.identifier, action.exDay, action);
   for (const spell of market.universes) state('universes', spell.identifier, spell.start, spell);
-  for (const { identifier, currency, name, days: on, closes } of market.series?.values() ?? []) {
+  for (const { identifier, currency, name, days: seriesDays, closes } of market.series?.values() ?? []) {
     state('series', identifier, null, { currency, name });
-    on.forEach((day, i) => state('series', identifier, day, [day, closes[i]!]));
+    seriesDays.forEach((day, i) => state('series', identifier, day, [day, closes[i]!]));
   }
   return { securities: formatHex(names), dates: formatHex(days) };
 }
@@ -72,9 +72,9 @@ const formatHex = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
 
 /** Returns the keys with different digests in ascending order, including keys that occur on one side only. */
 export function findDifferingKeys(
-  stated: Readonly<Record<string, string>>,
-  digests: Readonly<Record<string, string>>,
+  statedDigests: Readonly<Record<string, string>>,
+  actualDigests: Readonly<Record<string, string>>,
 ): readonly string[] {
-  const keys = new Set([...Object.keys(stated), ...Object.keys(digests)]);
-  return [...keys].filter((key) => stated[key] !== digests[key]).toSorted();
+  const keys = new Set([...Object.keys(statedDigests), ...Object.keys(actualDigests)]);
+  return [...keys].filter((key) => statedDigests[key] !== actualDigests[key]).toSorted();
 }

@@ -67,9 +67,9 @@ export function findDifferingCloses(
   closes: ClosesView,
 ): readonly DifferingClose[] {
   const rowByDate = new Map(closes.dates.map((date, i) => [date, i]));
-  const standing = new Map<string, PublicationEntry>();
-  for (const entry of entries) standing.set(entry.date, entry);
-  return [...standing.values()]
+  const entriesByDate = new Map<string, PublicationEntry>();
+  for (const entry of entries) entriesByDate.set(entry.date, entry);
+  return [...entriesByDate.values()]
     .toSorted((a, b) => (a.date < b.date ? -1 : 1))
     .flatMap((entry): DifferingClose[] => {
       const i = rowByDate.get(entry.date);

@@ -36,15 +36,15 @@ export function computeTarLength(members: readonly TarMember[]): number {
 
 function createHeader(name: string, size: number): Uint8Array {
   const header = new Uint8Array(RECORD);
-  const put = (offset: number, text: string): void => header.set(new TextEncoder().encode(text), offset);
-  put(FIELDS.name, name);
-  put(FIELDS.mode, MODE);
-  put(FIELDS.size, formatOctal(size, 11));
-  put(FIELDS.mtime, formatOctal(0, 11));
-  put(FIELDS.type, '0');
-  put(FIELDS.magic, 'ustar\u000000');
-  put(FIELDS.checksum, ' '.repeat(8));
-  put(FIELDS.checksum, `${formatOctal(computeChecksum(header), 6)}\0 `);
+  const putText = (offset: number, text: string): void => header.set(new TextEncoder().encode(text), offset);
+  putText(FIELDS.name, name);
+  putText(FIELDS.mode, MODE);
+  putText(FIELDS.size, formatOctal(size, 11));
+  putText(FIELDS.mtime, formatOctal(0, 11));
+  putText(FIELDS.type, '0');
+  putText(FIELDS.magic, 'ustar\u000000');
+  putText(FIELDS.checksum, ' '.repeat(8));
+  putText(FIELDS.checksum, `${formatOctal(computeChecksum(header), 6)}\0 `);
   return header;
 }
 

@@ -41,9 +41,11 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
     years.set(year, sumPoints([years.get(year) ?? NO_POINTS, getPointsAt(position)]));
   }
   const yearBefore = addMonths(days[last]!, -12);
-  const trailing = sumPoints([...points.keys()].filter((position) => days[position]! > yearBefore).map(getPointsAt));
-  const toCome = createComingRows(columns, level[last]!, input.toCome);
-  const coming = sumPoints(toCome);
+  const trailingPoints = sumPoints(
+    [...points.keys()].filter((position) => days[position]! > yearBefore).map(getPointsAt),
+  );
+  const comingRows = createComingRows(columns, level[last]!, input.toCome);
+  const comingPoints = sumPoints(comingRows);
   return {
     index_id: columns.header.run_id,
     variant: columns.header.variant,
@@ -54,12 +56,12 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
     points: shownPositions.map((position) => getPointsAt(position).points),
     net_points: shownPositions.map((position) => getPointsAt(position).net_points),
     years: [...years].map(([year, sum]) => ({ year, ...sum })),
-    trailing: { ...trailing, yield: trailing.points / level[last]! },
+    trailing: { ...trailingPoints, yield: trailingPoints.points / level[last]! },
     announced: {
-      dividends: toCome.slice(0, LISTED_MAX),
-      dividends_total: toCome.length,
-      ...coming,
-      yield: coming.points / level[last]!,
+      dividends: comingRows.slice(0, LISTED_MAX),
+      dividends_total: comingRows.length,
+      ...comingPoints,
+      yield: comingPoints.points / level[last]!,
     },
   };
 }
@@ -68,8 +70,8 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
 type DividendPoints = Pick<DividendPointsView['trailing'], 'points' | 'net_points'>;
 const NO_POINTS: DividendPoints = { points: 0, net_points: 0 };
 
-function sumPoints(all: readonly DividendPoints[]): DividendPoints {
-  return all.reduce(
+function sumPoints(dailyPoints: readonly DividendPoints[]): DividendPoints {
+  return dailyPoints.reduce(
     (sum, pointsOfDay) => ({
       points: sum.points + pointsOfDay.points,
       net_points: sum.net_points + pointsOfDay.net_points,
@@ -115,24 +117,24 @@ function readIndexValues(columns: RunColumns, block: Parameters<RunColumns['f64'
 function listStoredPoints(columns: RunColumns): Map<number, DividendPoints> {
   const points = readIndexValues(columns, 'dividendPoints');
   const net = readIndexValues(columns, 'netDividendPoints');
-  const dated = [...points.keys()].filter(
+  const positions = [...points.keys()].filter(
     (position) => position > 0 && (points[position] !== 0 || net[position] !== 0),
   );
-  return new Map(dated.map((position) => [position, { points: points[position]!, net_points: net[position]! }]));
+  return new Map(positions.map((position) => [position, { points: points[position]!, net_points: net[position]! }]));
 }
 
 /** Computes the dividend points by position of the date, in ascending order. */
 function sumPointsByDate(
   columns: RunColumns,
   level: Float64Array,
-  paid: readonly DividendFraction[],
+  paidDividends: readonly DividendFraction[],
 ): Map<number, DividendPoints> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const days = columns.i32('days');
   const columnByName = new Map(names.map((name, position) => [name, position]));
   const weights = openPanelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
   const points = new Map<number, DividendPoints>();
-  for (const { identifier, day, fraction, withheld } of paid) {
+  for (const { identifier, day, fraction, withheld } of paidDividends) {
     const session = findFirstAtLeast(days, day);
     const column = columnByName.get(identifier);
     if (session === 0 || session === days.length || days[session] !== day || column === undefined) continue;
@@ -151,12 +153,16 @@ function sumPointsByDate(
 
 type ComingRow = DividendPointsView['announced']['dividends'][number];
 
-function createComingRows(columns: RunColumns, level: number, toCome: readonly DividendFraction[]): ComingRow[] {
+function createComingRows(
+  columns: RunColumns,
+  level: number,
+  comingDividends: readonly DividendFraction[],
+): ComingRow[] {
   const { names, has_index_weights: hasOwn } = columns.header;
   const last = columns.i32('days').length - 1;
   const weights = columns.f64(hasOwn ? 'indexWeights' : 'weights', last * names.length, (last + 1) * names.length);
   const weightByName = new Map(names.map((name, position) => [name, weights[position]!]));
-  const rows = toCome.flatMap(
+  const rows = comingDividends.flatMap(
     ({ identifier, exDay, dividend, fraction, withheld, status, announcedDay }): ComingRow[] => {
       const weight = weightByName.get(identifier) ?? 0;
       if (weight === 0) return [];

@@ -9,10 +9,10 @@ export const COLUMNS = 64;
  * @param file file name for a response that is not text
  */
 export function formatCurl({ method, path, body }: ExampleRequest, file?: string): string {
-  const natural = body === undefined ? 'GET' : 'POST';
+  const defaultMethod = body === undefined ? 'GET' : 'POST';
   return [
     'curl',
-    ...(method === natural ? [] : [`-X ${method}`]),
+    ...(method === defaultMethod ? [] : [`-X ${method}`]),
     quoteAddress(path),
     ...(body === undefined ? [] : [`--json '${formatJson(body, COLUMNS).replaceAll("'", String.raw`'\''`)}'`]),
     ...(file === undefined ? [] : [`-o ${file}`]),

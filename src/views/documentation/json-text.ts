@@ -1,12 +1,13 @@
 /** Formats a value as JSON. A value that fits into `columns` characters is written on one line. */
 export function formatJson(value: unknown, columns = 100, indent = ''): string {
-  const flat = formatFlat(value);
-  if (flat.length + indent.length <= columns || typeof value !== 'object' || value === null) return flat;
-  const deeper = `${indent}  `;
-  const formatMember = (member: unknown) => formatJson(member, columns, deeper);
-  if (Array.isArray(value)) return `[\n${value.map((item) => deeper + formatMember(item)).join(',\n')}\n${indent}]`;
+  const flatText = formatFlat(value);
+  if (flatText.length + indent.length <= columns || typeof value !== 'object' || value === null) return flatText;
+  const innerIndent = `${indent}  `;
+  const formatMember = (member: unknown) => formatJson(member, columns, innerIndent);
+  if (Array.isArray(value))
+    return `[\n${value.map((item) => innerIndent + formatMember(item)).join(',\n')}\n${indent}]`;
   return `{\n${Object.entries(value)
-    .map(([key, member]) => `${deeper}${JSON.stringify(key)}: ${formatMember(member)}`)
+    .map(([key, member]) => `${innerIndent}${JSON.stringify(key)}: ${formatMember(member)}`)
     .join(',\n')}\n${indent}}`;
 }
 

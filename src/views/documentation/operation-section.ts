@@ -84,10 +84,10 @@ const renderMedia = (type: string, { schema }: Media) =>
 function renderSamples(operation: Operation): Markup {
   const answer = listSuccesses(operation).at(-1);
   const example = answer?.[1].content?.['application/json']?.example;
-  return createMarkup`${sample('Request', formatCurl(createExampleRequest(operation), findBinaryName(operation)))}${example === undefined ? NO_MARKUP : sample(`Response ${answer![0]}, lists shortened`, formatJson(example, COLUMNS))}`;
+  return createMarkup`${renderSample('Request', formatCurl(createExampleRequest(operation), findBinaryName(operation)))}${example === undefined ? NO_MARKUP : renderSample(`Response ${answer![0]}, lists shortened`, formatJson(example, COLUMNS))}`;
 }
 
-const sample = (title: string, text: string) =>
+const renderSample = (title: string, text: string) =>
   createMarkup`<figure><figcaption>${title}</figcaption><pre><code>${text}</code></pre></figure>`;
 
 /** File names for responses, by media type. */

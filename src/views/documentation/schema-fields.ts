@@ -17,10 +17,12 @@ function renderRows(schema: JsonSchema, prefix: string, depth: number): Markup[]
   const properties = (schema['properties'] ?? {}) as Record<string, JsonSchema>;
   const required = (schema['required'] ?? []) as readonly string[];
   return Object.entries(properties).flatMap(([name, field]) => {
-    const inner = depth < DEPTH_MAX ? findInnerObject(field) : undefined;
+    const innerObject = depth < DEPTH_MAX ? findInnerObject(field) : undefined;
     return [
       renderFieldRow(prefix + name, field, required.includes(name)),
-      ...(inner === undefined ? [] : renderRows(inner.schema, `${prefix}${name}${inner.mark}.`, depth + 1)),
+      ...(innerObject === undefined
+        ? []
+        : renderRows(innerObject.schema, `${prefix}${name}${innerObject.mark}.`, depth + 1)),
     ];
   });
 }
@@ -43,8 +45,11 @@ export function renderFieldRow(
   isRequired: boolean,
   description = schema['description'],
 ): Markup {
-  const notes = [...(typeof description === 'string' ? [renderPhrase(description)] : []), ...describeBounds(schema)];
-  return createMarkup`<tr><th scope="row"><code>${name}</code>${isRequired ? createMarkup` <span class="required" title="required">*</span>` : NO_MARKUP}</th><td class="type">${renderType(schema)}</td><td>${joinParts(notes, ' ')}</td></tr>`;
+  const markupNotes = [
+    ...(typeof description === 'string' ? [renderPhrase(description)] : []),
+    ...describeBounds(schema),
+  ];
+  return createMarkup`<tr><th scope="row"><code>${name}</code>${isRequired ? createMarkup` <span class="required" title="required">*</span>` : NO_MARKUP}</th><td class="type">${renderType(schema)}</td><td>${joinParts(markupNotes, ' ')}</td></tr>`;
 }
 
 function listAlternatives(schema: JsonSchema): readonly JsonSchema[] {
@@ -96,19 +101,27 @@ function describeBounds(schema: JsonSchema): Markup[] {
   return notes.length === 0 ? [] : [createMarkup`<span class="bounds">${notes.join('; ')}</span>`];
 }
 
-const describeLowerBound = (least: unknown, above: unknown) =>
-  above !== undefined ? `> ${formatFigure(above)}` : least !== undefined ? `>= ${formatFigure(least)}` : undefined;
-const describeUpperBound = (most: unknown, below: unknown) =>
-  below !== undefined ? `< ${formatFigure(below)}` : most !== undefined ? `<= ${formatFigure(most)}` : undefined;
+const describeLowerBound = (minimum: unknown, exclusiveMinimum: unknown) =>
+  exclusiveMinimum !== undefined
+    ? `> ${formatFigure(exclusiveMinimum)}`
+    : minimum !== undefined
+      ? `>= ${formatFigure(minimum)}`
+      : undefined;
+const describeUpperBound = (maximum: unknown, exclusiveMaximum: unknown) =>
+  exclusiveMaximum !== undefined
+    ? `< ${formatFigure(exclusiveMaximum)}`
+    : maximum !== undefined
+      ? `<= ${formatFigure(maximum)}`
+      : undefined;
 
 /** Formats a large round number as a power of ten. */
 function formatFigure(value: unknown): string {
   return typeof value === 'number' && value >= 1e9 ? value.toExponential().replace('+', '') : String(value);
 }
 
-function describeCount(unit: string, least: unknown, most: unknown): string[] {
-  if (least === undefined && most === undefined) return [];
-  if (least === undefined || most === undefined)
-    return [`${most === undefined ? `at least ${String(least)}` : `at most ${String(most)}`} ${unit}`];
-  return [`${String(least)} to ${String(most)} ${unit}`];
+function describeCount(unit: string, minimum: unknown, maximum: unknown): string[] {
+  if (minimum === undefined && maximum === undefined) return [];
+  if (minimum === undefined || maximum === undefined)
+    return [`${maximum === undefined ? `at least ${String(minimum)}` : `at most ${String(maximum)}`} ${unit}`];
+  return [`${String(minimum)} to ${String(maximum)} ${unit}`];
 }

@@ -26,9 +26,9 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
   if (isOverlayDocument(document)) throw createOverlayRefusal(indexId, listSources(document));
   const sm = composer.market(indexId);
   const session = sm.sessionAt(day);
-  const announced = findAnnouncedIndex(composer, { indexId, session });
-  if (announced.effective === null) throw createNotAnnounced(indexId, day, announced);
-  const { effective, compositions } = announced;
+  const announcedIndex = findAnnouncedIndex(composer, { indexId, session });
+  if (announcedIndex.effective === null) throw createNotAnnounced(indexId, day, announcedIndex);
+  const { effective, compositions } = announcedIndex;
   const composition = compositions.list.at(-1)!;
   const book = simulateIndexBook({ compositions, to: session });
   const { shares } = createIndexShares(book, document.currency)(composition);
@@ -50,10 +50,13 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
     fx: computeColumn((k) => (rates.isNative(columns[k]!) ? 1 : rates.rateAt(session, columns[k]!))),
   };
   const weights = computeColumn((k) => composition.weights[k]!);
-  const firstHeld = weights.findIndex((weight) => weight !== 0);
-  const money =
-    firstHeld < 0 ? 0 : (file.shares[firstHeld]! * file.price[firstHeld]! * file.fx[firstHeld]!) / weights[firstHeld]!;
-  return addCash(file, computeUninvestedCash(weights, money), document.currency);
+  const firstHeldPosition = weights.findIndex((weight) => weight !== 0);
+  const marketValue =
+    firstHeldPosition < 0
+      ? 0
+      : (file.shares[firstHeldPosition]! * file.price[firstHeldPosition]! * file.fx[firstHeldPosition]!) /
+        weights[firstHeldPosition]!;
+  return addCash(file, computeUninvestedCash(weights, marketValue), document.currency);
 }
 
 interface IndexOnDay {
@@ -63,15 +66,19 @@ interface IndexOnDay {
 }
 
 function createNotAnnounced(indexId: string, day: Day, { next }: UnannouncedIndex): Refusal {
-  const coming =
+  const comingText =
     next === undefined
       ? 'its calendar has no later rebalance'
       : `the next one, effective on ${formatDay(next.date)}, is announced on ${formatDay(findAnnouncement(next))}`;
-  return new Refusal('NO_DATA_AT_DATE', `No rebalance of ${indexId} is announced on ${formatDay(day)}: ${coming}.`, {
-    as_of: formatDay(day),
-    announced: next === undefined ? null : formatDay(findAnnouncement(next)),
-    effective: next === undefined ? null : formatDay(next.date),
-  });
+  return new Refusal(
+    'NO_DATA_AT_DATE',
+    `No rebalance of ${indexId} is announced on ${formatDay(day)}: ${comingText}.`,
+    {
+      as_of: formatDay(day),
+      announced: next === undefined ? null : formatDay(findAnnouncement(next)),
+      effective: next === undefined ? null : formatDay(next.date),
+    },
+  );
 }
 
 function createOverlayRefusal(indexId: string, sources: readonly string[]): Refusal {

@@ -19,7 +19,7 @@ import type { PartInput, PartWriter } from './part.js';
 /** Size of the end of an Arrow IPC stream in bytes: a continuation marker and a length of zero. */
 const END_BYTES = 8;
 
-const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as const satisfies Record<
+const ARROW_TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as const satisfies Record<
   ColumnType,
   unknown
 >;
@@ -60,7 +60,7 @@ function createSchema(
 ): Schema {
   const fields = Object.entries(columns).map(([name, { type, unit, meaning }]) => {
     const metadata = new Map([['meaning', meaning], ...(unit === null ? [] : [['unit', unit] as const])]);
-    return new Field(name, new TYPES[type](), true, metadata);
+    return new Field(name, new ARROW_TYPES[type](), true, metadata);
   });
   return new Schema(
     fields,
@@ -109,25 +109,25 @@ interface Validity {
   readonly nullCount: number;
 }
 
-/** Returns the validity bitmap of values that are neither NaN nor `none`; an empty bitmap if all values are valid. */
-function createValidity(data: Int32Array | Float64Array, length: number, none: number): Validity {
+/** Returns the validity bitmap of values that are neither NaN nor `missingValue`; an empty bitmap if all values are valid. */
+function createValidity(data: Int32Array | Float64Array, length: number, missingValue: number): Validity {
   let row = 0;
-  while (row < length && isValue(data[row]!, none)) row++;
+  while (row < length && isValue(data[row]!, missingValue)) row++;
   if (row === length) return { nullBitmap: ALL_VALID, nullCount: 0 };
   const nullBitmap = new Uint8Array(Math.ceil(length / 8));
-  let valid = row;
-  for (let before = 0; before < row; before++) nullBitmap[before >> 3]! |= 1 << (before & 7);
+  let validCount = row;
+  for (let validRow = 0; validRow < row; validRow++) nullBitmap[validRow >> 3]! |= 1 << (validRow & 7);
   for (; row < length; row++) {
-    if (!isValue(data[row]!, none)) continue;
+    if (!isValue(data[row]!, missingValue)) continue;
     nullBitmap[row >> 3]! |= 1 << (row & 7);
-    valid++;
+    validCount++;
   }
-  return { nullBitmap, nullCount: length - valid };
+  return { nullBitmap, nullCount: length - validCount };
 }
 
 const ALL_VALID = new Uint8Array(0);
 
-const isValue = (value: number, none: number): boolean => value !== none && value === value;
+const isValue = (value: number, missingValue: number): boolean => value !== missingValue && value === value;
 
 /** Texts of a list as UTF-8. Each text starts at a multiple of four bytes. */
 interface EncodedTexts {
@@ -150,8 +150,8 @@ const ENCODER = new TextEncoder();
 const WORD_BYTES = 4;
 
 function encodeTexts(list: readonly string[]): EncodedTexts {
-  const before = encodedTextsCache.get(list);
-  if (before !== undefined) return before;
+  const cachedTexts = encodedTextsCache.get(list);
+  if (cachedTexts !== undefined) return cachedTexts;
   const texts = list.map((text) => ENCODER.encode(text));
   const lengths = Int32Array.from(texts, ({ length }) => length);
   const starts = new Int32Array(texts.length);
@@ -164,17 +164,17 @@ function encodeTexts(list: readonly string[]): EncodedTexts {
   for (const [i, text] of texts.entries()) bytes.set(text, starts[i]! * WORD_BYTES);
   const view = new DataView(bytes.buffer);
   const words = Uint32Array.from({ length: end }, (_, word) => view.getUint32(word * WORD_BYTES, true));
-  const encoded: EncodedTexts = { lengths, starts, words, last: undefined };
-  encodedTextsCache.set(list, encoded);
-  return encoded;
+  const encodedTexts: EncodedTexts = { lengths, starts, words, last: undefined };
+  encodedTextsCache.set(list, encodedTexts);
+  return encodedTexts;
 }
 
 function createTexts({ codes, texts: list }: TextValues, length: number): Data<Utf8> {
-  const encoded = encodeTexts(list);
-  const { last } = encoded;
+  const encodedTexts = encodeTexts(list);
+  const { last } = encodedTexts;
   if (last !== undefined && areSame(last.codes, codes, length)) return last.data;
-  const data = createTextData(encoded, codes, length);
-  encoded.last = { codes: codes.slice(0, length), data };
+  const data = createTextData(encodedTexts, codes, length);
+  encodedTexts.last = { codes: codes.slice(0, length), data };
   return data;
 }
 

@@ -9,7 +9,7 @@ import type { ExportSource } from './batch.js';
 export function findCachedColumns(
   { window, keep }: Pick<ExportSource, 'window' | 'keep'>,
   { table, width }: { readonly table: ExportTableName; readonly width: number },
-  make: () => readonly Float64Array[],
+  computeColumns: () => readonly Float64Array[],
 ): readonly Float64Array[] {
   const figures = keep?.(null) ?? createUncached;
   const cacheKey = ['export', table, window.start, window.end];
@@ -19,7 +19,7 @@ export function findCachedColumns(
     const result = figures(cacheKey, computeSize(count, width));
     if (result.known[0] === 1) return listColumns(result, count, width);
   }
-  const outcome = make();
+  const outcome = computeColumns();
   const count = outcome[0]!.length;
   const { values, known } = figures(cacheKey, computeSize(count, width));
   outcome.forEach((column, c) => values.set(column, c * count));

@@ -22,14 +22,14 @@ export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter 
 }
 
 /** First characters of a formula in common spreadsheets. */
-const FORMULA = /^[=+\-@\t\r]/;
+const FORMULA_START = /^[=+\-@\t\r]/;
 /** Characters because of which a text is quoted. */
-const SPECIAL = /[",\r\n]/;
+const SPECIAL_CHARACTERS = /[",\r\n]/;
 
 /** Formats a text cell. An empty text is quoted, because an empty cell means null. */
 export function formatCsvText(text: string): string {
-  if (FORMULA.test(text)) return quoteText(`'${text}`);
-  return text === '' || SPECIAL.test(text) ? quoteText(text) : text;
+  if (FORMULA_START.test(text)) return quoteText(`'${text}`);
+  return text === '' || SPECIAL_CHARACTERS.test(text) ? quoteText(text) : text;
 }
 
 function quoteText(text: string): string {

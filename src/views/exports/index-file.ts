@@ -149,9 +149,9 @@ function computeCashAfter(run: RunReader, position: number): number {
 }
 
 /** Returns the part of a market value that is not invested. */
-export function computeUninvestedCash(weights: Float64Array, money: number): number {
+export function computeUninvestedCash(weights: Float64Array, marketValue: number): number {
   const cashWeight = 1 - weights.reduce((sum, weight) => sum + weight, 0);
-  return Math.abs(cashWeight) < WEIGHT_NOISE ? 0 : cashWeight * money;
+  return Math.abs(cashWeight) < WEIGHT_NOISE ? 0 : cashWeight * marketValue;
 }
 
 /** Adds cash to a file as an entry with the price 1 in the currency of the index. */
@@ -174,11 +174,11 @@ const appendCash = <F extends IndexFile>(file: F, cash: number, { header }: RunC
 /** Returns the index shares after a close and its trades. */
 function computeSharesAfter(run: RunReader, position: number): Float64Array {
   const { header } = run.columns;
-  const money = computeMarketValueAt(run, position);
+  const marketValue = computeMarketValueAt(run, position);
   const [price, fx] = [readPricesAt(run, position), readRatesAt(run, position)];
   const { shares: decimals } = findRunSettings(header, run.days[position]! + 1).rounding;
   return readWeightsAfter(run, position).map((weight, i) => {
-    const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
+    const shares = weight === 0 ? 0 : (weight * marketValue) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
   });
 }
@@ -208,14 +208,14 @@ function openIndexAt(run: RunReader, row: number, market: MarketData | null): Ca
   const terms = readRunShareTerms(treatment);
   const [shares, price, fx] = [computeSharesAfter(run, row - 1), readPricesAt(run, row - 1), readRatesAt(run, row - 1)];
   const cash = computeCashAfter(run, row - 1);
-  const before = computeMarketValue(shares, price, fx) + cash;
-  let after = before;
+  const previousValue = computeMarketValue(shares, price, fx) + cash;
+  let after = previousValue;
   for (const { name, at: t, factor } of run.counts) {
     if (t !== row || shares[name] === 0) continue;
     const keptShares = shares[name]! * factor;
-    const changed = areRounded(shares[name]!, rounding.shares) ? roundValue(keptShares, rounding.shares) : keptShares;
-    after += (changed - shares[name]!) * price[name]! * fx[name]!;
-    shares[name] = changed;
+    const next = areRounded(shares[name]!, rounding.shares) ? roundValue(keptShares, rounding.shares) : keptShares;
+    after += (next - shares[name]!) * price[name]! * fx[name]!;
+    shares[name] = next;
   }
   const children = getChildren(run, { at: row, shares }, market);
   for (const { name, at: t, effect } of run.effects) {
@@ -231,8 +231,8 @@ function openIndexAt(run: RunReader, row: number, market: MarketData | null): Ca
     shares[name] = held;
     price[name] = 0;
   }
-  const exact = (run.divisor[row - 1]! * after) / before;
-  const divisor = roundValue(exact, after === before ? undefined : rounding.divisor);
+  const exactDivisor = (run.divisor[row - 1]! * after) / previousValue;
+  const divisor = roundValue(exactDivisor, after === previousValue ? undefined : rounding.divisor);
   return { ...readDay(run, row), divisor, shares, price, fx, cash };
 }
 
@@ -285,12 +285,12 @@ function computeValuationPrices(run: RunReader, position: number, file: CashFile
   const event = columns.i32('eventAt').indexOf(position);
   if (event < 0) return price;
   const H = header.names.length;
-  const before = columns.f64('before', event * H, (event + 1) * H);
-  const money = run.level[position]! * divisor;
+  const weightsBefore = columns.f64('before', event * H, (event + 1) * H);
+  const marketValue = run.level[position]! * divisor;
   return price.map((close, i) => {
-    if (shares[i] === 0 || before[i] === 0) return close;
-    const implied = (before[i]! * money) / (shares[i]! * fx[i]!);
-    return Math.abs(implied / close - 1) > OTHER_PRICE ? implied : close;
+    if (shares[i] === 0 || weightsBefore[i] === 0) return close;
+    const impliedPrice = (weightsBefore[i]! * marketValue) / (shares[i]! * fx[i]!);
+    return Math.abs(impliedPrice / close - 1) > PRICE_TOLERANCE ? impliedPrice : close;
   });
 }
 
@@ -303,41 +303,41 @@ function computeSettlementPrices(
   position: number,
   { shares, divisor, price, fx, cash }: CashFile,
 ): Float64Array {
-  const money = run.level[position]! * divisor;
-  const missingCash = money - cash - computeMarketValue(shares, price, fx);
-  if (!(Math.abs(missingCash / money) > OTHER_PRICE)) return price;
+  const marketValue = run.level[position]! * divisor;
+  const missingCash = marketValue - cash - computeMarketValue(shares, price, fx);
+  if (!(Math.abs(missingCash / marketValue) > PRICE_TOLERANCE)) return price;
   const closes = run.columns.f64('price', position * shares.length, (position + 1) * shares.length);
   const after = computeSharesAfter(run, position);
-  const isLeft = shares.map((count, i) => (count !== 0 && after[i] === 0 ? 1 : 0));
-  const isEnded = isLeft.map((left, i) => (Number.isNaN(closes[i]!) ? left : 0));
-  const isPaid = isEnded.includes(1) ? isEnded : isLeft; // only securities without a close, because a review may sell other securities at the same close
+  const exitMask = shares.map((count, i) => (count !== 0 && after[i] === 0 ? 1 : 0));
+  const endMask = exitMask.map((isExit, i) => (Number.isNaN(closes[i]!) ? isExit : 0));
+  const mask = endMask.includes(1) ? endMask : exitMask; // only securities without a close, because a review may sell other securities at the same close
   const value = computeMarketValue(
-    shares.map((count, i) => count * isPaid[i]!),
+    shares.map((count, i) => count * mask[i]!),
     price,
     fx,
   );
-  return value === 0 ? price : price.map((close, i) => (isPaid[i] === 1 ? close * (1 + missingCash / value) : close));
+  return value === 0 ? price : price.map((close, i) => (mask[i] === 1 ? close * (1 + missingCash / value) : close));
 }
 
 /** Relative difference of the market value above which leaving securities are not valued at their closes. */
-const OTHER_PRICE = 1e-9;
+const PRICE_TOLERANCE = 1e-9;
 
 /** Returns the last closes on or before a session, on the share basis of the session; NaN if the run contains none. */
 function readPricesAt({ columns, effects }: RunReader, position: number): Float64Array {
   const H = columns.header.names.length;
   const price = new Float64Array(H).fill(Number.NaN);
-  const seenAt = new Int32Array(H).fill(-1);
+  const sessions = new Int32Array(H).fill(-1);
   for (let t = position, missing = H; t >= 0 && missing > 0; t--) {
     const closes = columns.f64('price', t * H, (t + 1) * H);
     for (let i = 0; i < H; i++) {
-      if (seenAt[i]! >= 0 || Number.isNaN(closes[i]!)) continue;
+      if (sessions[i]! >= 0 || Number.isNaN(closes[i]!)) continue;
       price[i] = closes[i]!;
-      seenAt[i] = t;
+      sessions[i] = t;
       missing--;
     }
   }
   for (const { name, at: t, effect } of effects)
-    if (t <= position && seenAt[name]! >= 0 && t > seenAt[name]!) price[name] = adjustClose(effect, price[name]!);
+    if (t <= position && sessions[name]! >= 0 && t > sessions[name]!) price[name] = adjustClose(effect, price[name]!);
   return price;
 }
 

@@ -11,10 +11,12 @@ const NO_GROUPS: WrittenRowGroups = { fileBytes: 0, count: 0, bytes: new Uint8Ar
 /** Approximate size of a written value in bytes. Dates and texts are written as positions in a list. */
 const WIDTHS: Readonly<Record<ColumnType, number>> = { date: 1, text: 2, count: 4, number: 8 };
 
-const KINDS = { date: 'coded-day', text: 'coded-text', count: 'integer', number: 'double' } as const satisfies Record<
-  ColumnType,
-  ParquetColumn['kind']
->;
+const PARQUET_KINDS = {
+  date: 'coded-day',
+  text: 'coded-text',
+  count: 'integer',
+  number: 'double',
+} as const satisfies Record<ColumnType, ParquetColumn['kind']>;
 
 interface BufferedBatch {
   readonly columns: readonly NamedColumn[];
@@ -27,27 +29,27 @@ interface BufferedBatch {
  * locations of the row groups for the footer.
  */
 export function createParquetWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
-  const before = from.groups ?? NO_GROUPS;
+  const previousGroups = from.groups ?? NO_GROUPS;
   const bufferedBatches: BufferedBatch[] = [];
   const rowBytes = Object.values(columns).reduce((sum, { type }) => sum + WIDTHS[type], 0);
   let rows = 0;
-  let { fileBytes } = before;
+  let { fileBytes } = previousGroups;
   const add = (piece: Uint8Array): void => {
     sink.append(piece);
     fileBytes += piece.length;
   };
   function addGroup(): WrittenRowGroups {
-    if (rows === 0) return { ...before, fileBytes };
+    if (rows === 0) return { ...previousGroups, fileBytes };
     const chunks = joinBatches(bufferedBatches, rows).map((column) => {
       const chunk = encodeChunk(column, rows, fileBytes);
       for (const piece of chunk.pieces) add(piece);
       return { ...chunk, pieces: [] };
     });
     const entry = encodeStruct(createGroupEntry(chunks, rows));
-    const bytes = new Uint8Array(before.bytes.length + entry.length);
-    bytes.set(before.bytes);
-    bytes.set(entry, before.bytes.length);
-    return { fileBytes, count: before.count + 1, bytes };
+    const bytes = new Uint8Array(previousGroups.bytes.length + entry.length);
+    bytes.set(previousGroups.bytes);
+    bytes.set(entry, previousGroups.bytes.length);
+    return { fileBytes, count: previousGroups.count + 1, bytes };
   }
   return {
     rows(namedColumns, count) {
@@ -77,7 +79,7 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
 
 const createShape = ([name, { type }]: readonly [string, ExportColumn]): ColumnShape => ({
   name,
-  kind: KINDS[type],
+  kind: PARQUET_KINDS[type],
   isOptional: true,
 });
 
@@ -85,11 +87,11 @@ function listMetadata(
   { runId, table }: Pick<PartInput, 'runId' | 'table'>,
   columns: Readonly<Record<string, ExportColumn>>,
 ): (readonly [string, string])[] {
-  const ofColumns = Object.entries(columns).flatMap(([name, { unit, meaning }]) => [
+  const columnMetadata = Object.entries(columns).flatMap(([name, { unit, meaning }]) => [
     ...(unit === null ? [] : [[`${name}.unit`, unit] as const]),
     [`${name}.meaning`, meaning] as const,
   ]);
-  return [['index_id', runId], ['table', table], ...ofColumns];
+  return [['index_id', runId], ['table', table], ...columnMetadata];
 }
 
 /** Copies values that must outlive their batch. */
@@ -126,13 +128,13 @@ function joinBatches(batches: readonly BufferedBatch[], rows: number): ParquetCo
 
 type CountedRows<V> = readonly [values: V, count: number];
 
-function concatenate<A extends Float64Array | Int32Array>(into: A, parts: readonly CountedRows<A>[]): A {
+function concatenate<A extends Float64Array | Int32Array>(target: A, parts: readonly CountedRows<A>[]): A {
   let offset = 0;
   for (const [values, count] of parts) {
-    into.set(values.subarray(0, count), offset);
+    target.set(values.subarray(0, count), offset);
     offset += count;
   }
-  return into;
+  return target;
 }
 
 /** Encodes days as positions in a list. Rows are sorted by date, so only a change of the day needs a look-up. */

@@ -45,19 +45,19 @@ let spareText: NumberText | undefined;
  * @cost some 30 ns per number and 5 ns per text
  */
 export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
-  let drained = 0;
+  let drainedBytes = 0;
   const text = spareText ?? createNumberText();
   spareText = undefined;
   text.begin((part) => {
     sink.append(part);
-    drained += part.length;
+    drainedBytes += part.length;
   });
   const tokens = createTokens(syntax);
   const chunks = createChunks(text, tokens);
   let writtenBytes = 0;
   return {
     raw: (words) => writeText(text, words),
-    length: () => drained + text.pending(),
+    length: () => drainedBytes + text.pending(),
     rows(columns, count) {
       for (let from = 0; from < count;) {
         // The first row starts with other text.
@@ -85,17 +85,17 @@ interface Chunks {
 
 /** Creates a writer of several rows at a time, with numbers as values and texts as token positions. */
 function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
-  let marks: RowMarks | undefined;
+  let rowMarks: RowMarks | undefined;
   /** Token positions of the texts of a list, by code; 0 for a text without a token. */
   const offsetsByTexts = new Map<readonly string[], Int32Array>();
-  let drops = -1;
+  let knownDrops = -1;
 
   function begin(): void {
     table.dropTokens();
-    drops = table.drops;
+    knownDrops = table.drops;
     table.token(RESERVED_TEXT); // token 0 is reserved: no text of a table has it
     const { start, separator, end, none } = tokens.marks;
-    marks = {
+    rowMarks = {
       start: table.token(start),
       separator: table.token(separator),
       end: table.token(end),
@@ -113,7 +113,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
     offsetsByTexts.set(texts, offsets);
     for (let row = from; row < to; row++) {
       const code = codes[row]!;
-      let offset = code < 0 ? marks!.none : offsets[code]!;
+      let offset = code < 0 ? rowMarks!.none : offsets[code]!;
       if (offset === 0) offsets[code] = offset = table.token(tokens.text(texts, code));
       if (offset < 0) return false;
       slot[row - from] = offset;
@@ -122,11 +122,11 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   }
 
   function fillDates(slot: Int32Array, days: Int32Array, { from, to }: Span): boolean {
-    let [day, place] = [MISSING_INTEGER, marks!.none];
+    let [day, place] = [MISSING_INTEGER, rowMarks!.none];
     for (let row = from; row < to; row++) {
       if (days[row] !== day) {
         day = days[row]!;
-        place = day === MISSING_INTEGER ? marks!.none : table.token(tokens.date(day));
+        place = day === MISSING_INTEGER ? rowMarks!.none : table.token(tokens.date(day));
         if (place < 0) return false;
       }
       slot[row - from] = place;
@@ -149,8 +149,8 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
       if (columns.length > TABLE_COLUMNS_MAX) return false;
       const isFilled = () => columns.every((column, slot) => fill(column, slot, { from, to }));
       // Tokens of earlier rows may have used up the space, so the table is cleared once.
-      const fits = (drops === table.drops && isFilled()) || (begin(), isFilled());
-      return fits && table.write(columns.map(getKind), marks!, to - from); // `begin` has set the marks
+      const fits = (knownDrops === table.drops && isFilled()) || (begin(), isFilled());
+      return fits && table.write(columns.map(getKind), rowMarks!, to - from); // `begin` has set the marks
     },
   };
 }

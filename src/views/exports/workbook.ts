@@ -93,8 +93,8 @@ function createCellReader({ type, values }: NamedColumn): (row: number) => Cell 
     }
     default: {
       const numbers = values as Float64Array | Int32Array;
-      const none = numbers instanceof Int32Array ? MISSING_INTEGER : NaN;
-      return (row) => (numbers[row] === none || Number.isNaN(numbers[row]) ? null : numbers[row]!);
+      const missingValue = numbers instanceof Int32Array ? MISSING_INTEGER : NaN;
+      return (row) => (numbers[row] === missingValue || Number.isNaN(numbers[row]) ? null : numbers[row]!);
     }
   }
 }

@@ -15,23 +15,23 @@ export function createConcentrationMaker(figures: DatedFigures): FiguresMaker {
   return {
     figures,
     make({ at, own }) {
-      let squares = 0;
+      let sumOfSquares = 0;
       let largest = 0;
-      let least = 0;
-      let gross = 0;
+      let leastWeight = 0;
+      let grossWeight = 0;
       for (let i = 0; i < own.length; i++) {
         const weight = own[i]!;
-        squares += weight * weight;
-        gross += Math.abs(weight);
+        sumOfSquares += weight * weight;
+        grossWeight += Math.abs(weight);
         if (weight > largest) largest = weight;
-        else if (weight < least) least = weight;
+        else if (weight < leastWeight) leastWeight = weight;
       }
       const set = (figure: number, value: number): void => void (values[figure * known.length + at] = value);
-      set(CONCENTRATION.herfindahl, squares);
+      set(CONCENTRATION.herfindahl, sumOfSquares);
       set(CONCENTRATION.largest, largest);
-      set(CONCENTRATION.effective, computeEffectiveAssets(squares));
-      set(CONCENTRATION.grossLargest, Math.max(largest, -least));
-      set(CONCENTRATION.grossEffective, computeGrossEffectiveAssets(gross, squares));
+      set(CONCENTRATION.effective, computeEffectiveAssets(sumOfSquares));
+      set(CONCENTRATION.grossLargest, Math.max(largest, -leastWeight));
+      set(CONCENTRATION.grossEffective, computeGrossEffectiveAssets(grossWeight, sumOfSquares));
     },
   };
 }

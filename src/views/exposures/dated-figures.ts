@@ -95,9 +95,9 @@ export function selectShownFigure(figures: DatedFigures, figure: number, { posit
   const [first, last] = [positions[0]!, positions.at(-1)!];
   if (last - first === positions.length - 1)
     return addFigureText(values.subarray(offset + first, offset + last + 1), figures, figure, positions);
-  const picked = new Float64Array(positions.length);
-  for (let k = 0; k < picked.length; k++) picked[k] = values[offset + positions[k]!]!;
-  return picked;
+  const pickedValues = new Float64Array(positions.length);
+  for (let k = 0; k < pickedValues.length; k++) pickedValues[k] = values[offset + positions[k]!]!;
+  return pickedValues;
 }
 
 /**

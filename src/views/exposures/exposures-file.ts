@@ -55,10 +55,10 @@ const ROWS: Readonly<Record<ExposureTable, (exposures: Exposures) => Rows>> = {
   },
   concentration({ days, herfindahl, effective, largest, grossEffective, grossLargest, turnover, activeShare }) {
     const active_share = activeShare ?? new Float64Array(days.length).fill(NaN);
-    const gross = { gross_effective: grossEffective, gross_largest: grossLargest };
+    const grossColumns = { gross_effective: grossEffective, gross_largest: grossLargest };
     return {
       count: days.length,
-      values: { date: days, herfindahl, effective, largest, turnover, active_share, ...gross },
+      values: { date: days, herfindahl, effective, largest, turnover, active_share, ...grossColumns },
     };
   },
 };
@@ -91,12 +91,12 @@ function createDatedRows<T>(days: Int32Array, items: readonly T[]) {
     labels: (texts: readonly string[]): ColumnValues => ({ codes, texts }),
     /**
      * Returns a column of numbers.
-     * @param seriesOf returns the values of an item on the dates; null if the item has none
+     * @param getSeries returns the values of an item on the dates; null if the item has none
      */
-    numbers(seriesOf: (item: T) => Float64Array | null): Float64Array {
+    numbers(getSeries: (item: T) => Float64Array | null): Float64Array {
       const numbers = new Float64Array(count);
       items.forEach((item, k) => {
-        const series = seriesOf(item);
+        const series = getSeries(item);
         for (let t = 0, row = k; row < count; t++, row += width) numbers[row] = series === null ? NaN : series[t]!;
       });
       return numbers;

@@ -101,13 +101,18 @@ export interface Exposures {
  */
 export function createExposures(columns: RunColumns, input: ExposuresInput): Exposures {
   const { header } = columns;
-  const all = columns.i32('days');
-  const span = findDatesWithin(all, input.window);
-  const positions = selectReportedDates(all, span, input.interval);
-  const selection = { positions, days: positions.map((position) => all[position]!) };
+  const allDays = columns.i32('days');
+  const span = findDatesWithin(allDays, input.window);
+  const positions = selectReportedDates(allDays, span, input.interval);
+  const selection = { positions, days: positions.map((position) => allDays[position]!) };
   const ownExposureSide = runSide(columns, positions);
   const benchmark = input.benchmark && input.benchmark.holdings.on(selection.days);
-  const exposuresQuery: ExposuresQuery = { input, all, shown: selection, sides: { own: ownExposureSide, benchmark } };
+  const exposuresQuery: ExposuresQuery = {
+    input,
+    all: allDays,
+    shown: selection,
+    sides: { own: ownExposureSide, benchmark },
+  };
   const concentration = input.keep(['concentration'], createFigureSize(exposuresQuery, CONCENTRATION_WIDTH));
   const active = benchmark && input.keep(['active share', input.benchmark!.key], createFigureSize(exposuresQuery, 1));
   const makers = [createConcentrationMaker(concentration)];
@@ -163,15 +168,15 @@ function findGroups(exposuresQuery: ExposuresQuery, name: SideName, makers: Figu
   const { input, all, shown, sides } = exposuresQuery;
   const side = sides[name];
   if (side === null) return null;
-  const grouped = createSideGroups(side.names, all, input.findGroup);
-  const { groups } = grouped;
-  if (groups.length > CACHED_GROUPS_MAX) return sumGroups(grouped, side, shown.days);
+  const sideGroups = createSideGroups(side.names, all, input.findGroup);
+  const { groups } = sideGroups;
+  if (groups.length > CACHED_GROUPS_MAX) return sumGroups(sideGroups, side, shown.days);
   const figures = getKeptFigures(exposuresQuery, name, {
     what: ['groups', input.by],
     width: groups.length,
     standsAlone: true,
   });
-  makers.push(createGroupsMaker(figures, grouped, name));
+  makers.push(createGroupsMaker(figures, sideGroups, name));
   return findListedGroups(groups, figures, shown.positions);
 }
 
@@ -205,11 +210,11 @@ function createFieldReader(exposuresQuery: ExposuresQuery, makers: FiguresMaker[
   const readOn = readOnceADay(reader);
   const names = Math.max(sides.own.names.length, sides.benchmark?.names.length ?? 0);
   const results = reader.fields.map((field, f) => {
-    const weighted = computeWeightedField(input.engine, readOn, { field: f, names });
+    const weightedField = computeWeightedField(input.engine, readOn, { field: f, names });
     const getFigures = (name: SideName): DatedFigures => {
       const standsAlone = reader.standsAlone(f);
       const figures = getKeptFigures(exposuresQuery, name, { what: ['field', field], width: FIELD_WIDTH, standsAlone });
-      makers.push(weighted.maker(figures, name));
+      makers.push(weightedField.maker(figures, name));
       return figures;
     };
     return { field, own: getFigures('own'), benchmark: sides.benchmark && getFigures('benchmark') };
@@ -239,9 +244,9 @@ function selectReportedDates(
   { from, to }: WindowSpan,
   interval: ExposuresInput['interval'],
 ): Int32Array {
-  const all = Int32Array.from({ length: to - from + 1 }, (_, k) => from + k);
-  if (interval === 'native') return all;
-  return all.filter(
+  const allPositions = Int32Array.from({ length: to - from + 1 }, (_, k) => from + k);
+  if (interval === 'native') return allPositions;
+  return allPositions.filter(
     (position) => position === to || getSpan(days[position]!, interval) !== getSpan(days[position + 1]!, interval),
   );
 }
@@ -277,18 +282,18 @@ function computeTurnover(columns: RunColumns, figures: DatedFigures): DatedFigur
  * Sums the turnover since the previous reported date.
  * @param from first date of the window
  */
-function computeShownTurnover(traded: DatedFigures, shownFigures: ShownFigures, from: number): Float64Array {
+function computeShownTurnover(tradedFigures: DatedFigures, shownFigures: ShownFigures, from: number): Float64Array {
   const { positions } = shownFigures;
-  if (positions.length === positions.at(-1)! - from + 1) return selectShownFigure(traded, 0, shownFigures);
+  if (positions.length === positions.at(-1)! - from + 1) return selectShownFigure(tradedFigures, 0, shownFigures);
   const sums = new Float64Array(positions.length);
   let position = from;
   for (let k = 0; k < sums.length; k++)
-    for (; position <= positions[k]!; position++) sums[k]! += traded.values[position]!;
+    for (; position <= positions[k]!; position++) sums[k]! += tradedFigures.values[position]!;
   return sums;
 }
 
-function computeMovedBetween(was: Float64Array, is: Float64Array): number {
-  let moved = 0;
-  for (let i = 0; i < is.length; i++) moved += Math.abs(is[i]! - was[i]!);
-  return moved;
+function computeMovedBetween(previousWeights: Float64Array, currentWeights: Float64Array): number {
+  let movedWeight = 0;
+  for (let i = 0; i < currentWeights.length; i++) movedWeight += Math.abs(currentWeights[i]! - previousWeights[i]!);
+  return movedWeight;
 }

@@ -7,7 +7,7 @@ export interface FigureText {
   readonly first: number;
   readonly end: number;
   readonly bytes: Uint8Array;
-  /** Offsets of the text of every `MARKED`th date. */
+  /** Offsets of the text of every `FIGURES_PER_MARK`th date. */
   readonly marks: Int32Array;
 }
 
@@ -15,7 +15,7 @@ export interface FigureText {
 export type FigureTexts = (FigureText | undefined)[];
 
 /** Number of dates between two marks. Between marks, the text is searched for commas. */
-const MARKED = 128;
+const FIGURES_PER_MARK = 128;
 
 /** Figure and first date that the values of an array belong to. */
 interface TextLocation {
@@ -66,11 +66,11 @@ export function writeFigure(json: JsonWriter, values: Float64Array): void {
 
 function write(json: JsonWriter, values: Float64Array, first: number): FigureText | null {
   const begin = json.mark();
-  const marks = new Int32Array(Math.ceil(values.length / MARKED));
+  const marks = new Int32Array(Math.ceil(values.length / FIGURES_PER_MARK));
   for (let m = 0; m < marks.length; m++) {
     if (m > 0) json.raw(',');
     marks[m] = json.mark() - begin;
-    writeKnownWithin(json, values, m * MARKED, Math.min(values.length, (m + 1) * MARKED));
+    writeKnownWithin(json, values, m * FIGURES_PER_MARK, Math.min(values.length, (m + 1) * FIGURES_PER_MARK));
   }
   const bytes = json.written(begin, json.mark());
   return bytes && { first, end: first + values.length, marks, bytes };
@@ -81,7 +81,7 @@ const COMMA = 44;
 /** Returns the offset of the text of a date. */
 function findOffset({ first, bytes, marks }: FigureText, date: number): number {
   const offset = date - first;
-  let position = marks[Math.floor(offset / MARKED)]!;
-  for (let commas = offset % MARKED; commas > 0; position++) if (bytes[position] === COMMA) commas--;
+  let position = marks[Math.floor(offset / FIGURES_PER_MARK)]!;
+  for (let commas = offset % FIGURES_PER_MARK; commas > 0; position++) if (bytes[position] === COMMA) commas--;
   return position;
 }

@@ -59,8 +59,8 @@ export function openStoredHoldings(columns: RunColumns, order: Int32Array): Hold
           const rowAt = side.pass();
           const row = new Float64Array(order.length);
           return (k) => {
-            const stored = rowAt(k);
-            for (let i = 0; i < row.length; i++) row[i] = stored[order[i]!]!;
+            const storedWeights = rowAt(k);
+            for (let i = 0; i < row.length; i++) row[i] = storedWeights[order[i]!]!;
             return row;
           };
         },
@@ -94,9 +94,9 @@ function findPositions(
   const positions = days.map((day) => findLastAtMost(sessions, day) - from);
   const missing = positions.findIndex((position) => position < 0 || position >= length);
   if (missing < 0) return positions;
-  const covered = `${formatDay(sessions[from]!)} to ${formatDay(sessions[from + length - 1]!)}`;
+  const coverageText = `${formatDay(sessions[from]!)} to ${formatDay(sessions[from + length - 1]!)}`;
   throw new Refusal(
     'NO_COMMON_DATES',
-    `The benchmark covers ${covered} and has no holdings on ${formatDay(days[missing]!)}. It must have holdings on every date of the window.`,
+    `The benchmark covers ${coverageText} and has no holdings on ${formatDay(days[missing]!)}. It must have holdings on every date of the window.`,
   );
 }

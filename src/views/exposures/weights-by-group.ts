@@ -18,15 +18,15 @@ export interface SideGroups {
  * Assigns the securities of a side to groups.
  * @param days all days of the run, so that the numbering of groups does not depend on the shown dates
  */
-export function createSideGroups(names: readonly string[], days: Iterable<Day>, groupOf: GroupOfDay): SideGroups {
+export function createSideGroups(names: readonly string[], days: Iterable<Day>, getGroup: GroupOfDay): SideGroups {
   const numbers = createGroupNumbers();
-  const numbersOn = numbers.byDay(names, groupOf);
-  for (const day of days) numbersOn(day);
+  const getNumbers = numbers.byDay(names, getGroup);
+  for (const day of days) getNumbers(day);
   return {
     groups: numbers.groups,
     summing() {
-      const on = numbers.byDay(names, groupOf);
-      return (day, weights, row) => sumInto(row, weights, on(day));
+      const getDayNumbers = numbers.byDay(names, getGroup);
+      return (day, weights, row) => sumInto(row, weights, getDayNumbers(day));
     },
   };
 }
@@ -49,9 +49,9 @@ export interface GroupSums {
   totals(): Float64Array;
   /**
    * Adds the sums of each date to the reported groups, [places][dates].
-   * @param placeOf reported group of each group, [groups]
+   * @param places reported group of each group, [groups]
    */
-  addTo(sums: readonly Float64Array[], placeOf: Int32Array): void;
+  addTo(sums: readonly Float64Array[], places: Int32Array): void;
   /** Returns the sums of a group for output, whose text may be cached; 0 if no security of the group has a weight. */
   written(sums: Float64Array, group: number): Float64Array;
 }
@@ -60,29 +60,29 @@ export interface GroupSums {
 export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, days: ArrayLike<Day>): GroupSums {
   /**
    * Passes the sums of each date.
-   * @param take receives the sums of a date, which are valid until the next call
+   * @param visit receives the sums of a date, which are valid until the next call
    */
-  const pass = (take: (row: Float64Array, k: number) => void): void => {
+  const visitDates = (visit: (row: Float64Array, k: number) => void): void => {
     const row = new Float64Array(groups.length);
     const weightsAt = side.pass();
     const sum = summing();
     for (let k = 0; k < days.length; k++) {
       sum(days[k]!, weightsAt(k), row);
-      take(row, k);
+      visit(row, k);
     }
   };
   return {
     groups,
     totals() {
       const totals = new Float64Array(groups.length).fill(NaN);
-      pass((row) => {
+      visitDates((row) => {
         for (let g = 0; g < row.length; g++) totals[g] = addTerm(totals[g]!, row[g]!);
       });
       return totals;
     },
-    addTo(sums, placeOf) {
-      pass((row, k) => {
-        for (let g = 0; g < row.length; g++) if (row[g] === row[g]) sums[placeOf[g]!]![k]! += row[g]!;
+    addTo(sums, places) {
+      visitDates((row, k) => {
+        for (let g = 0; g < row.length; g++) if (row[g] === row[g]) sums[places[g]!]![k]! += row[g]!;
       });
     },
     written: (sums) => sums,
@@ -122,8 +122,8 @@ export function findListedGroups(groups: readonly string[], figures: DatedFigure
   return {
     groups,
     totals: () => Float64Array.from(groups, (_, g) => sumAt(getColumn(g), positions)),
-    addTo(sums, placeOf) {
-      groups.forEach((_, g) => addAt(getColumn(g), positions, sums[placeOf[g]!]));
+    addTo(sums, places) {
+      groups.forEach((_, g) => addAt(getColumn(g), positions, sums[places[g]!]));
     },
     written: (sums, group) => addFigureText(sums, figures, group, positions),
   };
@@ -170,9 +170,9 @@ export function computeWeightsByGroup(
   const totals = getTotals(ownGroupSums);
   const benchmarkTotals = benchmark && getTotals(benchmark);
   const groups = [...new Set([...totals.keys(), ...(benchmarkTotals?.keys() ?? [])])];
-  const ordered = groups.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
-  const list = ordered.slice(0, most);
-  const labels = ordered.length > list.length ? [...list, OTHERS_NAME] : list;
+  const rankedGroups = groups.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
+  const list = rankedGroups.slice(0, most);
+  const labels = rankedGroups.length > list.length ? [...list, OTHERS_NAME] : list;
   const sums = computeSums(ownGroupSums, { dates, listed: list, places: labels.length });
   const other = benchmark && computeSums(benchmark, { dates, listed: list, places: labels.length });
   return labels.map((group, position) => ({ group, weights: sums[position]!, benchmark: other && other[position]! }));

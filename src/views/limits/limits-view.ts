@@ -41,7 +41,7 @@ export function createLimitsView(columns: RunColumns, input: LimitsInput): Serve
   const rule = 'rule' in limits ? (limits.rule ?? columns.header.treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
   const watch = createWatch(columns, { ...input, rule }, window);
   const { names } = columns.header;
-  const nearest = watch.distances.at(-1) ?? null;
+  const nearestMove = watch.distances.at(-1) ?? null;
   return {
     index_id: columns.header.run_id,
     rule,
@@ -64,7 +64,7 @@ export function createLimitsView(columns: RunColumns, input: LimitsInput): Serve
     rows_total: watch.rows.length,
     breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => createBreachBody(breach, formatDate)),
     breaches_total: watch.breaches.length,
-    distance: nearest && { identifier: names[nearest.name]!, move: nearest.move },
+    distance: nearestMove && { identifier: names[nearestMove.name]!, move: nearestMove.move },
     findings: input.findings,
   };
 }
@@ -81,12 +81,12 @@ function createWatch(
   return watchMeasuredDates(dates!, options); // Exactly one rule is measured if the request has no rows.
 }
 
-function createBreachBody({ row, begin, end, cause, worst }: Breach, dateOf: (position: number) => string) {
+function createBreachBody({ row, begin, end, cause, worst }: Breach, formatPosition: (position: number) => string) {
   return {
     row,
-    begin: dateOf(begin),
-    end: end === null ? null : dateOf(end),
+    begin: formatPosition(begin),
+    end: end === null ? null : formatPosition(end),
     cause,
-    worst: { date: dateOf(worst.at), value: worst.value, limit: worst.limit },
+    worst: { date: formatPosition(worst.at), value: worst.value, limit: worst.limit },
   };
 }

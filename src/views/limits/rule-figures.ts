@@ -48,7 +48,7 @@ export function measureRules(
   span: RuleSpan,
 ): Iterable<MeasuredDate>[] {
   const ruleFigures = rules.map((rule) => createFigures(columns.i32('days').length, rule, span));
-  if (ruleFigures.some((figures) => isLacking(figures, span))) complete(columns, ruleFigures, span);
+  if (ruleFigures.some((figures) => isLacking(figures, span))) completeFigures(columns, ruleFigures, span);
   return ruleFigures.map((figures) => listDates(figures, span.to));
 }
 
@@ -69,7 +69,7 @@ function isLacking({ values, distances }: RuleFigures, { from, to, withDistances
 }
 
 /** Computes the figures that are missing. */
-function complete(columns: RunColumns, ruleFigures: readonly RuleFigures[], span: RuleSpan): void {
+function completeFigures(columns: RunColumns, ruleFigures: readonly RuleFigures[], span: RuleSpan): void {
   const { issuersOn, from, to, withDistances, onDate = () => {} } = span;
   for (const date of yieldWatchedDates(columns, to, { issuersOn, rowsOn: () => [] })) {
     const { at } = date;
@@ -77,9 +77,9 @@ function complete(columns: RunColumns, ruleFigures: readonly RuleFigures[], span
     for (const { rule, values, distances } of ruleFigures) {
       const lacksDistance = withDistances && at >= from && distances.known[at] === 0;
       if (values.known[at] === 1 && !lacksDistance) continue;
-      const measured = measureDate({ ...date, rows: LIMIT_RULES[rule].rows });
-      const isBreached = fillValues(values, measured);
-      if (lacksDistance) fillDistance(distances, at, isBreached ? null : measured.distance());
+      const measuredDate = measureDate({ ...date, rows: LIMIT_RULES[rule].rows });
+      const isBreached = fillValues(values, measuredDate);
+      if (lacksDistance) fillDistance(distances, at, isBreached ? null : measuredDate.distance());
     }
   }
 }
@@ -88,16 +88,16 @@ function complete(columns: RunColumns, ruleFigures: readonly RuleFigures[], span
  * Stores the measured values of a date.
  * @returns true if a row exceeds its bound
  */
-function fillValues({ values, known }: DatedFigures, measured: MeasuredDate): boolean {
-  const { at, rows } = measured;
+function fillValues({ values, known }: DatedFigures, measuredDate: MeasuredDate): boolean {
+  const { at, rows } = measuredDate;
   let isBreached = false;
   for (const [k, row] of rows.entries()) {
-    const value = measured.valueOf(k);
+    const value = measuredDate.valueOf(k);
     const offset = 2 * k * known.length + at;
     values[offset] = value;
     if (isWithin(row, value)) continue;
     isBreached = true;
-    values[offset + known.length] = CAUSES.indexOf(measured.causeOf(k));
+    values[offset + known.length] = CAUSES.indexOf(measuredDate.causeOf(k));
   }
   known[at] = 1;
   return isBreached;

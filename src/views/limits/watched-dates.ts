@@ -26,12 +26,12 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
   const block = header.has_index_weights ? 'indexWeights' : 'weights';
   const weights = openPanelRows(columns, block, { from: 0, to });
   const eventAt = columns.i32('eventAt');
-  const before = openPanelRows(columns, 'before', { from: 0, to: eventAt.length - 1 });
+  const weightsBefore = openPanelRows(columns, 'before', { from: 0, to: eventAt.length - 1 });
   const rebalances = new Set(header.rebalances.map(({ at }) => at));
   const holdings = sumByIssuer(header.names.length);
   const sumEarlier = sumByIssuer(header.names.length);
-  const isHeld = new Uint8Array(header.names.length);
-  const previous = new Float64Array(header.names.length);
+  const heldFlags = new Uint8Array(header.names.length);
+  const previousWeights = new Float64Array(header.names.length);
   const level = columns.f64('level');
   let event = 0;
   for (let position = 0; position <= to; position++) {
@@ -40,25 +40,29 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
     const kind = rebalances.has(position) ? ('rebalance' as const) : isEvent ? ('action' as const) : null;
     const issuers = input.issuersOn?.(days[position]!) ?? null;
     const close = weights.at(position);
-    for (let name = 0; name < isHeld.length; name++) if (close[name] !== 0) isHeld[name] = 1;
+    for (let name = 0; name < heldFlags.length; name++) if (close[name] !== 0) heldFlags[name] = 1;
     // Weights before trades are stored for the portfolio, but not for an index that is stored next to it.
-    let drifted = isEvent && !header.has_index_weights && position > 0 ? before.at(event) : null;
-    if (drifted !== null && kind === 'action')
-      drifted = removeExits(drifted, { previous, close, growth: level[position]! / level[position - 1]! });
+    let driftedWeights = isEvent && !header.has_index_weights && position > 0 ? weightsBefore.at(event) : null;
+    if (driftedWeights !== null && kind === 'action')
+      driftedWeights = removeExits(driftedWeights, {
+        previous: previousWeights,
+        close,
+        growth: level[position]! / level[position - 1]!,
+      });
     yield {
       at: position,
-      rows: input.rowsOn(days[position]!, isHeld),
+      rows: input.rowsOn(days[position]!, heldFlags),
       holdings: holdings(close, issuers),
       event: kind && {
         kind,
-        before: drifted && sumEarlier(drifted, issuers),
+        before: driftedWeights && sumEarlier(driftedWeights, issuers),
       },
     };
-    previous.set(close);
+    previousWeights.set(close);
   }
 }
 
-interface Around {
+interface DatePrices {
   /** Weights at the previous close, [H]. */
   readonly previous: Float64Array;
   /** Weights at the close, [H]. */
@@ -71,10 +75,10 @@ interface Around {
  * Returns the weights that result from price changes alone: a leaving security is valued at its last price instead of
  * its proceeds.
  */
-function removeExits(drifted: Float64Array, { previous, close, growth }: Around): Float64Array {
-  const ownWeights = drifted.map((weight, name) =>
+function removeExits(driftedWeights: Float64Array, { previous, close, growth }: DatePrices): Float64Array {
+  const ownWeights = driftedWeights.map((weight, name) =>
     weight !== 0 && close[name] === 0 ? previous[name]! / growth : weight,
   );
-  const total = ownWeights.reduce((sum, weight, name) => sum + weight - drifted[name]!, 1);
+  const total = ownWeights.reduce((sum, weight, name) => sum + weight - driftedWeights[name]!, 1);
   return ownWeights.map((weight) => weight / total);
 }

@@ -31,8 +31,8 @@ export function createContributionPass(columns: RunColumns, weights: PanelRows):
     })),
   ];
   // Contributions in a window with a total loss cannot be linked.
-  const linkable = spans.filter(({ from, to }) => returns.subarray(from, to).every((r) => r > -1));
-  const links = linkable.map(({ from, to, name }) => ({
+  const linkableSpans = spans.filter(({ from, to }) => returns.subarray(from, to).every((r) => r > -1));
+  const links = linkableSpans.map(({ from, to, name }) => ({
     from,
     to,
     name,
@@ -67,7 +67,7 @@ function listRandomWindows(last: number): WindowSpan[] {
   const random = createCounterRandom({ seed: last, stream: 0 });
   return Array.from({ length: WINDOWS }, () => {
     const from = Math.min(last - 1, Math.floor(random.uniform() * last));
-    const longest = Math.min(WINDOW_SESSIONS_MAX, last - from);
-    return { from, to: from + 1 + Math.min(longest - 1, Math.floor(random.uniform() * longest)) };
+    const sessionsMax = Math.min(WINDOW_SESSIONS_MAX, last - from);
+    return { from, to: from + 1 + Math.min(sessionsMax - 1, Math.floor(random.uniform() * sessionsMax)) };
   });
 }

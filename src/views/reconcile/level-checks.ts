@@ -16,26 +16,26 @@ export function checkLevels(columns: RunColumns, { metrics }: RunRecord): Check[
   const level = columns.f64('level');
   const value = columns.f64('value');
   const total = level.at(-1)! / level[0]! - 1;
-  const compounded = computeReturns(level).reduce((product, r) => product * (1 + r), 1) - 1;
-  const byYear = computeAnnualReturns(columns.i32('days'), level).reduce((product, [, r]) => product * (1 + r), 1) - 1;
+  const compoundedReturn = computeReturns(level).reduce((product, r) => product * (1 + r), 1) - 1;
+  const annual = computeAnnualReturns(columns.i32('days'), level).reduce((product, [, r]) => product * (1 + r), 1) - 1;
   const gross = columns.f64('gross');
   const costs = columns.f64('costs');
-  const netOfCosts =
+  const netReturn =
     value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
   const drawdown = computeDrawdown(level);
-  const tracked = readIndexLevels(columns);
-  const measured = computeBacktestMetrics(level, tracked, estimatePeriodsPerYear(columns.i32('days')));
+  const trackedLevels = readIndexLevels(columns);
+  const measuredMetrics = computeBacktestMetrics(level, trackedLevels, estimatePeriodsPerYear(columns.i32('days')));
   return [
     createCheck({
       name: 'returns',
       meaning: 'Period returns compound to the total return.',
-      left: compounded,
+      left: compoundedReturn,
       right: total,
     }),
     createCheck({
       name: 'annual returns',
       meaning: 'Annual returns compound to the total return.',
-      left: byYear,
+      left: annual,
       right: total,
     }),
     createCheck({
@@ -47,7 +47,7 @@ export function checkLevels(columns: RunColumns, { metrics }: RunRecord): Check[
     createCheck({
       name: 'growth and costs',
       meaning: 'The growth of the holdings minus the costs equals the total return.',
-      left: netOfCosts,
+      left: netReturn,
       right: total,
     }),
     createCheck({
@@ -68,8 +68,8 @@ export function checkLevels(columns: RunColumns, { metrics }: RunRecord): Check[
       left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0),
       right: metrics.max_drawdown,
     }),
-    ...checkMetrics(measured, metrics),
-    ...checkTracking(columns, tracked),
+    ...checkMetrics(measuredMetrics, metrics),
+    ...checkTracking(columns, trackedLevels),
   ];
 }
 
@@ -82,14 +82,14 @@ const METRIC_MEANINGS = {
   tracking_error: 'The reported tracking error equals that of the returns of the level and the index.',
 } as const satisfies Partial<Record<keyof BacktestMetrics, string>>;
 
-function checkMetrics(measured: BacktestMetrics, reported: BacktestMetrics): Check[] {
+function checkMetrics(measuredMetrics: BacktestMetrics, reportedMetrics: BacktestMetrics): Check[] {
   return (Object.keys(METRIC_MEANINGS) as (keyof typeof METRIC_MEANINGS)[]) // the object has no other keys
     .map((name) =>
       createCheck({
         name: `metrics: ${name.replaceAll('_', ' ')}`,
         meaning: METRIC_MEANINGS[name],
-        left: measured[name] ?? 0,
-        right: reported[name] ?? 0,
+        left: measuredMetrics[name] ?? 0,
+        right: reportedMetrics[name] ?? 0,
       }),
     );
 }
@@ -102,18 +102,18 @@ function readIndexLevels(columns: RunColumns): Float64Array {
 }
 
 /** Checks that a portfolio without costs follows its index exactly. The check does not apply to strategies. */
-function checkTracking(columns: RunColumns, tracked: Float64Array): Check[] {
+function checkTracking(columns: RunColumns, trackedLevels: Float64Array): Check[] {
   const { header } = columns;
   if (header.has_costs || header.has_index_weights || header.run_id !== header.index_id) return [];
   const level = columns.f64('level');
-  const worst = createFurthest();
-  for (let t = 0; t < level.length; t++) worst.note(level[t]! / level[0]!, tracked[t]! / tracked[0]!);
+  const furthest = createFurthest();
+  for (let t = 0; t < level.length; t++) furthest.note(level[t]! / level[0]!, trackedLevels[t]! / trackedLevels[0]!);
   return [
     createCheck({
       name: 'index level',
       meaning:
         'Without costs, the level equals that of the index; the sides are those of the date with the largest difference.',
-      ...worst.sides(),
+      ...furthest.sides(),
     }),
   ];
 }

@@ -23,16 +23,16 @@ export function checkPortfolio(columns: RunColumns, { portfolio }: RunRecord): C
  * be incomplete.
  */
 function checkPositions({ positions, value, cash }: RunRecord['portfolio']): Check[] {
-  const { at, units, price, value: worth, weight, total } = positions;
+  const { at, units, price, value: marketValues, weight, total } = positions;
   if (at.length === 0) return [];
   const products = createFurthest();
   const shares = createFurthest();
   const sums = new Map<number, number>();
   for (let i = 0; i < at.length; i++) {
     const nav = value[at[i]!]!;
-    products.note((units[i]! * price[i]!) / nav, worth[i]! / nav);
-    shares.note(worth[i]! / nav, weight[i]!);
-    sums.set(at[i]!, (sums.get(at[i]!) ?? 0) + worth[i]!);
+    products.note((units[i]! * price[i]!) / nav, marketValues[i]! / nav);
+    shares.note(marketValues[i]! / nav, weight[i]!);
+    sums.set(at[i]!, (sums.get(at[i]!) ?? 0) + marketValues[i]!);
   }
   if (total > at.length) sums.delete(at[0]!);
   const navs = createFurthest();
@@ -67,15 +67,15 @@ function checkPositions({ positions, value, cash }: RunRecord['portfolio']): Che
 function checkCosts(costs: Float64Array, { transactions, costRate, initialCapital }: RunRecord['portfolio']): Check[] {
   const { notional, isFree, total } = transactions;
   if (total > notional.length) return [];
-  let paid = 0;
-  for (let i = 0; i < notional.length; i++) if (isFree[i] === 0) paid += costRate * Math.abs(notional[i]!);
-  const recorded = costs.reduce((sum, cost) => sum + cost, 0);
+  let paidCosts = 0;
+  for (let i = 0; i < notional.length; i++) if (isFree[i] === 0) paidCosts += costRate * Math.abs(notional[i]!);
+  const recordedCosts = costs.reduce((sum, cost) => sum + cost, 0);
   return [
     createCheck({
       name: 'transaction costs',
       meaning: 'The costs of all trades equal the costs of the run, as fractions of the initial capital.',
-      left: paid / initialCapital,
-      right: recorded / initialCapital,
+      left: paidCosts / initialCapital,
+      right: recordedCosts / initialCapital,
     }),
   ];
 }

@@ -29,8 +29,8 @@ interface AppliedRebalance {
 /** Checks the applied weights of each rebalance against the weights before capping and the cap. */
 export function checkRebalances(columns: RunColumns): Check[] {
   return columns.header.rebalances.flatMap((rebalance, r) => {
-    const applied = readApplied(columns, rebalance, r);
-    return [...checkSums(applied), ...checkHoldings(applied), ...checkCaps(applied)];
+    const appliedRebalance = readApplied(columns, rebalance, r);
+    return [...checkSums(appliedRebalance), ...checkHoldings(appliedRebalance), ...checkCaps(appliedRebalance)];
   });
 }
 
@@ -49,7 +49,7 @@ function readApplied(
   } = columns.header;
   const H = names.length;
   const isOfIndex = runId === indexId;
-  const defers = treatment.stale_targets === 'defer';
+  const defersTargets = treatment.stale_targets === 'defer';
   // The holdings of a strategy also depend on its tolerance and costs, so they are not checked.
   const isHeld = isOfIndex && at >= 0 && rebalances[r + 1]?.at !== at;
   return {
@@ -63,9 +63,9 @@ function readApplied(
     uncapped: columns.f64('raw', r * H, (r + 1) * H),
     isCapped: columns.u8('capped', r * H, (r + 1) * H),
     held: isHeld ? columns.f64(hasIndexWeights ? 'indexWeights' : 'weights', at * H, (at + 1) * H) : null,
-    prices: isHeld && defers ? columns.f64('price', at * H, (at + 1) * H) : null,
+    prices: isHeld && defersTargets ? columns.f64('price', at * H, (at + 1) * H) : null,
     // Cash also contains the weights of securities that wait for a bar, so it is not checked in that case.
-    cash: isHeld && !hasIndexWeights && !defers ? columns.f64('cash', at, at + 1)[0]! : null,
+    cash: isHeld && !hasIndexWeights && !defersTargets ? columns.f64('cash', at, at + 1)[0]! : null,
   };
 }
 
@@ -76,9 +76,9 @@ function readApplied(
 function checkSums(rebalance: AppliedRebalance): Check[] {
   const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
   const invested = sumValues(applied);
-  const before = sumValues(uncapped);
+  const sumBefore = sumValues(uncapped);
   const exposure = computeExposure({ applied, uncapped, isOfIndex });
-  const moved = uncapped.reduce((total, u, i) => total + Math.max(0, exposure * u - applied[i]!), 0);
+  const excessWeight = uncapped.reduce((total, u, i) => total + Math.max(0, exposure * u - applied[i]!), 0);
   return [
     createCheck({
       name: `rebalance ${date}: weights`,
@@ -89,8 +89,8 @@ function checkSums(rebalance: AppliedRebalance): Check[] {
     createCheck({
       name: `rebalance ${date}: uncapped weights`,
       meaning: 'The weights before capping sum to the invested fraction, and to at most 1.',
-      left: before,
-      right: isOfIndex ? invested : isOverlay ? before : Math.min(1, before),
+      left: sumBefore,
+      right: isOfIndex ? invested : isOverlay ? sumBefore : Math.min(1, sumBefore),
     }),
     ...(hasDrifted
       ? []
@@ -98,7 +98,7 @@ function checkSums(rebalance: AppliedRebalance): Check[] {
           createCheck({
             name: `rebalance ${date}: redistributed`,
             meaning: 'The moved weight equals the weight that securities lost to the cap.',
-            left: moved,
+            left: excessWeight,
             right: exposure * redistributed,
           }),
         ]),
@@ -111,8 +111,8 @@ function computeExposure({
   uncapped,
   isOfIndex,
 }: Pick<AppliedRebalance, 'applied' | 'uncapped' | 'isOfIndex'>): number {
-  const before = uncapped.reduce((sum, weight) => sum + Math.abs(weight), 0);
-  return isOfIndex || before === 0 ? 1 : applied.reduce((sum, weight) => sum + Math.abs(weight), 0) / before;
+  const grossBefore = uncapped.reduce((sum, weight) => sum + Math.abs(weight), 0);
+  return isOfIndex || grossBefore === 0 ? 1 : applied.reduce((sum, weight) => sum + Math.abs(weight), 0) / grossBefore;
 }
 
 function checkHoldings({ date, applied, held, prices }: AppliedRebalance): Check[] {
@@ -152,10 +152,10 @@ function recordHoldings(sides: Furthest, { held, applied, prices }: HoldingsRow)
 
 function checkCaps({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfIndex }: AppliedRebalance): Check[] {
   if (cap === null || hasDrifted) return [];
-  const largest = applied.reduce((most, weight) => Math.max(most, weight), 0);
+  const largest = applied.reduce((largestWeight, weight) => Math.max(largestWeight, weight), 0);
   const exposure = computeExposure({ applied, uncapped, isOfIndex });
-  const atCap = createFurthest();
-  applied.forEach((weight, i) => isCapped[i] === 1 && atCap.note(weight, exposure * cap));
+  const furthestCap = createFurthest();
+  applied.forEach((weight, i) => isCapped[i] === 1 && furthestCap.note(weight, exposure * cap));
   return [
     createCheck({
       name: `rebalance ${date}: cap`,
@@ -167,7 +167,7 @@ function checkCaps({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfInd
       name: `rebalance ${date}: capped securities`,
       meaning:
         'Securities held at the cap have the weight of the cap, as a fraction of the invested weight; the sides are those of the security with the largest difference.',
-      ...atCap.sides(),
+      ...furthestCap.sides(),
     }),
   ];
 }

@@ -126,17 +126,17 @@ function createGrowthRows(
   const factors = new Float64Array(names.length);
   return (t, { prices, held }) => {
     // Events of a security affect its growth since the previous price.
-    const touched = (effects.get(t) ?? []).map(({ name, effect, onShort }) => ({
+    const securityEvents = (effects.get(t) ?? []).map(({ name, effect, onShort }) => ({
       name,
       effect: held[name]! < 0 ? onShort : effect,
       before: carried[name]!,
     }));
     computePriceGrowth(factors, carried, prices);
     const changes = counts.get(t) ?? NO_CHANGES;
-    let counted = 1;
-    for (const [name, factor] of changes) counted += held[name]! * (factor - 1);
+    let countGrowth = 1;
+    for (const [name, factor] of changes) countGrowth += held[name]! * (factor - 1);
     let opened = 1;
-    for (const { name, effect, before } of touched) {
+    for (const { name, effect, before } of securityEvents) {
       if (before !== before) continue;
       const step = computeGrowthStep({ ...effect, income: 0 }, before, prices[name]!);
       const opening = computeOpeningFactor(
@@ -144,13 +144,13 @@ function createGrowthRows(
         before,
         readRunShareTerms(findRunSettings(columns.header, days[t]!).treatment),
       );
-      opened += ((held[name]! * (changes.get(name) ?? 1)) / counted) * (opening - 1);
+      opened += ((held[name]! * (changes.get(name) ?? 1)) / countGrowth) * (opening - 1);
       factors[name] = opening * step.factor;
       carried[name] = step.carried;
     }
     for (const [name, factor] of changes) factors[name]! *= factor;
     if (t > 0) for (const { name, series } of rates) factors[name]! *= series[t]! / series[t - 1]!;
-    return { factors, opened: opened * counted };
+    return { factors, opened: opened * countGrowth };
   };
 }
 
@@ -174,12 +174,12 @@ const NO_CHANGES: ReadonlyMap<number, number> = new Map();
 
 /** Returns the changes of share counts of a portfolio that follows them, by date and security. */
 function getCountsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<number, number>> {
-  const bySession = new Map<number, Map<number, number>>();
+  const effectsBySession = new Map<number, Map<number, number>>();
   for (const { at, name, factor } of columns.has('keptShares') ? listCountChanges(columns) : []) {
-    const changes = bySession.get(at) ?? new Map<number, number>();
-    bySession.set(at, changes.set(name, factor));
+    const changes = effectsBySession.get(at) ?? new Map<number, number>();
+    effectsBySession.set(at, changes.set(name, factor));
   }
-  return bySession;
+  return effectsBySession;
 }
 
 const NO_SECURITIES: ReadonlySet<number> = new Set();
@@ -191,13 +191,13 @@ function listPayingSecurities(effects: readonly RunEffect[] | undefined): Readon
 }
 
 function groupEffectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
-  const bySession = new Map<number, RunEffect[]>();
+  const effectsBySession = new Map<number, RunEffect[]>();
   for (const row of runEffects(columns)) {
-    const effects = bySession.get(row.at);
+    const effects = effectsBySession.get(row.at);
     if (effects) effects.push(row);
-    else bySession.set(row.at, [row]);
+    else effectsBySession.set(row.at, [row]);
   }
-  return bySession;
+  return effectsBySession;
 }
 
 /**
@@ -209,7 +209,7 @@ function checkDrift(columns: RunColumns): Check[] {
   const moved = held.reduce((sum, weight, i) => sum + weight - target[i]!, 0);
   const figures = measureDrift(held, target);
   const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
-  const absolute = held.reduce((total, weight, i) => total + Math.abs(weight - target[i]!), 0);
+  const absoluteDrift = held.reduce((total, weight, i) => total + Math.abs(weight - target[i]!), 0);
   return [
     createCheck({
       name: 'moves since the last rebalance',
@@ -220,7 +220,7 @@ function checkDrift(columns: RunColumns): Check[] {
     createCheck({
       name: 'turnover since the last rebalance',
       meaning: 'One-way turnover equals half the sum of the absolute moves.',
-      left: absolute / 2,
+      left: absoluteDrift / 2,
       right: figures.turnover,
     }),
   ];

@@ -148,14 +148,14 @@ export interface StoredRun {
 
 export function createRunFigures({
   columns,
-  overview: stored,
+  overview: storedOverview,
   risk,
   terms,
   market = NO_MARKET,
   stale = null,
 }: StoredRun): RunFigures {
   const { header } = columns;
-  const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // this engine wrote the JSON
+  const overview = JSON.parse(new TextDecoder().decode(storedOverview)) as OverviewView; // this engine wrote the JSON
   const days = columns.i32('days');
   const level: DatedLine = { days, values: columns.f64('level') };
   const labels = callOnce(() => readStoredLabels(columns));
@@ -219,8 +219,8 @@ export function createRunFigures({
 
 /** Returns the level of the tracked index on the dates of the run, rebased to 100. */
 function readIndexLevels(columns: RunColumns, days: Int32Array): Float64Array {
-  const all = columns.i32('indexDays');
-  const from = findLastAtMost(all, days[0]!);
+  const indexDays = columns.i32('indexDays');
+  const from = findLastAtMost(indexDays, days[0]!);
   return rebase(columns.f64('indexLevel', from, from + days.length), 100);
 }
 
@@ -284,8 +284,9 @@ function listLatestRebalances(columns: RunColumns, limit: number): RebalanceFigu
   const { rebalances } = columns.header;
   const first = Math.max(0, rebalances.length - limit);
   const figures: RebalanceFigures[] = [];
-  const around = createWeightsReader(columns);
-  for (let r = rebalances.length - 1; r >= first; r--) figures.push(computeRebalanceFigures(around(r), rebalances[r]!));
+  const readWeightsAround = createWeightsReader(columns);
+  for (let r = rebalances.length - 1; r >= first; r--)
+    figures.push(computeRebalanceFigures(readWeightsAround(r), rebalances[r]!));
   return figures;
 }
 

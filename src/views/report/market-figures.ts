@@ -59,7 +59,7 @@ export function computeRebalanceOrders(
   if (header.parts !== undefined || position < 1) return null;
   const H = header.names.length;
   const event = columns.i32('eventAt').indexOf(position);
-  const before =
+  const weightsBefore =
     event < 0
       ? columns.f64('weights', position * H, (position + 1) * H)
       : columns.f64('before', event * H, (event + 1) * H);
@@ -69,9 +69,9 @@ export function computeRebalanceOrders(
   const rates = createExchangeRates(sm, readSecurityCurrency(header));
   const names = header.names.flatMap((identifier, i): (KnownSecurity & { readonly shares: number })[] => {
     const column = sm.columnOf(identifier);
-    if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];
+    if (column < 0 || (weightsBefore[i] === 0 && target[i] === 0)) return [];
     const name = readSecurityAsKnown({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
-    return Number.isFinite(name.price) ? [{ ...name, shares: Math.floor((before[i]! * aum) / name.price) }] : [];
+    return Number.isFinite(name.price) ? [{ ...name, shares: Math.floor((weightsBefore[i]! * aum) / name.price) }] : [];
   });
   const cash = names.reduce((uninvested, { shares, price }) => uninvested - shares * price, aum);
   const holdings = names
@@ -96,7 +96,7 @@ export interface ScenarioResult {
 }
 
 /** Reference column with the groups whose mean return replaces a missing return of a security. */
-const PROXIES = 'SECTOR';
+const DEFAULT_PROXIES = 'SECTOR';
 
 /** Applies scenarios to the holdings on the last date of a run. */
 export function runScenarios(
@@ -105,11 +105,11 @@ export function runScenarios(
   requestedScenarios: readonly Scenario[],
 ): ScenarioResult[] {
   const { header } = columns;
-  const market = createScenarioMarket(sm, { header, weights: readPositiveWeights(columns, null), by: PROXIES });
+  const market = createScenarioMarket(sm, { header, weights: readPositiveWeights(columns, null), by: DEFAULT_PROXIES });
   return requestedScenarios.map((scenario): ScenarioResult => {
     const { name } = scenario;
     try {
-      return { name, outcome: computeScenario(market, scenario, { by: PROXIES, path: name }) };
+      return { name, outcome: computeScenario(market, scenario, { by: DEFAULT_PROXIES, path: name }) };
     } catch (failure) {
       if (failure instanceof Refusal) return { name, outcome: { missing: formatReason(failure) } };
       throw failure;

@@ -17,8 +17,8 @@ export function formatPercent(fraction: number | null): string {
 /** Formats a weight as a percentage, with two decimals fewer than the fraction has. */
 export function formatWeight(weight: number, decimals: number | null): string {
   if (decimals === null) return formatPercent(weight);
-  const ofPercent = Math.max(0, decimals - 2);
-  return `${formatFixed(roundHalfAwayFromZero(roundHalfAwayFromZero(weight, decimals) * 100, ofPercent), ofPercent)}%`;
+  const percentDecimals = Math.max(0, decimals - 2);
+  return `${formatFixed(roundHalfAwayFromZero(roundHalfAwayFromZero(weight, decimals) * 100, percentDecimals), percentDecimals)}%`;
 }
 
 /** Formats a ratio or a level, for example `1,234.50`. */
@@ -57,8 +57,8 @@ export function formatTick(
 
 function countDecimals(step: number): number {
   for (let decimals = 0; decimals < 6; decimals++) {
-    const scaled = step * raiseToPower(10, decimals);
-    if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * Math.max(1, Math.abs(scaled))) return decimals;
+    const scaledStep = step * raiseToPower(10, decimals);
+    if (Math.abs(scaledStep - Math.round(scaledStep)) < 1e-6 * Math.max(1, Math.abs(scaledStep))) return decimals;
   }
   return 6;
 }
@@ -67,6 +67,6 @@ function formatFixed(value: number, decimals: number): string {
   const digits = Math.abs(value).toFixed(decimals);
   const isNothing = !/[1-9]/.test(digits);
   const [whole, rest] = digits.split('.');
-  const grouped = /e/.test(digits) ? whole! : whole!.replace(/\B(?=(?:\d{3})+$)/g, ',');
-  return `${value < 0 && !isNothing ? '-' : ''}${grouped}${rest === undefined ? '' : `.${rest}`}`;
+  const groupedDigits = /e/.test(digits) ? whole! : whole!.replace(/\B(?=(?:\d{3})+$)/g, ',');
+  return `${value < 0 && !isNothing ? '-' : ''}${groupedDigits}${rest === undefined ? '' : `.${rest}`}`;
 }

@@ -37,10 +37,10 @@ export interface RenderedReport {
  * @throws Refusal RENDER_FAILED if the report has too many pages or takes too long
  */
 export function renderReport({ template, figures, renderedAt, creator, fonts, report }: ReportInput): RenderedReport {
-  const started = performance.now();
+  const startMs = performance.now();
   const tick = (fraction: number, message: string): void => {
     report(fraction, message);
-    const seconds = (performance.now() - started) / 1000;
+    const seconds = (performance.now() - startMs) / 1000;
     if (seconds > LIMITS.MAX_RENDER_SECONDS)
       throw new Refusal('RENDER_FAILED', `The rendering took longer than ${LIMITS.MAX_RENDER_SECONDS} seconds.`, {
         limit: LIMITS.MAX_RENDER_SECONDS,
@@ -71,9 +71,9 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
 
 /** Returns the title of a report, with the name of the index if a header shows an index. */
 function formatTitle({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
-  const heads = new Set(blocks.flatMap(({ kind, index_id }) => (kind === 'header' ? [index_id] : [])));
-  const [first = null] = heads;
-  const run = first === null || heads.size > 1 ? undefined : figures.get(first);
+  const indexIds = new Set(blocks.flatMap(({ kind, index_id }) => (kind === 'header' ? [index_id] : [])));
+  const [first = null] = indexIds;
+  const run = first === null || indexIds.size > 1 ? undefined : figures.get(first);
   return cleanLine(run === undefined ? name : `${run.overview.name} - ${name}`);
 }
 
@@ -81,12 +81,12 @@ function formatTitle({ name, blocks }: ReportTemplateDocument, figures: ReportIn
 const LISTED_MAX = 3;
 
 function formatStamp(figures: ReportInput['figures'], renderedAt: string): string {
-  const ends = [...new Set([...figures.values()].map(({ overview }) => overview.end))].toSorted();
+  const endDates = [...new Set([...figures.values()].map(({ overview }) => overview.end))].toSorted();
   const data =
-    ends.length > LISTED_MAX
-      ? [`Data to ${ends[0]} ... ${ends.at(-1)}`]
-      : ends.length > 0
-        ? [`Data to ${ends.join(', ')}`]
+    endDates.length > LISTED_MAX
+      ? [`Data to ${endDates[0]} ... ${endDates.at(-1)}`]
+      : endDates.length > 0
+        ? [`Data to ${endDates.join(', ')}`]
         : [];
   const stale = [...figures.values()].some((run) => run.stale !== null) ? ['Not current'] : [];
   return [...data, ...stale, `Rendered ${renderedAt.slice(0, 10)} ${renderedAt.slice(11, 19)} UTC`].join('  |  ');
@@ -102,17 +102,17 @@ interface BandsInput {
 /** Arranges blocks in bands. Two consecutive blocks of half width share a band. */
 function layBands(template: ReportTemplateDocument, { area, figures, typesetter, tick }: BandsInput): Band[] {
   const { blocks } = template;
-  const half = (area.innerWidth - SPACE.gutter) / 2;
+  const halfWidth = (area.innerWidth - SPACE.gutter) / 2;
   const bands: AlignedBlock[][] = [];
   let isOpen = false;
   blocks.forEach((block, i) => {
     tick((0.5 * i) / blocks.length, 'laying out blocks');
     const isHalf = block.width === 'half';
     const isRight = isHalf && isOpen;
-    const laid = layBlock(block, { width: isHalf ? half : area.innerWidth });
-    const aligned = { block: laid, x: area.left + (isRight ? half + SPACE.gutter : 0) };
-    if (isRight) bands.at(-1)!.push(aligned);
-    else bands.push([aligned]);
+    const laidBlock = layBlock(block, { width: isHalf ? halfWidth : area.innerWidth });
+    const alignedBlock = { block: laidBlock, x: area.left + (isRight ? halfWidth + SPACE.gutter : 0) };
+    if (isRight) bands.at(-1)!.push(alignedBlock);
+    else bands.push([alignedBlock]);
     isOpen = isHalf && !isRight;
   });
   return bands;

@@ -3,9 +3,9 @@
  * readable when it is printed in grey.
  */
 export const INK = '#1b2430';
-export const MUTED = '#5a6472';
+export const MUTED_INK = '#5a6472';
 export const HAIRLINE = '#d4d9e0';
-export const RULE = '#8d97a5';
+export const RULE_COLOUR = '#8d97a5';
 export const PAPER_TINT = '#f3f5f8';
 /** Lightness 24 of 100. */
 export const NAVY = '#123a63';

@@ -89,7 +89,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     async deliver(
       client: ClientRecord,
       files: readonly DayFile[],
-      { isAgain = false, signal = new AbortController().signal, wrap = (senders: Senders) => senders } = {},
+      { isRepeat = false, signal = new AbortController().signal, wrap = (senders: Senders) => senders } = {},
     ): Promise<DeliveryCounts> {
       const deliver = createDeliverFiles({
         senders: wrap(real),
@@ -112,7 +112,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
         date: DATE,
         files,
         record,
-        isAgain,
+        isRepeat,
         signal,
         timestamp: formatTimestamp,
       });

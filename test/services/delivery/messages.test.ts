@@ -119,7 +119,7 @@ describe('mail', () => {
     expect(attachmentOf(mail!, 'EVEN_20241231_report.pdf')!.toString()).toBe('%PDF-1.7 even');
     expect(attachmentOf(mail!, 'CORE_20241231_closing.csv')).toBeUndefined();
     const id = /Message-ID: (<[^>]+>)/i.exec(mail!.text)![1];
-    await world.deliver(createMailClient(), files, { isAgain: true });
+    await world.deliver(createMailClient(), files, { isRepeat: true });
     expect(server.taken.at(-1)!.text).toContain(id);
   });
 

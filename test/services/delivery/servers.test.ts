@@ -49,7 +49,7 @@ describe.skipIf(explainMissingSftpServer() !== undefined)('an SFTP server', () =
     ]);
     expect(readFileSync(join(folder, 'CORE_20241231_closing.csv'), 'utf8')).toBe('one\n');
     const { ino } = statSync(join(folder, 'CORE_20241231_closing.csv'));
-    await world.deliver(client, files, { isAgain: true });
+    await world.deliver(client, files, { isRepeat: true });
     expect(statSync(join(folder, 'CORE_20241231_closing.csv')).ino).toBe(ino);
     expect(world.read.length).toBe(2);
     await world.deliver(client, [world.file('CORE', 'corrected\n')]);
@@ -110,7 +110,7 @@ describe('a bucket', () => {
     const textOf = (name: string) => client.get(name, async ({ body }) => readStreamText(body));
     expect(await textOf('CORE_20241231_closing.csv')).toBe('one\n');
     expect(await textOf('CORE_20241231_closing.csv.sha256')).toBe(`${hashOf('one\n')}  CORE_20241231_closing.csv\n`);
-    await world.deliver(own, files, { isAgain: true });
+    await world.deliver(own, files, { isRepeat: true });
     expect(world.read.length).toBe(1);
     const target = {
       type: 'bucket',

@@ -50,7 +50,7 @@ describe('a folder', () => {
     await world.deliver(createFolderClient(), files);
     const { mtimeMs, ino } = statSync(join(world.root, 'acme/CORE_20241231_closing.csv'));
     await world.deliver(createFolderClient(), files);
-    await world.deliver(createFolderClient(), files, { isAgain: true });
+    await world.deliver(createFolderClient(), files, { isRepeat: true });
     const after = statSync(join(world.root, 'acme/CORE_20241231_closing.csv'));
     expect([after.mtimeMs, after.ino]).toEqual([mtimeMs, ino]);
     expect(world.read.length).toBe(1);

@@ -84,13 +84,36 @@ describe('a preview of an optimisation', () => {
     expect(body.weights['LATE']).toBeUndefined();
     for (const found of [listSentences(body.findings), listSentences(run.findings)])
       expect(found).toContainEqual(
-        expect.stringMatching(/^1 of 5 securities have no risk estimate: LATE \(.*they are excluded\.$/),
+        expect.stringMatching(
+          /^1 of 5 securities \(\d+\.\d\d% of the index\) have no risk estimate and are excluded; .*: LATE \(.*\)\.$/,
+        ),
       );
     // The prices of LATE cover enough of the last 504 sessions, which a derived index uses.
     const derived = { id: 'D', name: 'D', objective: 'min_variance', constraints: rowsOf };
     expect((await service.ask('POST', '/indices/P/optimise', derived)).status).toBe(200);
     const { body: later } = await service.ask<PreviewResponse>('POST', '/indices/D/preview', { as_of: DAYS.at(-1) });
     expect(later.weights['LATE']).toBeGreaterThan(0);
+  });
+
+  test('and its run list the soft bounds that the weights violate', async () => {
+    // Five securities of at most 10 % cannot add up to 100 %.
+    const soft = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.1, soft: 1 } }];
+    const { body } = await previewOf(soft, {});
+    const run = await runOf(soft, {});
+    const above = Object.entries(body.weights).filter(([, weight]) => weight > 0.1 + 1e-6);
+    expect(above.length).toBeGreaterThan(0);
+    expect(Object.fromEntries(body.solve!.exceeded.map(({ label, value }) => [label, value]))).toEqual(
+      Object.fromEntries(above.map(([identifier, weight]) => [`PositionBounds[pos]:upper:${identifier}`, weight])),
+    );
+    expect(body.solve!.exceeded[0]).toMatchObject({
+      id: 'pos',
+      type: 'PositionBounds',
+      side: 'upper',
+      unit: 'fraction',
+      limit: 0.1,
+    });
+    expect(run.exceeded).toEqual(body.solve!.exceeded);
+    expect((await previewOf(rowsOf, {})).body.solve!.exceeded).toEqual([]);
   });
 
   test('refuses the requests that its run refuses', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createGate, type Asker } from '#services/shared/gate.js';
+import { createGate, type Requester } from '#services/shared/gate.js';
 
 /** Creates work that ends when the test requests it. */
 function createControlledWork() {
@@ -14,7 +14,7 @@ function createControlledWork() {
 }
 
 const IMPORTS = { name: 'imports', runningMax: 3, waitingMax: 4, clientRunningMax: 2, clientWaitingMax: 2 };
-const createAsker = (client: string | null, signal = new AbortController().signal): Asker => ({ client, signal });
+const createAsker = (client: string | null, signal = new AbortController().signal): Requester => ({ client, signal });
 const anonymous = createAsker(null);
 
 test('two run, two wait, the fifth is refused with both numbers; each end or failure starts the first in the queue', async () => {

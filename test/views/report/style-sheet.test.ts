@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AMBER, AMBER_TINT, INK, MUTED, NAVY, NAVY_TINT, SLATE } from '#views/report/style-sheet.js';
+import { AMBER, AMBER_TINT, INK, MUTED_INK, NAVY, NAVY_TINT, SLATE } from '#views/report/style-sheet.js';
 
 /** Returns the CIELAB lightness of a colour, 0 for black to 100 for white, which is its grey in print. */
 function computeLightness(colour: string): number {
@@ -19,7 +19,7 @@ test.each([
   ['a level and its index', NAVY, AMBER, 30],
   ['months that rose and fell by much', NAVY_TINT, AMBER_TINT, 7],
   ['a tinted month and the paper', NAVY_TINT, WHITE, 7],
-  ['small text and the paper', MUTED, WHITE, 50],
+  ['small text and the paper', MUTED_INK, WHITE, 50],
   ['figures and the darkest tint', INK, AMBER_TINT, 50],
 ])('%s differ in grey', (_, one, other, least) => {
   expect(Math.abs(computeLightness(one) - computeLightness(other))).toBeGreaterThan(least);

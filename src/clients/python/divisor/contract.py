@@ -4228,6 +4228,25 @@ EventsView = t.TypedDict("EventsView", {
 })
 
 
+class ExceededLimit(t.TypedDict):
+    """Soft bound that a solution violates."""
+
+    #: Label of the bound, as in the binding constraints.
+    label: str
+    #: Id of the constraint in the request; empty if it has none.
+    id: str
+    #: Type of the constraint.
+    type: str
+    #: Bound that is violated; `eq` for an equality.
+    side: t.Literal["lower", "upper", "eq"]
+    #: Unit of `value` and `limit`.
+    unit: t.Literal["fraction", "count", "value"]
+    #: Value of the solution.
+    value: float
+    #: Bound as requested.
+    limit: float
+
+
 class ExcessReturnOverlay(t.TypedDict):
     """Return of the index in excess of cash."""
 
@@ -8293,6 +8312,8 @@ class OptimisationRunResult(_OptimisationRunResult, total=False):
     worst_case: t.Optional[WorstCase]
     #: Figures of the index weights. Absent in runs of earlier versions.
     before: WeightFigures
+    #: Soft bounds that the weights violate. Absent in runs of earlier versions.
+    exceeded: t.Sequence[ExceededLimit]
     #: Effect of relaxing each binding bound: fractions by one percentage point, counts by one, other bounds by one hundredth. At most 20 bounds, the most expensive first. If constraints select securities, the selection does not change. This field and the next two fields are absent in runs of earlier versions.
     sensitivities: t.Sequence[SensitivityRow]
     #: Cost of each of the first 20 constraints of the request.
@@ -9046,6 +9067,8 @@ class PreviewSolve(t.TypedDict):
     binding: t.Sequence[str]
     #: Every constraint, binding or not.
     constraints: t.Sequence[PreviewConstraint]
+    #: Soft bounds that the solved weights violate.
+    exceeded: t.Sequence[ExceededLimit]
 
 
 class PreviewStep(t.TypedDict):

@@ -10,7 +10,7 @@ import { useSchemas } from '../../state/schemas.js';
 import { isSameFinding } from '../../words/findings.js';
 import { formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
 import { formatRiskWindow } from '../../words/risk-window.js';
-import { formatRow } from '../optimise/measures.js';
+import { createExcessNote, formatBindingBounds } from '../optimise/bounds.js';
 import { useWorkshop } from './draft.js';
 
 /** Number of securities in a list. */
@@ -98,7 +98,7 @@ export function Preview({ preview, shown }: PreviewProps) {
       {solve !== null && (
         <p class="quiet">
           Optimised from {solve.source_index_id} on {solve.rebalance_date}. Binding:{' '}
-          {bindingWords(solve.binding) || 'nothing'}.
+          {formatBindingBounds(solve.binding) || 'nothing'}.
         </p>
       )}
       {solve !== null && <RiskWindow model={draft.at(['derivation', 'risk_model'])} />}
@@ -115,12 +115,16 @@ interface SolvedTerms {
 }
 
 /** Returns the figures of an optimisation. A figure of the parent is added where it differs. */
-const listSolvedFigures = ({ before, after, rebalance_date: date }: Solve, { candidates, source }: SolvedTerms) => [
+const listSolvedFigures = (
+  { before, after, exceeded, rebalance_date: date }: Solve,
+  { candidates, source }: SolvedTerms,
+) => [
   { term: 'Candidates', value: formatCount(candidates) },
   {
     term: 'Tracking error',
     value: formatPercent(after.tracking_error),
     help: 'Expected, annualised, against the parent',
+    ...createExcessNote(exceeded, 'TrackingError'),
   },
   {
     term: 'Forecast volatility',
@@ -132,26 +136,9 @@ const listSolvedFigures = ({ before, after, rebalance_date: date }: Solve, { can
     term: 'Active share',
     value: formatPercent(after.turnover),
     help: 'Half the sum of absolute differences of weights from the parent',
+    ...createExcessNote(exceeded, 'Turnover'),
   },
 ];
-
-/** Describes binding constraints; a constraint that binds for several securities has their number. */
-function bindingWords(labels: readonly string[]): string {
-  const groups = new Map<string, string[]>();
-  for (const label of labels) {
-    const [, row = label, name] = /^(.*?:(?:upper|lower|eq))(?::(.*))?$/.exec(label) ?? [];
-    groups.set(row, [...(groups.get(row) ?? []), ...(name === undefined ? [] : [name])]);
-  }
-  return [...groups]
-    .map(([row, names]) => {
-      if (names.length === 0) return formatRow(row);
-      return `${formatRow(row)} (${names.length > NAMED_MAX ? `${names.length} securities` : names.join(', ')})`;
-    })
-    .join('; ');
-}
-
-/** Maximum number of securities named in a sentence. */
-const NAMED_MAX = 3;
 
 /** Renders the largest differences between the weights and those of the parent. */
 function Moves({ from, assets }: { readonly from: string; readonly assets: PreviewResponse['assets'] }) {

@@ -4,11 +4,17 @@ import { labelWithName } from '../../components/name-column.js';
 import { Section } from '../../components/page.js';
 import type { NameFacts } from '../../state/names.js';
 import { formatPoints } from '../../words/numbers.js';
-import { DIGITS } from './weight-columns.js';
+import { listBindingMembers } from './bounds.js';
+import type { ChosenPoint } from './frontier-point.js';
+import { computeShownActive, DIGITS } from './weight-columns.js';
 
 interface ActiveBarsProps {
   readonly run: OptimisationRunResult;
   readonly facts: ReadonlyMap<string, NameFacts>;
+  /** Frontier point whose weights are compared with the index. Default: the solution. */
+  readonly point: ChosenPoint | undefined;
+  /** Labels of the binding bounds of the solution. */
+  readonly bindingLabels: readonly string[];
 }
 
 /** Number of securities with the largest active weights. */
@@ -21,21 +27,38 @@ const SHOWN_MIN = 5e-5;
 const formatActiveWeight = (value: number): string => formatPoints(value, DIGITS);
 
 /** Renders the largest active weights of securities, and the active weights of sectors if these are known. */
-export function ActiveBars({ run: { weights, index_id: index }, facts }: ActiveBarsProps) {
-  const active = weights.map(({ identifier, active_weight: value }): BarEntry & { readonly sector: string } => ({
-    label: labelWithName(identifier, facts),
-    value,
-    sector: facts.get(identifier)?.sector ?? 'No sector',
-  }));
+export function ActiveBars({ run: { weights, index_id: index }, facts, point, bindingLabels }: ActiveBarsProps) {
+  const pointWeights = point?.point.weights;
+  const active = weights.map((row) => {
+    const weight = pointWeights === undefined ? row.weight : (pointWeights[row.identifier] ?? 0);
+    return {
+      label: labelWithName(row.identifier, facts),
+      value: computeShownActive({ weight, index_weight: row.index_weight }),
+      exact: weight - row.index_weight,
+      sector: facts.get(row.identifier)?.sector ?? 'No sector',
+    };
+  });
   const largest = sortBySize(active.filter(({ value }) => Math.abs(value) >= SHOWN_MIN)).slice(0, SHOWN);
   if (largest.length === 0) return null;
   const hasSectors = [...facts.values()].some(({ sector }) => sector !== null);
+  const limited =
+    pointWeights === undefined
+      ? listBindingMembers(bindingLabels, (row) => /^Active\w*Group/.test(row))
+      : new Set<string>();
   const sums = new Map<string, number>();
-  for (const { sector, value } of active) sums.set(sector, (sums.get(sector) ?? 0) + value);
-  const sectors = sortBySize([...sums].map(([label, value]): BarEntry => ({ label, value }))).slice(0, SHOWN);
+  for (const { sector, exact } of active) sums.set(sector, (sums.get(sector) ?? 0) + exact);
+  const sectors = sortBySize(
+    [...sums].map(([sector, value]): BarEntry => ({
+      label: limited.has(sector) ? `${sector} (at limit)` : sector,
+      value,
+    })),
+  ).slice(0, SHOWN);
   return (
     <div class="active-bars">
-      <Section title="Largest active weights" aside={`more or less than in ${index}`}>
+      <Section
+        title="Largest active weights"
+        aside={point === undefined ? `more or less than in ${index}` : `${point.label}, more or less than in ${index}`}
+      >
         <Bars label="Largest active weights" bars={bySign(largest)} format={formatActiveWeight} />
       </Section>
       {hasSectors && (

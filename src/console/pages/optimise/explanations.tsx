@@ -4,7 +4,8 @@ import { Table } from '../../components/table/table.js';
 import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatFigure, formatPercent } from '../../words/numbers.js';
-import { formatRow, type ChangeFormats } from './measures.js';
+import type { ChangeFormats } from './measures.js';
+import { formatRow } from './row-labels.js';
 
 interface ExplanationsProps {
   readonly run: OptimisationRunResult;

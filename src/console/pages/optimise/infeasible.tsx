@@ -5,7 +5,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { formatQuantity } from '../../words/quantities.js';
-import { formatRow } from './measures.js';
+import { formatRow } from './row-labels.js';
 
 interface InfeasibleProps {
   readonly message: string;
@@ -49,13 +49,17 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
       )}
       {remedies.length > 0 && (
         <>
-          <p>Relaxing any one of these makes the problem feasible:</p>
+          <p>
+            {remedies.length === 1
+              ? 'This relaxation makes the problem feasible:'
+              : 'Relaxing any one of these makes the problem feasible:'}
+          </p>
           <ul class="remedies">
             {remedies.map((remedy) => (
               <li key={`${remedy.index} ${remedy.parameter}`}>
                 <span>
-                  <strong>{remedy.id || `row ${remedy.index + 1}`}</strong> {getName(remedy)} from{' '}
-                  {formatQuantity(remedy.from, findUnit(remedy))} to {formatQuantity(remedy.to, findUnit(remedy))}
+                  <strong>{formatRow(`${remedy.type}[${remedy.id || remedy.index + 1}]`)}</strong>, {getName(remedy)}{' '}
+                  from {formatQuantity(remedy.from, findUnit(remedy))} to {formatQuantity(remedy.to, findUnit(remedy))}
                 </span>
                 <Button onClick={() => apply([remedy])}>Apply</Button>
               </li>
@@ -69,7 +73,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
           {all
             .map(
               (remedy) =>
-                `${remedy.id || remedy.type} ${getName(remedy)} ${formatQuantity(remedy.to, findUnit(remedy))}`,
+                `${formatRow(`${remedy.type}[${remedy.id || remedy.index + 1}]`)}, ${getName(remedy)} ${formatQuantity(remedy.to, findUnit(remedy))}`,
             )
             .join(', ')}{' '}
           <Button onClick={() => apply(all)}>Apply all</Button>

@@ -1,6 +1,7 @@
 import type { ObjectiveTypes, OptimisationRunResult } from '#clients/typescript/divisor.js';
 import type { Metric } from '../../components/metrics.js';
 import { formatBps, formatFigure, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
+import { createExcessNote, type ExceededLimit } from './bounds.js';
 
 /** Unit and name of an objective in the catalogue. */
 export type Measure = ObjectiveTypes['objectives'][number]['measure'];
@@ -24,10 +25,21 @@ type SolvedFigures = Pick<
   'objective_value' | 'volatility' | 'tracking_error' | 'turnover' | 'expected_return'
 >;
 
-/** Returns the figures of the optimised weights, each with the figure of the index weights as a note. */
+interface ComparedFigures {
+  /** Figures of the index weights. */
+  readonly before: Figures | undefined;
+  /** Figures of the optimised weights. */
+  readonly after: Figures | SolvedFigures;
+  /** Soft bounds that the optimised weights violate. */
+  readonly exceeded: readonly ExceededLimit[];
+}
+
+/**
+ * Returns the figures of the optimised weights, each with the figure of the index weights as a note. A figure beyond a
+ * soft limit is marked.
+ */
 export function createComparedTiles(
-  before: Figures | undefined,
-  after: Figures | SolvedFigures,
+  { before, after, exceeded }: ComparedFigures,
   { name, form }: Measure,
 ): readonly Metric[] {
   const createNote = (text: string | null) => (text === null ? {} : { note: `index ${text}` });
@@ -44,6 +56,7 @@ export function createComparedTiles(
       help: 'The value of the objective, costs included',
       // The tracking error of the index against itself is zero.
       ...(name.includes('tracking error') ? { note: 'against the index, per year' } : createNote(formatValue(before))),
+      ...(name.includes('tracking error') ? createExcessNote(exceeded, 'TrackingError') : {}),
     },
     ...(/^(?:the )?volatility$/.test(name)
       ? []
@@ -62,9 +75,15 @@ export function createComparedTiles(
             term: 'Forecast tracking error',
             value: formatPercent(after.tracking_error),
             help: 'Annualised, against the index',
+            ...createExcessNote(exceeded, 'TrackingError'),
           },
         ]),
-    { term: 'Turnover', value: formatPercent(after.turnover), help: 'One-way, against the index weights' },
+    {
+      term: 'Turnover',
+      value: formatPercent(after.turnover),
+      help: 'One-way, against the index weights',
+      ...createExcessNote(exceeded, 'Turnover'),
+    },
     ...(after.expected_return === null
       ? []
       : [
@@ -75,6 +94,19 @@ export function createComparedTiles(
           },
         ]),
   ];
+}
+
+/** Formats the objective of a solution next to that of the index: `Volatility 16.50%, index 16.67%`. */
+export function formatObjectives(
+  { before, after }: Omit<ComparedFigures, 'exceeded'>,
+  { name, form }: Measure,
+): string {
+  const measure = name.replace(/^the /, '');
+  const [value, indexValue] = [after, before].map((figures) =>
+    figures?.objective_value == null ? null : formatObjective(figures.objective_value, form),
+  );
+  const text = `${measure.charAt(0).toUpperCase()}${measure.slice(1)} ${value ?? MISSING_TEXT}`;
+  return name.includes('tracking error') || indexValue == null ? text : `${text}, index ${indexValue}`;
 }
 
 /** Formats an objective value in its unit. A variance is shown as its square root. */
@@ -120,26 +152,3 @@ export function createChangeFormats({ objective_value: value }: OptimisationRunR
   };
 }
 export type ChangeFormats = ReturnType<typeof createChangeFormats>;
-
-/**
- * Formats a constraint label: `PositionBounds[small]:upper:CAVX` becomes `Position bounds (small), upper, CAVX`. An id
- * that equals the name of the type is omitted.
- */
-export function formatRow(label: string): string {
-  const [, type, id, rest] = /^(\w+)(?:\[([^\]]*)\])?(?::(.*))?$/.exec(label) ?? [];
-  if (type === undefined) return label;
-  const spaced = type.replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
-  const idText = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spaced ? '' : ` (${id})`;
-  const words = `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}${idText}`;
-  return [words, ...(rest?.split(':') ?? []).filter((part) => part !== 'eq')].join(', ');
-}
-
-/**
- * Splits a constraint label: `PositionBounds[small]:upper:CAVX` becomes the constraint `Position bounds (small)` and
- * the subject `CAVX`.
- */
-export function parseRowLabel(label: string): { readonly constraint: string; readonly subject: string | null } {
-  const [, head = label, rest = ''] = /^(\w+(?:\[[^\]]*\])?)(?::(.*))?$/.exec(label) ?? [];
-  const subject = rest.replace(/^(?:eq|lower|upper)(?::|$)/, '');
-  return { constraint: formatRow(head), subject: subject === '' ? null : subject };
-}

@@ -3,7 +3,6 @@ import { useMemo } from 'preact/hooks';
 import { LinkButton } from '../../components/button.js';
 import { Findings } from '../../components/findings.js';
 import { JobState } from '../../components/job-state.js';
-import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
@@ -16,23 +15,24 @@ import { useNames } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
-import { formatCount, formatPercent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { ActiveBars } from './active-bars.js';
+import {
+  formatBindingBounds,
+  formatCostliest,
+  formatOtherExcesses,
+  listUncoveredSecurities,
+  type ExceededLimit,
+} from './bounds.js';
 import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
 import { findChosenPoint, findPointTerms, type FrontierPoint } from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import {
-  createChangeFormats,
-  createComparedTiles,
-  measureOf,
-  parseRowLabel,
-  formatRow,
-  type ChangeFormats,
-  type Measure,
-} from './measures.js';
+import { createChangeFormats, measureOf, type ChangeFormats, type Measure } from './measures.js';
+import { PointSummary } from './point-summary.js';
+import { formatRow, parseRowLabel } from './row-labels.js';
+import { RunFigures } from './run-figures.js';
 import { asConstraints, asRows, parseTerms } from './rows.js';
 import { useObjectiveTypes } from './terms.js';
 import { createWeightColumns } from './weight-columns.js';
@@ -191,12 +191,25 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
     run.weights.map(({ identifier }) => identifier),
     run.rebalance_date,
   );
-  const columns = useMemo(() => createWeightColumns(point, facts), [point, facts]);
+  const bindingLabels = useMemo(() => listBindingRows(run).map(({ label }) => label), [run]);
+  const columns = useMemo(
+    () => createWeightColumns(point, facts, listUncoveredSecurities(bindingLabels)),
+    [point, facts, bindingLabels],
+  );
+  const frontierFindings = run.findings.filter(({ code }) => code.startsWith('FRONTIER'));
+  const findings = run.findings.filter((finding) => !frontierFindings.includes(finding));
   return (
     <>
-      <Figures run={run} measure={measure} />
-      {run.findings.length > 0 && <Findings findings={run.findings} />}
-      <ActiveBars run={run} facts={facts} />
+      {point !== undefined && <PointSummary chosen={point} frontier={run.frontier} />}
+      {point !== undefined && <h2>Solution of the run</h2>}
+      <RunFigures run={run} measure={measure} terms={parseTerms(asked.terms)} />
+      {findings.length > 0 && <Findings findings={findings} />}
+      <BindingSummary
+        labels={bindingLabels}
+        exceeded={run.exceeded ?? []}
+        costliest={formatCostliest(run.constraint_costs ?? [], changes.cost)}
+      />
+      <ActiveBars run={run} facts={facts} point={point} bindingLabels={bindingLabels} />
       <Section title="Weights" aside={<a href={formatIndexAddress(run.index_id)}>{run.index_id}</a>}>
         <Table
           label="weights of the optimisation"
@@ -226,6 +239,7 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
         </p>
       </Section>
       <Explanations run={run} changes={changes} store={store} />
+      {frontierFindings.length > 0 && <Findings findings={frontierFindings} />}
       {run.frontier !== null && (
         <Frontier
           frontier={run.frontier}
@@ -237,43 +251,28 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
   );
 }
 
-function Figures({ run, measure }: ResultOfProps) {
+interface BindingSummaryProps {
+  readonly labels: readonly string[];
+  readonly exceeded: readonly ExceededLimit[];
+  readonly costliest: string | null;
+}
+
+/** Renders the binding and the violated bounds of the constraints in words, and the constraint with the highest cost. */
+function BindingSummary({ labels, exceeded, costliest }: BindingSummaryProps) {
+  const binding = formatBindingBounds(labels);
+  const excesses = formatOtherExcesses(exceeded);
   return (
-    <Metrics
-      label="Figures of the optimisation"
-      metrics={[
-        ...createComparedTiles(run.before, run, measure),
-        ...(run.costs == null
-          ? []
-          : [{ term: 'Costs', value: formatPercent(run.costs, 4), help: 'Cost of the trades as a fraction of value' }]),
-        { term: 'Holdings', value: formatCount(run.holdings), ...createShortNote(run) },
-        { term: 'Rebalance', value: run.rebalance_date, note: formatRiskNote(run), help: riskDates(run) },
-        {
-          term: 'Solution',
-          value: run.converged ? 'optimal' : 'not proven',
-          kind: run.converged ? '' : 'down',
-          note: run.heuristic ? `selection of constituents, gap ${formatPercent(run.gap)}` : run.solver_message,
-        },
-      ]}
-    />
+    <>
+      {excesses !== null && <p class="excess">Soft limits exceeded: {excesses}.</p>}
+      {binding !== '' && (
+        <p>
+          {costliest !== null && <>Costliest constraint: {costliest}. </>}
+          <span class="quiet">Binding: {binding}.</span>
+        </p>
+      )}
+    </>
   );
 }
-
-/** Returns a note with the number of long and short positions, if some positions are short. */
-function createShortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
-  return all === undefined || all === holdings ? {} : { note: `${formatCount(all)} positions, long and short` };
-}
-
-/** Describes the risk model. */
-function formatRiskNote({ risk_model: model }: ResultOfProps['run']): string {
-  if (model === undefined) return 'risk from past returns';
-  const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;
-  return `risk by ${by}, ${formatCount(model.sessions)} returns`;
-}
-
-/** Describes the dates of the returns of the risk model. */
-const riskDates = ({ risk_model: model, start, end }: ResultOfProps['run']): string =>
-  `Risk from returns from ${model?.start ?? start} to ${model?.end ?? end}`;
 
 interface BindingRow {
   readonly label: string;

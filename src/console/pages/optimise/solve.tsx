@@ -18,9 +18,17 @@ import { addPoints } from '../../components/signed.js';
 import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Fold } from '../designer/fold.js';
+import {
+  countBindingConstraints,
+  formatBindingBounds,
+  formatFirstExcess,
+  formatOtherExcesses,
+  listUncoveredSecurities,
+} from './bounds.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import { createComparedTiles, formatRow } from './measures.js';
+import { createComparedTiles, formatObjectives, type Measure } from './measures.js';
+import { formatRow } from './row-labels.js';
 import { useObjectiveTypes, type Terms } from './terms.js';
 import type { Solution } from './use-solution.js';
 
@@ -45,12 +53,10 @@ export function Solve(props: SolveProps) {
     <aside class={isFolded ? 'designer-live is-folded' : 'designer-live'} aria-label="Live solution">
       <div class="live-bar">
         <h2>Solution</h2>
-        {isFolded && trouble !== null && <Badge kind="bad">none</Badge>}
-        {isFolded && trouble === null && data?.solve != null && (
-          <span class="quiet">
-            Volatility {formatPercent(data.solve.after.volatility)}, index {formatPercent(data.solve.before.volatility)}
-          </span>
+        {isFolded && trouble !== null && (
+          <Badge kind="bad">{trouble.code === 'INFEASIBLE' ? 'none: constraints conflict' : 'none'}</Badge>
         )}
+        {isFolded && trouble === null && data?.solve != null && <BarFigures solve={data.solve} />}
         <Fold isFolded={isFolded} of="the solution" onFold={setFolded} />
         {asOf !== null && extent !== null && (
           <label class="select">
@@ -75,7 +81,7 @@ export function Solve(props: SolveProps) {
         {isBehind && <Wait what="the solution" />}
         {data !== undefined && (
           <Earlier isEarlier={isEarlier} of="The last solution">
-            <SolvedPortfolio preview={data} model={props.terms['risk_model']} />
+            <SolvedPortfolio preview={data} model={props.terms['risk_model']} constraintCount={props.rows.length} />
           </Earlier>
         )}
       </div>
@@ -98,33 +104,64 @@ function RefusedSolution({ parent, rows, terms, trouble, ...act }: SolveProps & 
   );
 }
 
-function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse; readonly model: Json | undefined }) {
-  const { assets, solve, findings, total_weight: total } = preview;
+type Solved = NonNullable<PreviewResponse['solve']>;
+
+/** Returns the measure of the objective of a solution; undefined until the objectives are loaded. */
+function useMeasure(solve: Solved | null): Measure | undefined {
   const types = useObjectiveTypes();
-  const measure = types.data?.objectives.find(({ type }) => type === solve?.objective)?.measure;
-  if (solve === null) return null;
-  const heldAssets = assets.filter(({ weight }) => weight !== null && weight !== 0);
+  return types.data?.objectives.find(({ type }) => type === solve?.objective)?.measure;
+}
+
+/** Renders the objective of the solution, and the soft limits that it violates, in the folded bar of a telephone. */
+function BarFigures({ solve }: { readonly solve: Solved }) {
+  const measure = useMeasure(solve);
+  return (
+    <span class="quiet bar-figures">
+      {measure !== undefined && formatObjectives(solve, measure)}
+      {solve.exceeded.length > 0 && <strong class="excess">{formatFirstExcess(solve.exceeded)}</strong>}
+    </span>
+  );
+}
+
+interface SolvedPortfolioProps {
+  readonly preview: PreviewResponse;
+  readonly model: Json | undefined;
+  /** Number of constraints of the request. */
+  readonly constraintCount: number;
+}
+
+function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioProps) {
+  const { assets, solve, findings, total_weight: total } = preview;
+  const measure = useMeasure(solve);
   const moves = assets.filter(({ weight_delta: delta }) => delta !== null && delta !== 0);
   const facts = useNames(
     moves.map(({ identifier }) => identifier),
     solve?.rebalance_date,
   );
-  const columns = useMemo(() => moveColumns(facts), [facts]);
+  const columns = useMemo(() => moveColumns(facts, listUncoveredSecurities(solve?.binding ?? [])), [facts, solve]);
+  if (solve === null) return null;
+  const excesses = formatOtherExcesses(solve.exceeded);
+  const holdingCount = assets.filter(({ weight }) => weight !== null && weight !== 0).length;
   return (
     <>
       <Metrics
         label="Figures of the solution"
         metrics={[
-          ...(measure === undefined ? [] : createComparedTiles(solve.before, solve.after, measure)),
-          { term: 'Constituents', value: formatCount(heldAssets.length), note: `rebalance of ${solve.rebalance_date}` },
+          ...(measure === undefined ? [] : createComparedTiles(solve, measure)),
+          { term: 'Constituents', value: formatCount(holdingCount), note: `rebalance of ${solve.rebalance_date}` },
           ...(Math.abs((total ?? 1) - 1) < SHOWN_MIN ? [] : [{ term: 'Sum of weights', value: formatPercent(total) }]),
           {
             term: 'Binding constraints',
-            value: formatCount(solve.constraints.filter(({ binding }) => binding).length),
+            value: `${formatCount(countBindingConstraints(solve.binding))} of ${formatCount(constraintCount)}`,
             help: 'Constraints that hold the solution back',
           },
         ]}
       />
+      {excesses !== null && <p class="excess">Soft limits exceeded: {excesses}.</p>}
+      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      {countBindingConstraints(solve.binding) > 0 && (
+        <p class="quiet">Binding: {formatBindingBounds(solve.binding)}.</p>
+      )}
       <h3>Largest changes of weight</h3>
       <Table
         label="difference to the index weights"
@@ -135,7 +172,6 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
         height={280}
         empty="The weights equal those of the index: no constraint excludes them."
       />
-      {findings.length > 0 && <Findings findings={findings} shown={3} />}
       <h3>Constraints</h3>
       <Table
         label="constraints with their slack"
@@ -188,7 +224,10 @@ const CONSTRAINT_COLUMNS: readonly Column<PreviewConstraint>[] = [
 
 type RelaxedMove = PreviewResponse['assets'][number];
 
-const moveColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<RelaxedMove>[] => [
+const moveColumns = (
+  facts: ReadonlyMap<string, NameFacts>,
+  uncovered: ReadonlySet<string>,
+): readonly Column<RelaxedMove>[] => [
   nameColumn(facts),
   createNumericColumn({
     id: 'index',
@@ -198,14 +237,24 @@ const moveColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<Rel
     of: (row) => row.source_weight,
     write: formatPercent,
   }),
-  createNumericColumn({
-    id: 'solved',
-    adds: true,
-    title: 'Solved',
-    width: 76,
-    of: (row) => row.solved_weight,
-    write: formatPercent,
-  }),
+  {
+    ...createNumericColumn({
+      id: 'solved',
+      adds: true,
+      title: 'Solved',
+      width: 76,
+      of: (row: RelaxedMove) => row.solved_weight,
+      write: formatPercent,
+    }),
+    show: ({ identifier, solved_weight: weight }) =>
+      uncovered.has(identifier) ? (
+        <Badge kind="warning" title="Excluded, because it has no risk estimate">
+          excluded
+        </Badge>
+      ) : (
+        formatPercent(weight)
+      ),
+  },
   {
     id: 'delta',
     title: 'Active',

@@ -10,10 +10,31 @@ import type { ChosenPoint } from './frontier-point.js';
 export const createWeightColumns = (
   point: ChosenPoint | undefined,
   facts: ReadonlyMap<string, NameFacts>,
+  uncovered: ReadonlySet<string>,
 ): readonly Column<WeightRow>[] => [
   nameColumn(facts),
   ...(point?.point.weights === undefined ? BASIC_COLUMNS : createPointColumns(point)),
+  createBoundColumn(uncovered),
 ];
+
+/** @param uncovered securities that were excluded because they have no risk estimate */
+const createBoundColumn = (uncovered: ReadonlySet<string>): Column<WeightRow> => ({
+  id: 'bound',
+  title: 'Bound',
+  width: 136,
+  priority: 3,
+  value: ({ identifier, at_bound: bound }) => (uncovered.has(identifier) ? UNCOVERED_TEXT : bound),
+  show: ({ identifier, at_bound: bound }) =>
+    uncovered.has(identifier) ? (
+      <Badge kind="warning" title="Excluded, because it has no risk estimate">
+        {UNCOVERED_TEXT}
+      </Badge>
+    ) : (
+      bound !== null && <Badge kind="info">{bound}</Badge>
+    ),
+});
+
+const UNCOVERED_TEXT = 'no risk estimate';
 
 /** Returns the weights of a run together with the weights of a frontier point. */
 const createPointColumns = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
@@ -40,6 +61,12 @@ const formatWeight = (value: number): string => formatPercent(value, DIGITS);
 
 /** Rounds a weight as displayed, so that displayed differences equal the differences of the displayed weights. */
 const asShown = (weight: number): number => Math.round(weight * 10 ** (2 + DIGITS)) / 10 ** (2 + DIGITS);
+
+/** Returns the active weight of a row: the difference of the displayed weights. */
+export const computeShownActive = ({
+  weight,
+  index_weight: index,
+}: Pick<WeightRow, 'weight' | 'index_weight'>): number => asShown(weight) - asShown(index);
 
 const renderActiveWeight = (value: number) => (
   <span class={getSignClass(value, DIGITS)}>{formatPoints(value, DIGITS)}</span>
@@ -69,7 +96,7 @@ const BASIC_COLUMNS: readonly Column<WeightRow>[] = [
     width: 110,
     align: 'right',
     value: (row) => row.active_weight,
-    show: ({ index_weight: index, weight }) => renderActiveWeight(asShown(weight) - asShown(index)),
+    show: (row) => renderActiveWeight(computeShownActive(row)),
     total: renderActiveWeight,
   },
   createNumericColumn({
@@ -82,12 +109,4 @@ const BASIC_COLUMNS: readonly Column<WeightRow>[] = [
     of: (row) => row.risk_contribution,
     write: (value) => formatBps(value),
   }),
-  {
-    id: 'bound',
-    title: 'Bound',
-    width: 84,
-    priority: 3,
-    value: (row) => row.at_bound,
-    show: (row) => row.at_bound !== null && <Badge kind="info">{row.at_bound}</Badge>,
-  },
 ];

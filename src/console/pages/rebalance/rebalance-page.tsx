@@ -20,7 +20,7 @@ import { addSign } from '../../components/signed.js';
 import { countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, RunNote } from '../index/explanation.js';
-import { formatRow } from '../optimise/measures.js';
+import { formatBindingBounds } from '../optimise/bounds.js';
 import { Orders } from './orders.js';
 import { isAdded, isRemoved, RebalanceFigures } from './rebalance-figures.js';
 
@@ -116,7 +116,7 @@ function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView
             {solve !== null && (
               <p>
                 Optimised from <a href={formatIndexAddress(solve.source_index_id)}>{solve.source_index_id}</a>, its
-                rebalance of {solve.rebalance_date}; binding: {solve.binding.map(formatRow).join('; ') || 'nothing'}.
+                rebalance of {solve.rebalance_date}; binding: {formatBindingBounds(solve.binding) || 'nothing'}.
               </p>
             )}
             {findings.length > 0 && <Findings findings={findings} />}

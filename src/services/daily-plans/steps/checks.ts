@@ -73,8 +73,8 @@ async function performChecks(
     const input = await checkInput(dependencies, subject, signal);
     // Only findings need the overrides, and most indices have no findings.
     const readOverrides = callOnce(() => createRequestedOverrides(dependencies, identity.datasetId, day().date));
-    const above = getAncestors(indexId);
-    const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));
+    const ancestors = getAncestors(indexId);
+    const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || ancestors.has(id));
     let count = 0;
     for (const check of checks) {
       const findings = findCheckKind(check.check).judge(input, check as never); // `checkKindOf` pairs the check with its parameters
@@ -101,7 +101,7 @@ async function logWaivers({ day, log }: StepContext<unknown>, checks: readonly C
   const { steps, waivers } = day();
   const ownLog = steps.find(({ state }) => state === 'running')?.log ?? [];
   for (const { check, index_id: index, identifier, author, reason } of waivers) {
-    if (!checks.some((performed) => performed.check === check)) continue;
+    if (!checks.some((performedCheck) => performedCheck.check === check)) continue;
     const subject = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
     const message = `${author} accepted ${check} of ${subject}: ${reason}`;
     if (!ownLog.some((line) => line.message === message)) await log(message);

@@ -24,7 +24,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
     const { spec, day, put, drop, item, signal, timestamp } = context;
     const files = listFiles(day());
     const { schedule_id: schedule, date } = day();
-    const before = day().steps.flatMap(({ type, items }) => (type === 'deliver' ? items : []));
+    const previousItems = day().steps.flatMap(({ type, items }) => (type === 'deliver' ? items : []));
     const current = new Set<string>();
 
     async function serve(client: ClientRecord): Promise<void> {
@@ -33,10 +33,11 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
       await runConcurrently(targets, targets.length, async (target) => {
         const key = `${client.id}/${target.name}`;
         current.add(key);
-        const isAgain = item(key) === undefined && record.files(target.name).some(({ state }) => state === 'delivered');
+        const isRepeat =
+          item(key) === undefined && record.files(target.name).some(({ state }) => state === 'delivered');
         // Written to disk before any file is sent, because another process would otherwise repeat the step.
         await put(key, null, item(key) ?? { state: 'waiting', message: 'The files are being delivered.' });
-        const counts = await deliver({ client, target, schedule, date, files, record, isAgain, signal, timestamp });
+        const counts = await deliver({ client, target, schedule, date, files, record, isRepeat, signal, timestamp });
         await put(key, null, createResult(counts));
       });
     }
@@ -53,13 +54,13 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
         });
         return;
       }
-      const isConcerned = files.some(({ indexId: index, table }) =>
+      const hasEntitledFiles = files.some(({ indexId: index, table }) =>
         isEntitled(client.document, { index, table, date }),
       );
-      if (client.document.enabled && (isConcerned || spec.clients !== null)) await serve(client);
+      if (client.document.enabled && (hasEntitledFiles || spec.clients !== null)) await serve(client);
     });
     // Removed targets of a client, and clients that may no longer receive files, do not keep the day open.
-    for (const { key, state } of before) if (state !== 'done' && !current.has(key)) await drop(key);
+    for (const { key, state } of previousItems) if (state !== 'done' && !current.has(key)) await drop(key);
     return { state: 'done', message: 'Every target that is reachable has its files.' };
   };
 }

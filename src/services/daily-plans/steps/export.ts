@@ -21,15 +21,15 @@ export interface ExportDependencies {
 }
 
 /** Error codes for a table without rows on a session. */
-const WITHOUT_ROWS: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE']);
+const NO_ROWS_CODES: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE']);
 
 export function createExportPerformer({ exports, artifacts }: ExportDependencies): Performer<'export'> {
-  async function make(indexId: string, file: ExportedFile, context: StepContext<unknown>): Promise<ItemResult> {
+  async function writeFile(indexId: string, file: ExportedFile, context: StepContext<unknown>): Promise<ItemResult> {
     const { signal } = context;
     const { date } = context.day();
-    const { table, format, by, from_start: isWhole } = file;
+    const { table, format, by, from_start: isFromStart } = file;
     const run = { subject: indexId, id: findPublishedRun(context.day().steps, indexId) };
-    const request = { table, format, end: date, ...(isWhole ? {} : { start: date }), ...(by && { by }) };
+    const request = { table, format, end: date, ...(isFromStart ? {} : { start: date }), ...(by && { by }) };
     const bytes = await readBytes(await (await exports.export(run, request)).open(signal));
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const { name: artifact } = await artifacts.write(bytes, sha256);
@@ -45,10 +45,10 @@ export function createExportPerformer({ exports, artifacts }: ExportDependencies
       for (const file of indexFiles) {
         const key = formatFileName(file, indexId, context);
         if (item(key)?.state === 'done') continue;
-        const result = await make(indexId, file, context).catch((thrown: unknown): ItemResult => {
-          const isEmpty = file.optional && thrown instanceof Refusal && WITHOUT_ROWS.has(thrown.code);
-          if (isEmpty) return { state: 'done', message: `${key} was not exported: ${thrown.message}` };
-          return createBlockedResult(thrown, signal);
+        const result = await writeFile(indexId, file, context).catch((failure: unknown): ItemResult => {
+          const isEmpty = file.optional && failure instanceof Refusal && NO_ROWS_CODES.has(failure.code);
+          if (isEmpty) return { state: 'done', message: `${key} was not exported: ${failure.message}` };
+          return createBlockedResult(failure, signal);
         });
         await put(key, indexId, result);
       }

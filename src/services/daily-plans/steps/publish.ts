@@ -25,21 +25,23 @@ export function createPublishPerformer({ publications }: PublishDependencies): P
     const { spec, day, by, signal } = context;
     await performEachIndex(context, async (indexId) => {
       const { allow_partial, errors } = spec;
-      const above = [...context.getAncestors(indexId)].find((id) => (context.item(id)?.state ?? 'done') !== 'done');
+      const waitingAncestor = [...context.getAncestors(indexId)].find(
+        (id) => (context.item(id)?.state ?? 'done') !== 'done',
+      );
       const request = { through: day().date, restate: false, allow_partial, ...(errors && { error_policy: errors }) };
       const { published, restated, run_id, head, through, error } = await publications.publish(indexId, () => request, {
         by,
         signal,
         day: { schedule_id: day().schedule_id, date: day().date, asked: findRequestNumber(context.item(indexId)) },
-        isForeseen: above !== undefined, // Requests all approvals of a family at once.
+        isForeseen: waitingAncestor !== undefined, // Requests all approvals of a family at once.
       });
-      if (above !== undefined)
-        return { state: 'waiting', message: `It can be published after ${above}, on which it depends.` };
-      const before = context.item(indexId);
+      if (waitingAncestor !== undefined)
+        return { state: 'waiting', message: `It can be published after ${waitingAncestor}, on which it depends.` };
+      const previousItem = context.item(indexId);
       const detail = { run_id, head, through, published, ...(error && { restated, error: error.notice }) };
-      if (published === 0 && error === null && before?.state === 'done') {
+      if (published === 0 && error === null && previousItem?.state === 'done') {
         // Files that are written again contain the restated figures.
-        if (!(await isRestated(indexId, day().date, before.at))) return { ...before };
+        if (!(await isRestated(indexId, day().date, previousItem.at))) return { ...previousItem };
         return { state: 'done', message: `The close of ${day().date} was published again.`, detail };
       }
       const message =

@@ -60,10 +60,11 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     for (let attempt = 1; ; attempt++)
       try {
         return await submit();
-      } catch (thrown) {
-        const running = thrown instanceof Refusal && thrown.code === 'JOB_RUNNING' ? thrown.detail?.['job_id'] : null;
-        if (typeof running !== 'string' || attempt === ATTEMPTS_MAX) throw thrown;
-        await awaitJobEnd(jobs, running, signal);
+      } catch (failure) {
+        const runningJob =
+          failure instanceof Refusal && failure.code === 'JOB_RUNNING' ? failure.detail?.['job_id'] : null;
+        if (typeof runningJob !== 'string' || attempt === ATTEMPTS_MAX) throw failure;
+        await awaitJobEnd(jobs, runningJob, signal);
       }
   }
 
@@ -74,11 +75,11 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     let message: string;
     try {
       message = await refreshStore(context);
-    } catch (thrown) {
-      if (!(thrown instanceof Refusal) || context.signal.aborted) throw thrown;
-      if (thrown.code !== 'NOTHING_TO_REFRESH')
-        return { state: 'failed', code: thrown.code, message: formatReason(thrown) };
-      message = thrown.message; // imports provide the prices of such a store
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || context.signal.aborted) throw failure;
+      if (failure.code !== 'NOTHING_TO_REFRESH')
+        return { state: 'failed', code: failure.code, message: formatReason(failure) };
+      message = failure.message; // imports provide the prices of such a store
     }
     const { store_id: storeId } = context.spec;
     const last = (storeId == null ? markets.require() : await stores.of(storeId)).market.dates.at(-1);

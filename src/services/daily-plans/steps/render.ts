@@ -19,8 +19,8 @@ export interface RenderDependencies {
 
 export function createRenderPerformer({ reports, documents, jobs }: RenderDependencies): Performer<'render'> {
   async function awaitFile(jobId: string, name: string): Promise<ItemResult> {
-    const stored = await documents.get('render', jobId.slice('render:'.length));
-    const render = parseStored(stored, RenderDocument);
+    const storedDocument = await documents.get('render', jobId.slice('render:'.length));
+    const render = parseStored(storedDocument, RenderDocument);
     if (render === undefined) throw new Refusal('RENDER_NOT_FOUND', `The report of ${jobId} was deleted.`);
     const { name: artifact, bytes, sha256 } = render.artifact;
     return {
@@ -37,8 +37,8 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
     await performEachIndex(
       context,
       async (indexId) => {
-        const before = item(indexId);
-        if (before?.state === 'done') return { ...before };
+        const previousItem = item(indexId);
+        if (previousItem?.state === 'done') return { ...previousItem };
         const { schedule_id: schedule, date } = day();
         const name = createFileName(spec.name, { schedule, index: indexId, table: 'report', day: parseValidDay(date) });
         const run = findPublishedRun(day().steps, indexId);

@@ -41,9 +41,9 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
         const run = await findRun(documents, indexId);
         if (run === undefined) throw new Refusal('RUN_NOT_FOUND', `${indexId} has no stored run after its job.`);
         return { ...createResult(run, day().date, 'It was run'), job_id: jobId };
-      } catch (thrown) {
-        const isBusy = thrown instanceof Refusal && thrown.code === 'JOB_RUNNING';
-        if (!isBusy || attempt === ATTEMPTS_MAX) throw thrown;
+      } catch (failure) {
+        const isBusy = failure instanceof Refusal && failure.code === 'JOB_RUNNING';
+        if (!isBusy || attempt === ATTEMPTS_MAX) throw failure;
         await awaitJobEnd(jobs, `backtest:${indexId}`, signal);
       }
     }

@@ -14,14 +14,14 @@ import {
 } from '../sender.js';
 
 /** Time limits of a request, which are short because the rounds of the day retry. */
-const PATIENCE = { patienceMs: 4000, answerMs: 60_000 };
+const REQUEST_LIMITS = { patienceMs: 4000, answerMs: 60_000 };
 
 /** Writes files as objects, which become visible as a whole. */
 export const createBucketSender =
   (destinations: Pick<DeliveryDestinations, 'createAccess'>): Sender<'bucket'> =>
   async (job) => {
     const { target, secret } = job;
-    const client = createS3Client(destinations.createAccess(target, secret), PATIENCE);
+    const client = createS3Client(destinations.createAccess(target, secret), REQUEST_LIMITS);
     await sendEachFile(job, async (file) => {
       try {
         const result = await client.look(file.path);
@@ -31,8 +31,8 @@ export const createBucketSender =
         if (target.checksum) await putChecksum(client, file);
         if (result === undefined) return SENT_MESSAGE;
         return isPresent ? PRESENT_MESSAGE : REPLACED_MESSAGE;
-      } catch (thrown) {
-        throw toFault(thrown);
+      } catch (failure) {
+        throw toFault(failure);
       }
     });
   };
@@ -47,7 +47,7 @@ async function putChecksum(
   if ((await client.look(name))?.sha256 !== sha256) await client.put(name, content, sha256);
 }
 
-function toFault(thrown: unknown): unknown {
-  const isTheirs = thrown instanceof ArtifactStoreFault || (thrown instanceof Refusal && isUnavailable(thrown));
-  return isTheirs ? new DeliveryFault(thrown.message, { cause: thrown }) : thrown;
+function toFault(failure: unknown): unknown {
+  const isStoreFault = failure instanceof ArtifactStoreFault || (failure instanceof Refusal && isUnavailable(failure));
+  return isStoreFault ? new DeliveryFault(failure.message, { cause: failure }) : failure;
 }

@@ -25,24 +25,24 @@ export const createFolderSender = (destinations: Pick<DeliveryDestinations, 'ass
     await mkdir(folder, { recursive: true });
     await destinations.assertFolder(folder); // a link may have been created meanwhile
     const path = join(folder, readFileName(file.path));
-    const before = await readHash(path, file.bytes);
-    if (before !== file.sha256) {
+    const previousHash = await readHash(path, file.bytes);
+    if (previousHash !== file.sha256) {
       const content = await file.content();
       // The checksum is removed first, so that readers do not mistake the old file for the new file.
-      if (before !== undefined && hasChecksum) await rm(`${path}.sha256`, { force: true });
+      if (previousHash !== undefined && hasChecksum) await rm(`${path}.sha256`, { force: true });
       await writeAtomically(folder, { name: readFileName(file.path), part: formatPartName(file), content });
     }
     if (hasChecksum) await writeChecksum(folder, file);
-    if (before === undefined) return SENT_MESSAGE;
-    return before === file.sha256 ? PRESENT_MESSAGE : REPLACED_MESSAGE;
+    if (previousHash === undefined) return SENT_MESSAGE;
+    return previousHash === file.sha256 ? PRESENT_MESSAGE : REPLACED_MESSAGE;
   }
 
   return (job) =>
     sendEachFile(job, async (file) => {
       await job.begin(file);
       const { target } = job;
-      return send(file, fileURLToPath(target.url), target.checksum).catch((thrown: unknown) => {
-        throw toFault(thrown);
+      return send(file, fileURLToPath(target.url), target.checksum).catch((failure: unknown) => {
+        throw toFault(failure);
       });
     });
 };
@@ -63,8 +63,9 @@ async function readHash(path: string, bytes: number): Promise<string | undefined
 async function writeChecksum(folder: string, file: OutgoingFile): Promise<void> {
   const name = `${readFileName(file.path)}.sha256`;
   const content = computeChecksum(file);
-  const before = await readFile(join(folder, name), 'utf8').catch(() => undefined);
-  if (before !== content) await writeAtomically(folder, { name, part: `${formatPartName(file)}.sha256`, content });
+  const previousChecksum = await readFile(join(folder, name), 'utf8').catch(() => undefined);
+  if (previousChecksum !== content)
+    await writeAtomically(folder, { name, part: `${formatPartName(file)}.sha256`, content });
 }
 
 interface PartialFile {
@@ -75,22 +76,22 @@ interface PartialFile {
 }
 
 async function writeAtomically(folder: string, { name, part, content }: PartialFile): Promise<void> {
-  const partial = join(folder, part);
-  const file = await open(partial, 'w');
+  const partialPath = join(folder, part);
+  const file = await open(partialPath, 'w');
   try {
     await file.writeFile(content);
     await file.sync();
   } finally {
     await file.close();
   }
-  await rename(partial, join(folder, name));
+  await rename(partialPath, join(folder, name));
   const directory = await open(folder, 'r').catch(() => undefined);
   await directory?.sync().catch(() => {}); // file systems without directory sync persist the name soon enough
   await directory?.close();
 }
 
-function toFault(thrown: unknown): unknown {
-  const { code } = thrown as { readonly code?: unknown };
-  if (thrown instanceof DeliveryFault || typeof code !== 'string') return thrown;
-  return new DeliveryFault(`The folder could not be written: ${code}.`, { cause: thrown });
+function toFault(failure: unknown): unknown {
+  const { code } = failure as { readonly code?: unknown };
+  if (failure instanceof DeliveryFault || typeof code !== 'string') return failure;
+  return new DeliveryFault(`The folder could not be written: ${code}.`, { cause: failure });
 }

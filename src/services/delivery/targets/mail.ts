@@ -20,7 +20,7 @@ export const createMailSender =
   (server: MailServer | undefined): Sender<'mail'> =>
   async (job) => {
     if (server === undefined) throw new DeliveryFault('Mail is not configured on this service.', { isFinal: true });
-    const [small, large] = divide(job.files);
+    const [small, large] = splitBySize(job.files);
     for (const file of large)
       await job.failed(
         file,
@@ -38,15 +38,15 @@ export const createMailSender =
     job.signal.addEventListener('abort', stop, { once: true });
     try {
       // Files of an attempt with an unknown result form the same mail again.
-      const uncertain = small.filter((file) => file.isUncertain);
+      const uncertainFiles = small.filter((file) => file.isUncertain);
       const otherOutgoingFiles = small.filter((file) => !file.isUncertain);
-      for (const batch of [...groupByMail(uncertain), ...groupByMail(otherOutgoingFiles)]) {
+      for (const batch of [...groupByMail(uncertainFiles), ...groupByMail(otherOutgoingFiles)]) {
         job.signal.throwIfAborted();
         for (const file of batch) await job.begin(file);
         const message = await createMessage(batch, job, server.from);
-        const { messageId } = await transport.sendMail(message).catch((thrown: unknown) => {
-          throw new DeliveryFault(`The mail server did not accept the mail: ${formatReason(thrown)}.`, {
-            cause: thrown,
+        const { messageId } = await transport.sendMail(message).catch((failure: unknown) => {
+          throw new DeliveryFault(`The mail server did not accept the mail: ${formatReason(failure)}.`, {
+            cause: failure,
           });
         });
         for (const file of batch) await job.delivered(file, `Sent in the mail ${messageId}.`);
@@ -58,9 +58,9 @@ export const createMailSender =
   };
 
 /** Divides files into those that fit into a mail, and the others. */
-function divide(files: readonly OutgoingFile[]): [OutgoingFile[], OutgoingFile[]] {
-  const fits = ({ bytes }: OutgoingFile): boolean => bytes <= LIMITS.MAX_MAIL_BYTES;
-  return [files.filter(fits), files.filter((file) => !fits(file))];
+function splitBySize(files: readonly OutgoingFile[]): [OutgoingFile[], OutgoingFile[]] {
+  const isWithinLimit = ({ bytes }: OutgoingFile): boolean => bytes <= LIMITS.MAX_MAIL_BYTES;
+  return [files.filter(isWithinLimit), files.filter((file) => !isWithinLimit(file))];
 }
 
 function groupByMail(files: readonly OutgoingFile[]): OutgoingFile[][] {
@@ -104,8 +104,8 @@ async function createMessage(batch: readonly OutgoingFile[], job: SendJob<Target
   };
 }
 
-function formatReason(thrown: unknown): string {
-  const { responseCode, code, message } = thrown as Error & {
+function formatReason(failure: unknown): string {
+  const { responseCode, code, message } = failure as Error & {
     readonly responseCode?: number;
     readonly code?: string;
   };

@@ -41,8 +41,8 @@ export const sendOverSftp: Sender<'sftp'> = async (job) => {
     await sendEachFile(job, async (file) => {
       await job.begin(file);
       return limitTime(() => send(sftp, file, { root, hasChecksum: target.checksum, createdFolders })).catch(
-        (thrown: unknown) => {
-          throw toFault(thrown);
+        (failure: unknown) => {
+          throw toFault(failure);
         },
       );
     });
@@ -64,24 +64,27 @@ function connect(
   const client = new SshClient();
   let hostKey: string | undefined;
   return new Promise((resolve, reject) => {
-    const refuse = (thrown: Error): void => {
+    const rejectConnection = (failure: Error): void => {
       client.destroy();
-      const isOther = hostKey !== undefined && hostKey !== removePadding(fingerprint);
-      const message = isOther
+      const isDifferentHost = hostKey !== undefined && hostKey !== removePadding(fingerprint);
+      const message = isDifferentHost
         ? `The server has another host key: ${hostKey}.`
-        : `The server could not be used: ${formatReason(thrown)}.`;
+        : `The server could not be used: ${formatReason(failure)}.`;
       // A refused password is not retried immediately, because that may lock the account.
-      const isFinal = isOther || (thrown as Error & { readonly level?: string }).level === 'client-authentication';
-      reject(new DeliveryFault(message, { isFinal, cause: thrown }));
+      const isFinal =
+        isDifferentHost || (failure as Error & { readonly level?: string }).level === 'client-authentication';
+      reject(new DeliveryFault(message, { isFinal, cause: failure }));
     };
-    const onAbort = (): void => refuse(new Error('the service was stopped'));
+    const onAbort = (): void => rejectConnection(new Error('the service was stopped'));
     signal.addEventListener('abort', onAbort, { once: true });
-    client.on('error', refuse);
+    client.on('error', rejectConnection);
     client.on('close', () => {
       signal.removeEventListener('abort', onAbort);
-      refuse(new Error('the connection was closed'));
+      rejectConnection(new Error('the connection was closed'));
     });
-    client.on('ready', () => client.sftp((failure, sftp) => (failure ? refuse(failure) : resolve({ client, sftp }))));
+    client.on('ready', () =>
+      client.sftp((failure, sftp) => (failure ? rejectConnection(failure) : resolve({ client, sftp }))),
+    );
     const isKey = secret.includes('-----BEGIN');
     try {
       client.connect({
@@ -96,8 +99,8 @@ function connect(
           return hostKey === removePadding(fingerprint);
         },
       });
-    } catch (thrown) {
-      refuse(thrown as Error); // the key is unreadable
+    } catch (failure) {
+      rejectConnection(failure as Error); // the key is unreadable
     }
   });
 }
@@ -124,12 +127,12 @@ async function send(
   { root, hasChecksum, createdFolders }: SendLocation,
 ): Promise<string> {
   const folder = [root, readFolder(file.path)].filter((part) => part !== '').join('/');
-  await makeFolders(sftp, { root, folder, createdFolders });
+  await createFolders(sftp, { root, folder, createdFolders });
   const path = `${folder}/${readFileName(file.path)}`;
-  const before = await readHash(sftp, path, file.bytes);
-  if (before !== file.sha256) {
+  const previousHash = await readHash(sftp, path, file.bytes);
+  if (previousHash !== file.sha256) {
     // The checksum is removed first, so that readers do not mistake the old file for the new file.
-    if (before !== undefined && hasChecksum)
+    if (previousHash !== undefined && hasChecksum)
       await ask<void>((done) => sftp.unlink(`${path}.sha256`, done)).catch(ignoreAbsent);
     await writeAtomically(sftp, {
       path,
@@ -147,12 +150,12 @@ async function send(
         content,
       });
   }
-  if (before === undefined) return SENT_MESSAGE;
-  return before === file.sha256 ? PRESENT_MESSAGE : REPLACED_MESSAGE;
+  if (previousHash === undefined) return SENT_MESSAGE;
+  return previousHash === file.sha256 ? PRESENT_MESSAGE : REPLACED_MESSAGE;
 }
 
 /** Creates the folders of a path below the root, which the server's operator has created. */
-async function makeFolders(
+async function createFolders(
   sftp: Sftp,
   {
     root,
@@ -213,17 +216,17 @@ function ask<T>(call: (done: Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => call((failure, result) => (failure ? reject(failure) : resolve(result))));
 }
 
-function toFault(thrown: unknown): unknown {
-  if (thrown instanceof DeliveryFault || !(thrown instanceof Error) || !isRemoteFault(thrown)) return thrown;
-  return new DeliveryFault(`The server could not store the file: ${formatReason(thrown)}.`, { cause: thrown });
+function toFault(failure: unknown): unknown {
+  if (failure instanceof DeliveryFault || !(failure instanceof Error) || !isRemoteFault(failure)) return failure;
+  return new DeliveryFault(`The server could not store the file: ${formatReason(failure)}.`, { cause: failure });
 }
 
 /**
  * Returns true for an error of the server: status codes of SFTP are numbers, codes of connections are words, and a lost
  * session has only a message.
  */
-const isRemoteFault = (thrown: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
-  thrown.code !== undefined || thrown.level !== undefined || /channel|connect|response|closed/i.test(thrown.message);
+const isRemoteFault = (failure: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
+  failure.code !== undefined || failure.level !== undefined || /channel|connect|response|closed/i.test(failure.message);
 
 function formatReason({ message, code, level }: Error & { readonly code?: unknown; readonly level?: unknown }): string {
   if (level === 'client-authentication') return 'the user, its password or its key was refused';

@@ -19,7 +19,7 @@ export const produceConstituents: Producer<'constituents'> = ({ columns, window,
   const readNumbers = (readCell: (name: number, row: number) => number): Float64Array =>
     Float64Array.from(rows, readCell);
   const texts = createReference(columns, { market, day });
-  const round = roundOnDay(columns, 'weights', day);
+  const roundWeight = roundOnDay(columns, 'weights', day);
   const getHolding = (name: number): number => weights[name]! * value!;
   return yieldBatches<'constituents'>(
     {
@@ -30,9 +30,9 @@ export const produceConstituents: Producer<'constituents'> = ({ columns, window,
         sector: toTextValues(rows.map(texts.sector)),
         country: toTextValues(rows.map(texts.country)),
         currency: toTextValues(rows.map(texts.currency)),
-        weight: readNumbers((name) => round(held[name]!)),
-        decided_weight: readNumbers((name) => round(target[name]!)),
-        uncapped_weight: readNumbers((name) => round(raw[name]!)),
+        weight: readNumbers((name) => roundWeight(held[name]!)),
+        decided_weight: readNumbers((name) => roundWeight(target[name]!)),
+        uncapped_weight: readNumbers((name) => roundWeight(raw[name]!)),
         shares: readNumbers((name, row) => getHolding(name) / price[row]!),
         price,
         value: readNumbers(getHolding),
@@ -83,11 +83,11 @@ function createReference(
       const value = readReference(market.reference, names[name]!, column, day);
       return value === null ? null : String(value);
     };
-  const quoted = readField('CURRENCY');
+  const quoteCurrency = readField('CURRENCY');
   return {
     name: readField('NAME'),
     sector: readField('SECTOR'),
     country: readField('COUNTRY'),
-    currency: (name) => quoted(name) ?? market.currency ?? currency,
+    currency: (name) => quoteCurrency(name) ?? market.currency ?? currency,
   };
 }

@@ -11,8 +11,8 @@ import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
 import { findCachedColumns } from '../cached-columns.js';
 import { createSpan } from '../span.js';
 
-const TYPES = ['split', 'cash', 'rights', 'exit', 'special_dividend', 'dividend', 'share_change'] as const;
-type EventType = (typeof TYPES)[number];
+const EVENT_TYPES = ['split', 'cash', 'rights', 'exit', 'special_dividend', 'dividend', 'share_change'] as const;
+type EventType = (typeof EVENT_TYPES)[number];
 
 interface EventRow {
   readonly at: number;
@@ -43,7 +43,7 @@ export const produceEvents: Producer<'events'> = (source, from) => {
       columns: {
         date: Int32Array.from(at, (t) => days[t]!),
         identifier: { codes: Int32Array.from(name), texts: columns.header.names },
-        type: { codes: Int32Array.from(type), texts: TYPES },
+        type: { codes: Int32Array.from(type), texts: EVENT_TYPES },
         per_share: value,
         effect,
         divisor_before: at.map((t) => divisor[t - 1]!),
@@ -67,7 +67,7 @@ function listFigures({ columns, window }: ExportSource, { days, divisor }: RunDa
   return [
     readNumbers(({ at }) => at),
     readNumbers(({ name }) => name),
-    readNumbers(({ type }) => TYPES.indexOf(type)),
+    readNumbers(({ type }) => EVENT_TYPES.indexOf(type)),
     readNumbers(({ value }) => value),
     readNumbers(({ effect }) => effect),
   ];
@@ -105,24 +105,26 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
   const changes = groupBy(listCountChanges(columns).filter(isInRange), ({ at }) => at);
   const step = createGrowthReader(columns);
   const days = columns.i32('days');
-  const isFixed = isDivisorFixed(columns);
+  const hasFixedDivisor = isDivisorFixed(columns);
   const dates = [...new Set([...actions.keys(), ...exits.keys(), ...changes.keys()])].toSorted((a, b) => a - b);
   return dates.flatMap((offset) => {
     const before = holdings.before(offset);
-    const changing = (changes.get(offset) ?? []).filter(({ name }) => before.weights[name] !== 0);
-    const scaled = new Map(changing.map(({ name, factor }) => [name, factor]));
-    const acting = (actions.get(offset) ?? [])
+    const heldChanges = (changes.get(offset) ?? []).filter(({ name }) => before.weights[name] !== 0);
+    const factorByName = new Map(heldChanges.map(({ name, factor }) => [name, factor]));
+    const heldActions = (actions.get(offset) ?? [])
       .filter(({ name }) => before.weights[name] !== 0)
       .map((row) => (before.weights[row.name]! < 0 ? { ...row, effect: row.onShort } : row));
-    const rows = acting.flatMap((row) =>
+    const rows = heldActions.flatMap((row) =>
       createActionRows(row, {
         ...step(row),
-        weight: before.isIndex ? ((scaled.get(row.name) ?? 1) * before.weights[row.name]!) / before.growth : Number.NaN,
-        held: before.isIndex ? (scaled.get(row.name) ?? 1) * before.weights[row.name]! : Number.NaN,
+        weight: before.isIndex
+          ? ((factorByName.get(row.name) ?? 1) * before.weights[row.name]!) / before.growth
+          : Number.NaN,
+        held: before.isIndex ? (factorByName.get(row.name) ?? 1) * before.weights[row.name]! : Number.NaN,
         terms: readRunShareTerms(findRunSettings(columns.header, days[offset]!).treatment),
       }),
     );
-    for (const { name, factor } of changing)
+    for (const { name, factor } of heldChanges)
       rows.push({
         at: offset,
         name,
@@ -130,23 +132,23 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
         value: factor,
         effect: before.isIndex ? before.weights[name]! * (factor - 1) : Number.NaN,
       });
-    const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
-    const divisorEffect = divisor[offset]! / divisor[offset - 1]! - 1 - reinvested;
+    const reinvestedReturn = rows.reduce((sum, { effect }) => sum + effect, 0);
+    const divisorEffect = divisor[offset]! / divisor[offset - 1]! - 1 - reinvestedReturn;
     const after = holdings.before(offset + 1).weights;
     // Only closed positions have left. A merger into a held security may sell only a part of it.
-    const exited = (exits.get(offset) ?? []).filter(
+    const closedExits = (exits.get(offset) ?? []).filter(
       ({ name, notional }) => before.weights[name]! * notional < 0 && after[name] === 0,
     );
-    const total = exited.reduce((sum, { name }) => sum + before.weights[name]!, 0);
-    const leaving = exited.map(({ name }): EventRow => ({
+    const total = closedExits.reduce((sum, { name }) => sum + before.weights[name]!, 0);
+    const exitRows = closedExits.map(({ name }): EventRow => ({
       at: offset,
       name,
       type: 'exit',
       value: Number.NaN,
       effect: before.isIndex ? (total === 0 ? 0 : (divisorEffect * before.weights[name]!) / total) : Number.NaN,
     }));
-    const eventRows = [...rows, ...leaving].toSorted((a, b) => a.name - b.name);
-    return isFixed && before.isIndex ? eventRows.map((row) => ({ ...row, effect: 0 })) : eventRows;
+    const eventRows = [...rows, ...exitRows].toSorted((a, b) => a.name - b.name);
+    return hasFixedDivisor && before.isIndex ? eventRows.map((row) => ({ ...row, effect: 0 })) : eventRows;
   });
 }
 
@@ -196,22 +198,22 @@ function createActionRows(
   { factor, before, close, weight, held, terms }: ActionStep,
 ): EventRow[] {
   const { ratio, cash, rights, subscription, special, income } = effect;
-  const drifted = weight * factor;
+  const driftedWeight = weight * factor;
   const getOpening = (part: Partial<SessionEffect>): number =>
     held * (computeOpeningFactor({ ...NO_EFFECT, ...part }, before, terms) - 1);
   const createRow = (type: EventType, value: number, effect: number): EventRow => ({ at, name, type, value, effect });
-  const ofRights =
+  const rightsEffect =
     terms.rights === 'constituent'
-      ? (drifted * ratio * rights * subscription) / before
+      ? (driftedWeight * ratio * rights * subscription) / before
       : getOpening(effect) - getOpening({ ratio, special });
   return [
     ...(ratio === 1 ? [] : [createRow('split', ratio, getOpening({ ratio }))]),
-    ...(cash > 0 ? [createRow('cash', cash, (-drifted * cash) / (close + cash))] : []),
+    ...(cash > 0 ? [createRow('cash', cash, (-driftedWeight * cash) / (close + cash))] : []),
     ...(special > 0
       ? [createRow('special_dividend', special, getOpening({ special, ratio }) - getOpening({ ratio }))]
       : []),
     ...(income > 0 ? [createRow('dividend', income, Number.isNaN(held) ? held : 0)] : []),
-    ...(rights > 0 ? [createRow('rights', rights, ofRights)] : []),
+    ...(rights > 0 ? [createRow('rights', rights, rightsEffect)] : []),
   ];
 }
 
@@ -225,18 +227,20 @@ function createGrowthReader(columns: RunColumns): (row: RunEffect) => Omit<Actio
   const findCarriedBefore = (offset: number, name: number): number => {
     let t = offset - 1;
     while (t > 0 && Number.isNaN(closeAt(t, name))) t--;
-    const since = effects.get(name)!.filter((otherRunEffect) => otherRunEffect.at > t && otherRunEffect.at < offset);
-    return since
+    const laterEffects = effects
+      .get(name)!
+      .filter((otherRunEffect) => otherRunEffect.at > t && otherRunEffect.at < offset);
+    return laterEffects
       .toSorted((a, b) => a.at - b.at)
       .reduce((price, { effect }) => computeGrowthStep(effect, price, Number.NaN).carried, closeAt(t, name));
   };
   return ({ at, name, effect }) => {
-    const before = findCarriedBefore(at, name);
-    const { factor, carried } = computeGrowthStep(effect, before, closeAt(at, name));
+    const previousClose = findCarriedBefore(at, name);
+    const { factor, carried } = computeGrowthStep(effect, previousClose, closeAt(at, name));
     const row = foreign[String(name)];
-    if (row === undefined) return { factor, before, close: carried };
+    if (row === undefined) return { factor, before: previousClose, close: carried };
     const [from, to] = columns.f64('rates', row * dates + at - 1, row * dates + at + 1);
-    return { factor: (factor * to!) / from!, before, close: carried };
+    return { factor: (factor * to!) / from!, before: previousClose, close: carried };
   };
 }
 
@@ -261,12 +265,12 @@ export function listFreeTrades(columns: RunColumns): FreeTrade[] {
   return rows;
 }
 
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => number): ReadonlyMap<number, readonly T[]> {
+function groupBy<T>(items: readonly T[], getKey: (item: T) => number): ReadonlyMap<number, readonly T[]> {
   const groups = new Map<number, T[]>();
   for (const item of items) {
-    const group = groups.get(keyOf(item));
+    const group = groups.get(getKey(item));
     if (group) group.push(item);
-    else groups.set(keyOf(item), [item]);
+    else groups.set(getKey(item), [item]);
   }
   return groups;
 }

@@ -17,10 +17,10 @@ export const produceExposures: Producer<'exposures'> = function* (source, offset
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
   const panelRows = openPanelRows(columns, block, { from: from + offset, to: to - 1 });
   const groups = createGroups(source, days.subarray(from, to));
-  const codesOn = groups.codes();
+  const getCodes = groups.codes();
   let rows: GroupRow[] = [];
   for (let t = from + offset; t < to; t++) {
-    rows.push(...listRows(days[t]!, panelRows.at(t), codesOn(days[t]!)));
+    rows.push(...listRows(days[t]!, panelRows.at(t), getCodes(days[t]!)));
     if (rows.length < BATCH_ROWS && t < to - 1) continue;
     yield createBatch(rows, groups.texts, t + 1 - from);
     rows = [];
@@ -72,15 +72,15 @@ function createGroups(source: ExportSource, days: Int32Array): Groups {
   const { names } = source.columns.header;
   const groupOfDay = selectGrouping(source);
   const numbers = createGroupNumbers();
-  const numbersOn = numbers.byDay(names, groupOfDay);
-  days.forEach((day) => numbersOn(day));
+  const getNumbers = numbers.byDay(names, groupOfDay);
+  days.forEach((day) => getNumbers(day));
   const texts = numbers.groups.toSorted(compareText);
   const ranks = Int32Array.from(numbers.groups, (group) => texts.indexOf(group));
   return {
     texts,
     codes() {
-      const on = numbers.byDay(names, groupOfDay);
-      return (day) => on(day).map((number) => ranks[number]!);
+      const getDayNumbers = numbers.byDay(names, groupOfDay);
+      return (day) => getDayNumbers(day).map((number) => ranks[number]!);
     },
   };
 }

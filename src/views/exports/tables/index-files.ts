@@ -24,8 +24,8 @@ export const produceProforma: Producer<'proforma'> = (source, from) => {
   const { announced } = source;
   if (announced === undefined) throw new Error('the announced composition was not decided');
   const { count, columns } = createSecurityRows(source, announced);
-  const effective = new Int32Array(count).fill(announced.effective);
-  return yieldBatches<'proforma'>({ count, columns: { ...columns, effective_date: effective } }, from);
+  const effectiveDays = new Int32Array(count).fill(announced.effective);
+  return yieldBatches<'proforma'>({ count, columns: { ...columns, effective_date: effectiveDays } }, from);
 };
 
 type Rows = Omit<Batch<'closing'>, 'end'>;
@@ -33,10 +33,10 @@ type Rows = Omit<Batch<'closing'>, 'end'>;
 /** Returns the rows of a session, with the dividends of the session. */
 function createSessionRows({ columns, market }: FileSource, file: SessionFile): Rows {
   const rows = createSecurityRows({ columns, market }, file);
-  const paid = createDividendReader(columns, file, market);
+  const getDividend = createDividendReader(columns, file, market);
   const points = listPositions(file).map(
     // Adding 0 converts -0 of borrowed cash to 0.
-    (position) => 0 + (paid(position) * file.fx[position]! * file.shares[position]!) / file.divisor,
+    (position) => 0 + (getDividend(position) * file.fx[position]! * file.shares[position]!) / file.divisor,
   );
   const variant = toTextValues(points.map(() => file.variant));
   return { count: rows.count, columns: { ...rows.columns, dividend_points: Float64Array.from(points), variant } };
@@ -62,9 +62,9 @@ function createSecurityRows({ columns, market }: FileSource, file: IndexFile): S
   const positions = listPositions(file);
   const readNumbers = (readAt: (position: number) => number): Float64Array => Float64Array.from(positions, readAt);
   const getValue = (position: number): number => file.shares[position]! * file.price[position]! * file.fx[position]!;
-  const whole = positions.reduce((sum, position) => sum + getValue(position), 0);
+  const totalValue = positions.reduce((sum, position) => sum + getValue(position), 0);
   const counts = createCountReader(file, market);
-  const round = roundOnDay(columns, 'weights', file.day);
+  const roundWeight = roundOnDay(columns, 'weights', file.day);
   return {
     count: positions.length,
     columns: {
@@ -81,7 +81,7 @@ function createSecurityRows({ columns, market }: FileSource, file: IndexFile): S
       }),
       index_shares: readNumbers((position) => file.shares[position]!),
       market_value: readNumbers(getValue),
-      weight: readNumbers((position) => round(getValue(position) / whole)),
+      weight: readNumbers((position) => roundWeight(getValue(position) / totalValue)),
       divisor: readNumbers(() => file.divisor),
     },
   };
@@ -105,11 +105,11 @@ function createDividendReader(
   if (market === null || market.adjustment === 'total') return () => Number.NaN;
   const days = columns.i32('days');
   const before = days[findLastAtMost(days, day - 1)] ?? day;
-  const paid = new Map<string, number>();
+  const dividendByName = new Map<string, number>();
   for (const { type, status, identifier, exDay, value } of market.actions)
     if (type === 'DIVIDEND' && status !== 'cancelled' && exDay > before && exDay <= day)
-      paid.set(identifier, (paid.get(identifier) ?? 0) + value);
-  return (position) => paid.get(names[position]!) ?? 0;
+      dividendByName.set(identifier, (dividendByName.get(identifier) ?? 0) + value);
+  return (position) => dividendByName.get(names[position]!) ?? 0;
 }
 
 interface NamedField {
@@ -129,15 +129,15 @@ function createTexts(columns: RunColumns, { file, market, positions }: NamedFiel
   const { names } = market === null ? readStoredLabels(columns) : { names: [] };
   const findName = (position: number): string | null =>
     market === null ? (names[position] ?? null) : readTextAt(market, { position, field: 'NAME', file });
-  const quoted = getTexts('CURRENCY');
+  const quoteCurrencies = getTexts('CURRENCY');
   const knownCurrency = market === null ? null : (market.currency ?? currency);
   const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, getTexts(field)] as const);
   return {
     ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // the object has all members of the type
     name: toTextValues(positions.map((position) => (isCash(position) ? 'Cash' : findName(position)))),
     currency: toTextValues(
-      Array.from(quoted.codes, (code, k) =>
-        isCash(positions[k]!) ? currency : code < 0 ? knownCurrency : quoted.texts[code]!,
+      Array.from(quoteCurrencies.codes, (code, k) =>
+        isCash(positions[k]!) ? currency : code < 0 ? knownCurrency : quoteCurrencies.texts[code]!,
       ),
     ),
   };

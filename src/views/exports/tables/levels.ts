@@ -17,25 +17,25 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) =
   const readKnownLevels = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.has(block) ? readIndexBlock(block) : new Float64Array(days.length).fill(Number.NaN);
   const readVariant = (name: ReturnVariant): Float64Array => readKnownLevels(VARIANT_BLOCKS[name].level);
-  const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
-  const round = (values: Float64Array): Float64Array =>
-    roundValues(columns, { of: 'level', days: days.subarray(from, to) }, cut(values));
+  const selectRange = (values: Float64Array): Float64Array => values.subarray(from, to);
+  const roundLevels = (values: Float64Array): Float64Array =>
+    roundValues(columns, { of: 'level', days: days.subarray(from, to) }, selectRange(values));
   return yieldBatches<'levels'>(
     {
       count: to - from,
       columns: {
         date: days.subarray(from, to),
-        level: round(level),
-        index_level: round(rebase(readIndexBlock('indexLevel'), 100)),
-        price: round(readVariant('price')),
-        total: round(readVariant('total')),
-        net: round(readVariant('net')),
-        dividend_points: cut(readKnownLevels('dividendPoints')),
-        net_dividend_points: cut(readKnownLevels('netDividendPoints')),
-        divisor: cut(readIndexBlock(VARIANT_BLOCKS[columns.header.variant].divisor)),
-        return: cut(prependMissing(computeReturns(level))),
-        drawdown: cut(computeDrawdown(level)),
-        costs: cut(columns.f64('costs')),
+        level: roundLevels(level),
+        index_level: roundLevels(rebase(readIndexBlock('indexLevel'), 100)),
+        price: roundLevels(readVariant('price')),
+        total: roundLevels(readVariant('total')),
+        net: roundLevels(readVariant('net')),
+        dividend_points: selectRange(readKnownLevels('dividendPoints')),
+        net_dividend_points: selectRange(readKnownLevels('netDividendPoints')),
+        divisor: selectRange(readIndexBlock(VARIANT_BLOCKS[columns.header.variant].divisor)),
+        return: selectRange(prependMissing(computeReturns(level))),
+        drawdown: selectRange(computeDrawdown(level)),
+        costs: selectRange(columns.f64('costs')),
       },
     },
     offset,
@@ -43,8 +43,8 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) =
 };
 
 function prependMissing(returns: Float64Array): Float64Array {
-  const all = new Float64Array(returns.length + 1);
-  all[0] = Number.NaN;
-  all.set(returns, 1);
-  return all;
+  const paddedReturns = new Float64Array(returns.length + 1);
+  paddedReturns[0] = Number.NaN;
+  paddedReturns.set(returns, 1);
+  return paddedReturns;
 }

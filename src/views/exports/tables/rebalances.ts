@@ -9,11 +9,11 @@ export const produceRebalances: Producer<'rebalances'> = ({ columns, window: { s
   const { header } = columns;
   const decisions = getDecisions(columns);
   const costs = columns.f64('costs');
-  const around = createWeightsReader(columns);
-  const rows = header.rebalances.flatMap((stored, r) =>
-    (start !== null && stored.date < start) || (end !== null && stored.date > end)
+  const readWeightsAround = createWeightsReader(columns);
+  const rows = header.rebalances.flatMap((storedRebalance, r) =>
+    (start !== null && storedRebalance.date < start) || (end !== null && storedRebalance.date > end)
       ? []
-      : [{ at: stored.at, ...computeRebalanceFigures(around(r), stored) }],
+      : [{ at: storedRebalance.at, ...computeRebalanceFigures(readWeightsAround(r), storedRebalance) }],
   );
   const readCounts = (readRow: (row: (typeof rows)[number]) => number): Int32Array => Int32Array.from(rows, readRow);
   return yieldBatches<'rebalances'>(

@@ -43,8 +43,8 @@ interface RunTrades {
 const tradesCache = new WeakMap<RunColumns, RunTrades>();
 
 function createTrades(columns: RunColumns): RunTrades {
-  const before = tradesCache.get(columns);
-  if (before !== undefined) return before;
+  const cachedTrades = tradesCache.get(columns);
+  if (cachedTrades !== undefined) return cachedTrades;
   const { identifiers, transactions, costRate } = openRecordParts(columns);
   const trades = {
     identifiers,
@@ -91,7 +91,7 @@ function fillRows(
   for (let k = from; k < to;) {
     const offset = all.at[k]!;
     moves.show(offset);
-    const round = roundOn(days[offset]!);
+    const roundWeight = roundOn(days[offset]!);
     for (; k < to && all.at[k] === offset; k++) {
       const row = k - from;
       const notional = all.notional[k]!;
@@ -101,8 +101,8 @@ function fillRows(
       rows.days[row] = days[offset]!;
       rows.identifiers[row] = identifier;
       rows.sides[row] = notional > 0 ? 0 : 1;
-      rows.before[row] = column < 0 ? 0 : round(moves.before[column]!);
-      rows.after[row] = column < 0 ? 0 : round(moves.after[column]!);
+      rows.before[row] = column < 0 ? 0 : roundWeight(moves.before[column]!);
+      rows.after[row] = column < 0 ? 0 : roundWeight(moves.after[column]!);
       rows.values[row] = value;
       rows.costs[row] = all.isFree[k] === 1 ? 0 : costRate * value;
       rows.reasons[row] = all.reason[k]!;
@@ -147,16 +147,16 @@ function createWeightMoves(columns: RunColumns, identifiers: readonly string[]):
   const { names } = columns.header;
   const columnByName = new Map(names.map((name, position) => [name, position]));
   const eventAt = columns.i32('eventAt');
-  const before = new Float64Array(names.length);
+  const previousWeights = new Float64Array(names.length);
   const after = new Float64Array(names.length);
   let shownPosition = -1;
   return {
     positions: Int32Array.from(identifiers, (identifier) => columnByName.get(identifier) ?? -1),
-    before,
+    before: previousWeights,
     after,
     show(offset) {
       if (offset === shownPosition) return;
-      columns.fill('before', findFirstAtLeast(eventAt, offset) * names.length, before);
+      columns.fill('before', findFirstAtLeast(eventAt, offset) * names.length, previousWeights);
       columns.fill('weights', offset * names.length, after);
       shownPosition = offset;
     },

@@ -11,16 +11,16 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
   if (from + offset >= to) return;
   const span = { from: from + offset, to: to - 1 };
   const panelRows = openPanelRows(columns, 'weights', span);
-  const ofIndex = indexRows(columns, span);
+  const indexWeights = indexRows(columns, span);
   const rows = createRows(columns.header.names);
   for (let t = span.from; t < to; t++) {
     const weights = panelRows.at(t);
-    const round = roundOnDay(columns, 'weights', days[t]!);
+    const roundWeight = roundOnDay(columns, 'weights', days[t]!);
     addHoldings(rows, {
       day: days[t]!,
-      round,
+      round: roundWeight,
       ownWeights: weights,
-      index: ofIndex === 'own' ? weights : (ofIndex?.at(t) ?? null),
+      index: indexWeights === 'own' ? weights : (indexWeights?.at(t) ?? null),
     });
     if (rows.count >= BATCH_ROWS || t === to - 1) {
       yield createBatch(rows, t + 1 - from);

@@ -135,10 +135,10 @@ function createContributionBars({ attribution, findName }: RunFigures, limit: nu
   const bars = shownRows.map(({ asset_id, contribution }) =>
     createPercentBar(formatLabel(asset_id, findName(asset_id)), contribution),
   );
-  const which = isWhole
+  const selectionText = isWhole
     ? ''
     : `${describeExtremes(contributors.length, detractors.length)} of ${countText(contributions.length)} names, `;
-  return { bars, isTime: false, note: `${which}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
+  return { bars, isTime: false, note: `${selectionText}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
 }
 
 /** Describes which securities a chart shows; there may be no contributors or no detractors. */
@@ -162,10 +162,10 @@ function createLiquidationBars(
   if (result === null) return null;
   if ('missing' in result) return { bars: [], isTime: true, note: result.missing };
   const { liquidation, participation, date } = result;
-  const whole = liquidation.findIndex(({ share }) => share >= 1);
+  const fullShareDay = liquidation.findIndex(({ share }) => share >= 1);
   const shownRows = liquidation.slice(
     0,
-    Math.min(limit, whole < 0 ? liquidation.length : Math.max(BARS_MIN, whole + 1)),
+    Math.min(limit, fullShareDay < 0 ? liquidation.length : Math.max(BARS_MIN, fullShareDay + 1)),
   );
   return {
     bars: shownRows.map(({ days, share }) => createPercentBar(days === 1 ? '1 day' : `${days} days`, share)),
@@ -184,11 +184,11 @@ function selectExtremes(
   rows: readonly Contribution[],
   limit: number,
 ): { readonly contributors: readonly Contribution[]; readonly detractors: readonly Contribution[] } {
-  const up = rows.filter(({ contribution }) => contribution > 0);
-  const down = rows.filter(({ contribution }) => contribution < 0);
-  const contributors = Math.min(up.length, Math.max(Math.ceil(limit / 2), limit - down.length));
-  const detractors = Math.min(down.length, limit - contributors);
-  return { contributors: up.slice(0, contributors), detractors: down.slice(down.length - detractors) };
+  const gains = rows.filter(({ contribution }) => contribution > 0);
+  const losses = rows.filter(({ contribution }) => contribution < 0);
+  const contributors = Math.min(gains.length, Math.max(Math.ceil(limit / 2), limit - losses.length));
+  const detractors = Math.min(losses.length, limit - contributors);
+  return { contributors: gains.slice(0, contributors), detractors: losses.slice(losses.length - detractors) };
 }
 
 function createLiteralBars(values: Readonly<Record<string, number>>, limit: number): Bars {

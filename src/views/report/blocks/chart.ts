@@ -87,8 +87,8 @@ const LINES: Record<ChartLine, LineSource> = {
       const name = requestedRule ?? watchedRule ?? fallback;
       if (name === null) return { missing: 'No concentration rule triggers rebalances of this index.' };
       const { headroom } = limits().find(({ rule }) => rule === name)!; // every rule is measured
-      const least = Math.min(...headroom);
-      const label = `Headroom ${LIMIT_RULES[name].label}, latest ${formatPercent(headroom.at(-1)!)}, least ${formatPercent(least)}`;
+      const lowestHeadroom = Math.min(...headroom);
+      const label = `Headroom ${LIMIT_RULES[name].label}, latest ${formatPercent(headroom.at(-1)!)}, least ${formatPercent(lowestHeadroom)}`;
       return { series: [{ days, values: Float64Array.from(headroom), label, stroke: { colour: NAVY, width: 0.9 } }] };
     },
   },
@@ -145,8 +145,8 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
     ];
   });
   const missing = results.flatMap((line) => ('missing' in line.found ? [line.found.missing] : []));
-  const isAsked = panels.length === 0 || block.lines.length === missing.length;
-  const notes = isAsked ? missing.map((sentence) => createNotePart(sentence, width, typesetter)) : [];
+  const showsMissing = panels.length === 0 || block.lines.length === missing.length;
+  const notes = showsMissing ? missing.map((sentence) => createNotePart(sentence, width, typesetter)) : [];
   const height = Math.min(block.height, pageHeight - (title?.height ?? 0));
   const chart: Part[] =
     panels.length === 0 ? [] : [createChartPart(panels, { width, height, alt: describePanels(panels, figures) })];

@@ -62,12 +62,15 @@ export function createOverlayTable({ attribution, overview, terms }: RunFigures)
 
 /** Returns the breaches of the rule that triggers rebalances, latest first; null if the index has no such rule. */
 export function createBreachesTable({ breaches, overview }: RunFigures, limit: number): Table | null {
-  const watched = breaches();
-  if (watched === null) return null;
-  const { label } = LIMIT_RULES[watched.rule];
-  const latest = watched.breaches.toReversed();
-  const all = [...latest.filter(({ end }) => end === null), ...latest.filter(({ end }) => end !== null)];
-  const { shown: rows, others } = splitRows(all, limit);
+  const watchedBreaches = breaches();
+  if (watchedBreaches === null) return null;
+  const { label } = LIMIT_RULES[watchedBreaches.rule];
+  const latestBreaches = watchedBreaches.breaches.toReversed();
+  const orderedBreaches = [
+    ...latestBreaches.filter(({ end }) => end === null),
+    ...latestBreaches.filter(({ end }) => end !== null),
+  ];
+  const { shown: rows, others } = splitRows(orderedBreaches, limit);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Limit'), cell: ({ row }) => `${row.charAt(0).toUpperCase()}${row.slice(1)}` },
     { column: createTextColumn('From'), cell: ({ begin }) => begin },
@@ -76,7 +79,7 @@ export function createBreachesTable({ breaches, overview }: RunFigures, limit: n
     { column: createFigureColumn('Furthest'), cell: ({ worst }) => formatPercent(worst.value) },
     { column: createFigureColumn('Bound'), cell: ({ worst }) => formatPercent(worst.limit) },
   ];
-  const count = `${countText(all.length)} ${all.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
+  const count = `${countText(orderedBreaches.length)} ${orderedBreaches.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
   const ending = others.length === 0 ? '' : `, of which the ${countText(rows.length)} lasting and latest are shown`;
   return toTable(
     fields,
@@ -96,14 +99,14 @@ export function createDividendsTable({ dividendPoints, overview }: RunFigures, l
     { column: createTextColumn('Year'), cell: ({ year }) => String(year) },
     { column: createFigureColumn('Points'), cell: ({ points }) => formatRatio(points) },
   ];
-  const coming =
+  const comingNote =
     announced.dividends_total === 0
       ? ''
       : ` Announced after that: ${formatRatio(announced.points)} points in ${countText(announced.dividends_total)} ${announced.dividends_total === 1 ? 'dividend' : 'dividends'}.`;
   return toTable(
     fields,
     rows,
-    `Ordinary dividends in points of the level, ${formatRatio(level)} on ${overview.end}; ${formatRatio(trailing.points)} points in the twelve months before, a yield of ${formatPercent(trailing.yield)}.${coming}`,
+    `Ordinary dividends in points of the level, ${formatRatio(level)} on ${overview.end}; ${formatRatio(trailing.points)} points in the twelve months before, a yield of ${formatPercent(trailing.yield)}.${comingNote}`,
   );
 }
 
@@ -170,10 +173,14 @@ export function createScenariosTable(
     },
     {
       column: createFigureColumn('Worst session'),
-      cell: ({ worst_session: worst }) => (worst === null ? '' : `${formatPercent(worst.return)} (${worst.date})`),
+      cell: ({ worst_session: worstSession }) =>
+        worstSession === null ? '' : `${formatPercent(worstSession.return)} (${worstSession.date})`,
       isShown: hasWindows,
     },
-    { column: createFigureColumn('Own returns'), cell: ({ covered_weight: covered }) => formatPercent(covered) },
+    {
+      column: createFigureColumn('Own returns'),
+      cell: ({ covered_weight: coveredWeight }) => formatPercent(coveredWeight),
+    },
   ];
   const note = `Holdings of ${overview.end} in historical windows or under shocks. Own returns: the fraction of the weights with separate returns instead of the mean return of their sector.`;
   const remarks = results.flatMap(({ name, outcome: scenario }) => {

@@ -3,7 +3,7 @@ import type { RunFigures } from '../figures.js';
 import { formatBasisPoints } from '../numbers.js';
 import { RETURN_NAMES } from '../return-names.js';
 import type { Part } from '../page/layout.js';
-import { INK, LEADING, MUTED, NAVY, SIZE } from '../style-sheet.js';
+import { INK, LEADING, MUTED_INK, NAVY, SIZE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import type { Drawing } from './drawing.js';
 
@@ -25,7 +25,7 @@ function formatState({ stale }: RunFigures): string {
   return `Not current: ${parts.join(', ')}`;
 }
 
-const BASES: Readonly<Record<Adjustment, string>> = {
+const ADJUSTMENT_TEXTS: Readonly<Record<Adjustment, string>> = {
   none: 'Prices as traded',
   splits: 'Prices adjusted for splits',
   total: 'Prices adjusted for splits and dividends',
@@ -38,7 +38,7 @@ function listStamps(figures: RunFigures): string[] {
   return [
     `As of ${overview.end}`,
     `${currency}, ${RETURN_NAMES[variant]}`,
-    ...(adjustment === null ? [] : [BASES[adjustment]]),
+    ...(adjustment === null ? [] : [ADJUSTMENT_TEXTS[adjustment]]),
     cost === 0 ? 'No transaction cost' : `Transaction cost ${formatBasisPoints(cost)}`,
     ...(overview.parent === undefined ? [] : [`Derived from ${cleanLine(overview.parent.index_id)}`]),
     ...(overlay === null ? [] : [cleanLine(`${overlay.label}: overlay on ${overlay.sources.join(', ')}`)]),
@@ -98,7 +98,7 @@ export const drawHeader: Drawing<'header'> = (
               x,
               y: y + titleBottom + SIZE.subtitle + i * subtitleLeading,
               size: SIZE.subtitle,
-              colour: MUTED,
+              colour: MUTED_INK,
             }),
           );
         });
@@ -117,7 +117,7 @@ export const drawHeader: Drawing<'header'> = (
               x: x + width,
               y: y + STAMP_TOP + SIZE.label + i * STAMP_LEADING,
               size: SIZE.label,
-              colour: i === 0 ? INK : MUTED,
+              colour: i === 0 ? INK : MUTED_INK,
               weight: i === 0 ? 'bold' : 'regular',
               align: 'right',
             }),

@@ -3,7 +3,7 @@ import type { RunFigures } from '../figures.js';
 import { formatBasisPoints, countText, formatPercent, formatRatio } from '../numbers.js';
 import { RETURN_NAMES } from '../return-names.js';
 import type { Part } from '../page/layout.js';
-import { HAIRLINE, INK, LINE, MUTED, SIZE } from '../style-sheet.js';
+import { HAIRLINE, INK, LINE, MUTED_INK, SIZE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import type { Typesetter } from '../text/typesetter.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
@@ -57,9 +57,9 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
     })),
   ];
   const computeCellWidth = (count: number): number => (width - GAP * (count - 1)) / count;
-  const least = Math.max(0, ...figures.map((figure) => computeLeastWidth(figure, typesetter)));
+  const leastWidth = Math.max(0, ...figures.map((figure) => computeLeastWidth(figure, typesetter)));
   let columns = Math.max(1, Math.min(block.columns, figures.length));
-  while (columns > 1 && computeCellWidth(columns) < least) columns--;
+  while (columns > 1 && computeCellWidth(columns) < leastWidth) columns--;
   const cell = computeCellWidth(columns);
   const fits = (size: number): boolean =>
     figures.every(({ value }) => typesetter.width(value, { size, weight: 'bold' }) <= cell);
@@ -121,7 +121,7 @@ function layRow(
               x: left,
               y: y + labelTop + SIZE.label + i * LABEL_LEADING,
               size: SIZE.label,
-              colour: MUTED,
+              colour: MUTED_INK,
             }),
           );
           values[k]!.forEach((line, i) =>

@@ -63,8 +63,8 @@ function createConstituentsTable(
   { constituents, hasCap, overview, weightDecimals }: RunFigures,
   { limit, isNarrow }: { readonly limit: number; readonly isNarrow: boolean },
 ): Table {
-  const all = constituents();
-  const { shown: rows } = splitRows(all, limit);
+  const allConstituents = constituents();
+  const { shown: rows } = splitRows(allConstituents, limit);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
     {
@@ -90,9 +90,9 @@ function createConstituentsTable(
     },
   ];
   const shownRows =
-    rows.length < all.length
-      ? `The largest ${countText(rows.length)} of ${countText(all.length)} constituents`
-      : `${countText(all.length)} ${all.length === 1 ? 'constituent' : 'constituents'}`;
+    rows.length < allConstituents.length
+      ? `The largest ${countText(rows.length)} of ${countText(allConstituents.length)} constituents`
+      : `${countText(allConstituents.length)} ${allConstituents.length === 1 ? 'constituent' : 'constituents'}`;
   return toTable(
     fields,
     rows,
@@ -165,8 +165,8 @@ function createAnnualTable({ annualReturns }: RunFigures, limit: number): Table 
 }
 
 function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, limit: number): Table {
-  const all = annualReturns();
-  const years = all.slice(-limit);
+  const annualRows = annualReturns();
+  const years = annualRows.slice(-limit);
   const months = new Map(monthlyReturns().map(({ year, month, value }) => [`${year} ${month}`, value]));
   const largest = Math.max(...[...months.values()].map(Math.abs));
   const rows = years.map(([year, annual]): TableRow => {
@@ -188,7 +188,7 @@ function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigu
     ],
     rows,
     note:
-      years.length === all.length
+      years.length === annualRows.length
         ? `The first month and year start on ${overview.start}; the last month and year end on ${overview.end}.`
         : `The last month and year end on ${overview.end}.`,
   };
@@ -303,10 +303,10 @@ function createLiteralTable({ index, columns, data }: LiteralTable, limit: numbe
   const labels = isNumbered
     ? []
     : [{ column: createTextColumn(''), cells: index.slice(0, rows.length).map((label) => cleanLine(String(label))) }];
-  const all = [...labels, ...shownColumns];
+  const allColumns = [...labels, ...shownColumns];
   return {
-    columns: all.map(({ column }) => column),
-    rows: all.length === 0 ? [] : rows.map((_, r) => ({ cells: all.map(({ cells }) => cells[r]!) })),
+    columns: allColumns.map(({ column }) => column),
+    rows: allColumns.length === 0 ? [] : rows.map((_, r) => ({ cells: allColumns.map(({ cells }) => cells[r]!) })),
     note:
       data.length === 0
         ? 'No rows.'

@@ -1,10 +1,10 @@
 import type { Part } from '../page/layout.js';
-import { INK, LINE, MUTED, NAVY, SIZE } from '../style-sheet.js';
+import { INK, LINE, MUTED_INK, NAVY, SIZE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import type { Typesetter } from '../text/typesetter.js';
 
-const RULE_ABOVE = 4;
-const BELOW = 5;
+const SPACE_ABOVE_RULE = 4;
+const SPACE_BELOW = 5;
 const LINES_MAX = 2;
 
 /** Returns the title of a block with a rule above it; null if the block has no title. */
@@ -14,14 +14,14 @@ export function createTitlePart(title: string | null, width: number, typesetter:
   const lines = typesetter.fit(text, { size: SIZE.title, weight: 'bold', maxWidth: width, linesMax: LINES_MAX });
   const leading = SIZE.title * 1.25;
   return {
-    height: RULE_ABOVE + lines.length * leading + BELOW,
+    height: SPACE_ABOVE_RULE + lines.length * leading + SPACE_BELOW,
     draw(canvas, { x, y, parent }) {
       canvas.artifact(() => canvas.line([x, y], [x + width, y], { colour: NAVY, width: LINE.head }));
       canvas.content(canvas.element(parent, 'H2'), 'H2', () => {
         lines.forEach((line, i) =>
           canvas.text(line, {
             x,
-            y: y + RULE_ABOVE + SIZE.title + i * leading,
+            y: y + SPACE_ABOVE_RULE + SIZE.title + i * leading,
             size: SIZE.title,
             weight: 'bold',
             colour: INK,
@@ -41,7 +41,7 @@ export function createNotePart(text: string, width: number, typesetter: Typesett
     draw(canvas, { x, y, parent }) {
       canvas.content(canvas.element(parent, 'P'), 'P', () => {
         lines.forEach((line, i) =>
-          canvas.text(line, { x, y: y + 4 + SIZE.label + i * leading, size: SIZE.label, colour: MUTED }),
+          canvas.text(line, { x, y: y + 4 + SIZE.label + i * leading, size: SIZE.label, colour: MUTED_INK }),
         );
       });
     },

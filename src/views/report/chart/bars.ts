@@ -1,6 +1,6 @@
 import type { Box, Canvas, StructureElement } from '../page/canvas.js';
 import type { Part, Section } from '../page/layout.js';
-import { AMBER, INK, LINE, MUTED, NAVY, RULE, SIZE } from '../style-sheet.js';
+import { AMBER, INK, LINE, MUTED_INK, NAVY, RULE_COLOUR, SIZE } from '../style-sheet.js';
 import type { Typesetter } from '../text/typesetter.js';
 
 export interface Bar {
@@ -44,9 +44,9 @@ export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }:
       colour: INK,
       align: 'middle',
     });
-    canvas.text(label, { x: middle, y: box.y + box.height - 3, size, colour: MUTED, align: 'middle' });
+    canvas.text(label, { x: middle, y: box.y + box.height - 3, size, colour: MUTED_INK, align: 'middle' });
   });
-  canvas.line([box.x, zero], [box.x + box.width, zero], { colour: RULE, width: LINE.rule });
+  canvas.line([box.x, zero], [box.x + box.width, zero], { colour: RULE_COLOUR, width: LINE.rule });
 }
 
 export interface BarsInput {
@@ -74,10 +74,10 @@ export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsIn
   );
   const low = Math.min(0, ...bars.map(({ value }) => value));
   const high = Math.max(0, ...bars.map(({ value }) => value));
-  const before = low < 0 ? valueWidth + 3 : 0;
-  const barWidth = width - labelWidth - GAP - before - valueWidth - 3;
+  const labelSpace = low < 0 ? valueWidth + 3 : 0;
+  const barWidth = width - labelWidth - GAP - labelSpace - valueWidth - 3;
   const scale = high > low ? barWidth / (high - low) : 0;
-  const zero = labelWidth + GAP + before - low * scale;
+  const zero = labelWidth + GAP + labelSpace - low * scale;
   let figure: StructureElement | null = null;
   const rows = bars.map(({ label, value, text }): Part => {
     const [line] = typesetter.fit(label, { size: SIZE.table, maxWidth: labelWidth, linesMax: 1 });
@@ -106,7 +106,7 @@ export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsIn
             colour: INK,
             align: value < 0 ? 'right' : 'left',
           });
-          canvas.line([x + zero, y], [x + zero, y + ROW_HEIGHT], { colour: RULE, width: LINE.rule });
+          canvas.line([x + zero, y], [x + zero, y + ROW_HEIGHT], { colour: RULE_COLOUR, width: LINE.rule });
         });
       },
     };

@@ -39,8 +39,8 @@ export function createDateTicks(span: DateSpan, labelsFit: (ticks: readonly Date
     const ticks = listTicks(span, step);
     if (ticks.length >= 2 && labelsFit(ticks)) return ticks;
   }
-  const ends = [...new Set([span.first, span.last])].map((day) => ({ day, label: formatDay(day) }));
-  return labelsFit(ends) ? ends : ends.slice(0, 1);
+  const endTicks = [...new Set([span.first, span.last])].map((day) => ({ day, label: formatDay(day) }));
+  return labelsFit(endTicks) ? endTicks : endTicks.slice(0, 1);
 }
 
 /** Maximum number of labels that fit on a page. */
@@ -79,10 +79,10 @@ function listMonthStarts({ first, last }: DateSpan, months: number): Day[] {
   }
 }
 
-function formatLabel(day: Day, { unit, count: length }: Step, before: Day | null): string {
+function formatLabel(day: Day, { unit, count: length }: Step, previousDay: Day | null): string {
   const { year, month, day: dayOfMonth } = toCivilDate(day);
   if (unit === 'month' && length >= 12) return String(year);
-  const isNewYear = before === null || toCivilDate(before).year !== year;
+  const isNewYear = previousDay === null || toCivilDate(previousDay).year !== year;
   const name = MONTHS[month - 1]!;
   if (unit === 'month') return isNewYear ? `${name} ${year}` : name;
   return isNewYear ? `${dayOfMonth} ${name} ${year}` : `${dayOfMonth} ${name}`;

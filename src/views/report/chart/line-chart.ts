@@ -6,7 +6,7 @@ import { createLinearAxis, createLogAxis, type ValueAxis } from './value-axis.js
 import type { DatedLine } from '../figures.js';
 import { formatTick } from '../numbers.js';
 import type { Box, Canvas, Stroke } from '../page/canvas.js';
-import { HAIRLINE, INK, LINE, MUTED, RULE, SIZE } from '../style-sheet.js';
+import { HAIRLINE, INK, LINE, MUTED_INK, RULE_COLOUR, SIZE } from '../style-sheet.js';
 
 export interface ChartSeries extends DatedLine {
   readonly label: string;
@@ -42,17 +42,17 @@ export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box
   const span = createSpan(panels);
   const plots = createPlots(canvas, panels, box);
   const left = Math.max(...plots.map(({ labelWidth }) => labelWidth)) + LABEL_GAP;
-  const inner = { x: box.x + left, width: box.width - left };
+  const innerBox = { x: box.x + left, width: box.width - left };
   const computePosition = (day: number): number =>
-    inner.x + (span.last > span.first ? (day - span.first) / (span.last - span.first) : 0.5) * inner.width;
+    innerBox.x + (span.last > span.first ? (day - span.first) / (span.last - span.first) : 0.5) * innerBox.width;
   const ticks = selectFittingTicks(canvas, span, { position: computePosition, box });
   for (const { panel, axis, top, height } of plots) {
-    const plot = { x: inner.x, y: top + LEGEND_HEIGHT, width: inner.width, height: height - LEGEND_HEIGHT };
+    const plot = { x: innerBox.x, y: top + LEGEND_HEIGHT, width: innerBox.width, height: height - LEGEND_HEIGHT };
     drawLegend(canvas, panel.series, { x: box.x, y: top });
     drawGrid(canvas, { axis, panel, plot });
     for (const { day } of ticks) {
       const x = computePosition(day);
-      canvas.line([x, plot.y + plot.height], [x, plot.y + plot.height + 3], { colour: RULE, width: LINE.rule });
+      canvas.line([x, plot.y + plot.height], [x, plot.y + plot.height + 3], { colour: RULE_COLOUR, width: LINE.rule });
     }
     drawSeries(canvas, { panel, axis, plot, position: computePosition });
   }
@@ -62,7 +62,7 @@ export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box
       x: createLabel(canvas, { x: computePosition(day), label, box }),
       y: baseline,
       size: SIZE.label,
-      colour: MUTED,
+      colour: MUTED_INK,
       align: 'middle',
     });
 }
@@ -123,12 +123,12 @@ function selectFittingTicks(
   const measureWidth = (label: string): number => canvas.typesetter.width(label, { size: SIZE.label });
   return createDateTicks(span, (ticks) => {
     let end = -Infinity;
-    let before = -Infinity;
+    let previousMiddle = -Infinity;
     return ticks.every(({ day, label }) => {
       const middle = createLabel(canvas, { x: position(day), label, box });
-      const isFree = middle - measureWidth(label) / 2 >= end + 2 * LABEL_GAP && middle >= before + PITCH_MIN;
+      const isFree = middle - measureWidth(label) / 2 >= end + 2 * LABEL_GAP && middle >= previousMiddle + PITCH_MIN;
       end = middle + measureWidth(label) / 2;
-      before = middle;
+      previousMiddle = middle;
       return isFree;
     });
   });
@@ -139,8 +139,8 @@ function createLabel(
   canvas: Canvas,
   { x, label, box }: { readonly x: number; readonly label: string; readonly box: Box },
 ): number {
-  const half = canvas.typesetter.width(label, { size: SIZE.label }) / 2;
-  return Math.min(Math.max(x, box.x + half), box.x + box.width - half);
+  const halfWidth = canvas.typesetter.width(label, { size: SIZE.label }) / 2;
+  return Math.min(Math.max(x, box.x + halfWidth), box.x + box.width - halfWidth);
 }
 
 function drawLegend(
@@ -171,17 +171,17 @@ function drawGrid(canvas: Canvas, { axis, panel, plot }: PlotInput): void {
     canvas.line(
       [plot.x, y],
       [plot.x + plot.width, y],
-      isZero ? { colour: RULE, width: LINE.rule } : { colour: HAIRLINE, width: LINE.hair },
+      isZero ? { colour: RULE_COLOUR, width: LINE.rule } : { colour: HAIRLINE, width: LINE.hair },
     );
     canvas.text(formatTick(tick, { step: axis.step, unit: panel.unit }), {
       x: plot.x - LABEL_GAP,
       y: y + SIZE.label * 0.34,
       size: SIZE.label,
-      colour: MUTED,
+      colour: MUTED_INK,
       align: 'right',
     });
   }
-  canvas.line([plot.x, bottom], [plot.x + plot.width, bottom], { colour: RULE, width: LINE.rule });
+  canvas.line([plot.x, bottom], [plot.x + plot.width, bottom], { colour: RULE_COLOUR, width: LINE.rule });
 }
 
 function drawSeries(

@@ -19,10 +19,10 @@ export interface Extent {
 }
 
 /** Factors of round steps, relative to a power of ten. */
-const NICE = [1, 2, 2.5, 5, 10] as const;
+const NICE_STEPS = [1, 2, 2.5, 5, 10] as const;
 
 /** Padding above and below the values as a fraction of their range. There is no padding at a zero end of the axis. */
-const PAD = 0.05;
+const PADDING_SHARE = 0.05;
 
 /**
  * Returns a linear axis slightly longer than the range of its values, with ticks at round values.
@@ -39,22 +39,22 @@ export function createLinearAxis(extent: Extent, ticksMax: number): ValueAxis {
 
 function addPadding({ low, high }: Extent): Extent {
   if (!(high > low)) {
-    const padding = Math.abs(high) * PAD || 1;
+    const padding = Math.abs(high) * PADDING_SHARE || 1;
     return { low: low - padding, high: high + padding };
   }
-  const margin = (high - low) * PAD;
+  const margin = (high - low) * PADDING_SHARE;
   return { low: low === 0 ? 0 : low - margin, high: high === 0 ? 0 : high + margin };
 }
 
 /** Tolerance that prevents an additional tick because of rounding. */
-const NOISE = 1e-9;
-const computeFloor = (value: number): number => Math.floor(value + NOISE);
-const computeCeiling = (value: number): number => Math.ceil(value - NOISE);
+const TICK_TOLERANCE = 1e-9;
+const computeFloor = (value: number): number => Math.floor(value + TICK_TOLERANCE);
+const computeCeiling = (value: number): number => Math.ceil(value - TICK_TOLERANCE);
 
 /** Returns the smallest round step that is not less than a value. */
-function roundStep(least: number): number {
-  const ten = raiseToPower(10, Math.floor(Math.log10(least)));
-  return (NICE.find((factor) => factor * ten >= least * (1 - NOISE)) ?? 10) * ten;
+function roundStep(minimum: number): number {
+  const powerOfTen = raiseToPower(10, Math.floor(Math.log10(minimum)));
+  return (NICE_STEPS.find((factor) => factor * powerOfTen >= minimum * (1 - TICK_TOLERANCE)) ?? 10) * powerOfTen;
 }
 
 /**
@@ -62,21 +62,22 @@ function roundStep(least: number): number {
  * if these ticks would be too many; and at evenly spaced round values if they would be too few.
  */
 export function createLogAxis(extent: Extent, ticksMax: number): ValueAxis {
-  const factor = raiseToPower(extent.high / extent.low, PAD) * 1.005;
+  const factor = raiseToPower(extent.high / extent.low, PADDING_SHARE) * 1.005;
   const low = extent.low / factor;
   const high = extent.high * factor;
   const bottom = Math.log(low);
   const span = Math.log(high) - bottom;
-  const even = createLinearAxis({ low, high }, ticksMax).ticks.filter((tick) => tick >= low && tick <= high);
+  const evenTicks = createLinearAxis({ low, high }, ticksMax).ticks.filter((tick) => tick >= low && tick <= high);
   const candidates = [
     listLogTicks(low, high, [1, 2, 5]),
     listLogTicks(low, high, [1, 3]),
     listLogTicks(low, high, [1]),
-    even,
+    evenTicks,
   ];
-  const fitting = candidates.filter(({ length }) => length <= ticksMax);
-  const ticks = fitting.find(({ length }) => length >= 3) ?? fitting.toSorted((a, b) => b.length - a.length)[0]!;
-  const step = ticks.slice(1).reduce((least, tick, i) => Math.min(least, tick - ticks[i]!), Infinity);
+  const fittingTicks = candidates.filter(({ length }) => length <= ticksMax);
+  const ticks =
+    fittingTicks.find(({ length }) => length >= 3) ?? fittingTicks.toSorted((a, b) => b.length - a.length)[0]!;
+  const step = ticks.slice(1).reduce((smallest, tick, i) => Math.min(smallest, tick - ticks[i]!), Infinity);
   return { ticks, step: Number.isFinite(step) ? step : 1, position: (value) => (Math.log(value) - bottom) / span };
 }
 

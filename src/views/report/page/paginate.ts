@@ -32,7 +32,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
   let block = 0;
   let cursor: Cursor = { page: 0, y: 0 };
 
-  function put(part: Part, { x, at }: { readonly x: number; readonly at: Cursor }, position: number): Cursor {
+  function placePart(part: Part, { x, at }: { readonly x: number; readonly at: Cursor }, position: number): Cursor {
     if (at.page >= LIMITS.MAX_REPORT_PAGES) {
       throw new Refusal('RENDER_FAILED', `The report has more than ${LIMITS.MAX_REPORT_PAGES} pages.`, {
         limit: LIMITS.MAX_REPORT_PAGES,
@@ -46,37 +46,42 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
   const fits = (height: number, { y }: Cursor): boolean => y + height <= area.height + 1e-6;
   const createNextPage = ({ page }: Cursor): Cursor => ({ page: page + 1, y: 0 });
 
-  function flowBlock({ block: laid, x }: AlignedBlock, start: Cursor, position: number): Cursor {
+  function flowBlock({ block: laidBlock, x }: AlignedBlock, start: Cursor, position: number): Cursor {
     let blockPosition = start;
-    if (laid.title !== null) blockPosition = put(laid.title, { x, at: blockPosition }, position);
-    for (const [i, section] of laid.sections.entries()) {
-      const lead = computeSectionStart(section);
-      if (i > 0 && blockPosition.y > 0 && !fits(lead, blockPosition)) blockPosition = createNextPage(blockPosition);
-      if (section.head !== null) blockPosition = put(section.head, { x, at: blockPosition }, position);
+    if (laidBlock.title !== null) blockPosition = placePart(laidBlock.title, { x, at: blockPosition }, position);
+    for (const [i, section] of laidBlock.sections.entries()) {
+      const openingHeight = computeSectionStart(section);
+      if (i > 0 && blockPosition.y > 0 && !fits(openingHeight, blockPosition))
+        blockPosition = createNextPage(blockPosition);
+      if (section.head !== null) blockPosition = placePart(section.head, { x, at: blockPosition }, position);
       for (const [r, row] of section.rows.entries()) {
         if (r > 0 && !fits(row.height, blockPosition)) {
           blockPosition = createNextPage(blockPosition);
-          if (section.head !== null) blockPosition = put(section.head, { x, at: blockPosition }, position);
+          if (section.head !== null) blockPosition = placePart(section.head, { x, at: blockPosition }, position);
         }
-        blockPosition = put(row, { x, at: blockPosition }, position);
+        blockPosition = placePart(row, { x, at: blockPosition }, position);
       }
     }
     return blockPosition;
   }
 
   for (const band of bands) {
-    if (cursor.y > 0 && band.some((aligned) => aligned.block.startsPage === true)) cursor = createNextPage(cursor);
+    if (cursor.y > 0 && band.some((alignedBlock) => alignedBlock.block.startsPage === true))
+      cursor = createNextPage(cursor);
     // An empty band takes no space.
     if (band.every(({ block: { title, sections } }) => title === null && sections.length === 0)) {
       block += band.length;
       continue;
     }
     if (cursor.y > 0) cursor = { page: cursor.page, y: cursor.y + SPACE.block };
-    const lead = Math.max(...band.map((aligned) => computeOpeningHeight(aligned.block, area.height)));
-    if (cursor.y > 0 && !fits(Math.min(lead, area.height), cursor)) cursor = createNextPage(cursor);
-    const ends = band.map((aligned) => flowBlock(aligned, cursor, block++));
-    cursor = ends.reduce(
-      (last, end) => (end.page > last.page || (end.page === last.page && end.y > last.y) ? end : last),
+    const openingHeight = Math.max(
+      ...band.map((alignedBlock) => computeOpeningHeight(alignedBlock.block, area.height)),
+    );
+    if (cursor.y > 0 && !fits(Math.min(openingHeight, area.height), cursor)) cursor = createNextPage(cursor);
+    const blockEnds = band.map((alignedBlock) => flowBlock(alignedBlock, cursor, block++));
+    cursor = blockEnds.reduce(
+      (last, blockEnd) =>
+        blockEnd.page > last.page || (blockEnd.page === last.page && blockEnd.y > last.y) ? blockEnd : last,
       cursor,
     );
   }
@@ -88,13 +93,13 @@ const WHOLE_SHARE = 0.35;
 
 /** Returns the height of the parts that must be on the same page at the start of a block. */
 function computeOpeningHeight({ title, sections }: LaidBlock, page: number): number {
-  const above = title?.height ?? 0;
-  const whole = sections.reduce(
+  const titleHeight = title?.height ?? 0;
+  const totalHeight = sections.reduce(
     (sum, { head, rows }) => rows.reduce((height, row) => height + row.height, sum + (head?.height ?? 0)),
-    above,
+    titleHeight,
   );
-  if (whole <= WHOLE_SHARE * page) return whole;
-  return above + (sections[0] === undefined ? 0 : computeSectionStart(sections[0]));
+  if (totalHeight <= WHOLE_SHARE * page) return totalHeight;
+  return titleHeight + (sections[0] === undefined ? 0 : computeSectionStart(sections[0]));
 }
 
 function computeSectionStart({ head, rows }: Section): number {

@@ -66,7 +66,7 @@ const MEASURE_SIZE = 1;
  * Decoded font tables by the bytes of their font, shared by all documents. Decoding them again would cost a fifth of
  * the time of a document. Glyphs are not shared, because they store the text of their first occurrence.
  */
-const DECODED = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>();
+const DECODED_TABLES = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>();
 
 /**
  * Characters that are always embedded. Otherwise the embedded font of a report would depend on the time in its stamp.
@@ -76,15 +76,15 @@ const DIGITS = '0123456789';
 export function createFontSet(pdf: PDFKit.PDFDocument): FontSet {
   const unopened = new Map<FontName, Uint8Array>();
   function open(name: FontName): OpenedFont['_font']['font'] {
-    const opened = (pdf.font(name) as unknown as OpenedFont)._font;
-    const { font } = opened;
+    const openedFont = (pdf.font(name) as unknown as OpenedFont)._font;
+    const { font } = openedFont;
     const bytes = unopened.get(name);
     if (bytes === undefined) return font;
     unopened.delete(name);
-    const decodedTables = DECODED.get(bytes);
-    if (decodedTables === undefined) DECODED.set(bytes, font._tables);
+    const decodedTables = DECODED_TABLES.get(bytes);
+    if (decodedTables === undefined) DECODED_TABLES.set(bytes, font._tables);
     else font._tables = decodedTables;
-    if (name === 'regular' || name === 'bold') opened.encode(DIGITS);
+    if (name === 'regular' || name === 'bold') openedFont.encode(DIGITS);
     return font;
   }
   return {

@@ -1,5 +1,5 @@
 import { PAGE_SIZES, type ReportPage } from '#domain/reports/template-document.js';
-import { HAIRLINE, LINE, MUTED, SIZE, SPACE } from '../style-sheet.js';
+import { HAIRLINE, LINE, MUTED_INK, SIZE, SPACE } from '../style-sheet.js';
 import type { Canvas } from './canvas.js';
 
 /** A page with the area between its margins. */
@@ -18,16 +18,16 @@ export interface PrintArea {
  * the footer.
  */
 export function printArea({ size, orientation, margin }: ReportPage): PrintArea {
-  const { width: short, height: long } = PAGE_SIZES[size];
-  const [width, height] = orientation === 'portrait' ? [short, long] : [long, short];
-  const foot = Math.max(margin, SPACE.foot);
+  const { width: shortSide, height: longSide } = PAGE_SIZES[size];
+  const [width, height] = orientation === 'portrait' ? [shortSide, longSide] : [longSide, shortSide];
+  const footHeight = Math.max(margin, SPACE.foot);
   return {
     width,
     height,
     left: margin,
     top: margin,
     innerWidth: width - 2 * margin,
-    innerHeight: height - margin - foot,
+    innerHeight: height - margin - footHeight,
   };
 }
 
@@ -58,21 +58,21 @@ export function drawFoot(
       colour: HAIRLINE,
       width: LINE.rule,
     });
-    const nameRoom = textWidth - stampWidth - 24;
-    if (nameRoom > 40) {
-      const [line] = typesetter.fit(name, { ...style, maxWidth: nameRoom, linesMax: 1 });
-      canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED });
+    const nameWidth = textWidth - stampWidth - 24;
+    if (nameWidth > 40) {
+      const [line] = typesetter.fit(name, { ...style, maxWidth: nameWidth, linesMax: 1 });
+      canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED_INK });
       canvas.text(stamp, {
         x: right - typesetter.width(numbers, style) - 24,
         y: baseline,
         ...style,
-        colour: MUTED,
+        colour: MUTED_INK,
         align: 'right',
       });
     } else {
       const [line] = typesetter.fit(stamp, { ...style, maxWidth: textWidth, linesMax: 1 });
-      canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED });
+      canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED_INK });
     }
-    canvas.text(numbers, { x: right, y: baseline, ...style, colour: MUTED, align: 'right' });
+    canvas.text(numbers, { x: right, y: baseline, ...style, colour: MUTED_INK, align: 'right' });
   }, 'Pagination');
 }

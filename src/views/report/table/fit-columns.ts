@@ -42,19 +42,21 @@ export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput):
     ),
   );
   const layout = { needs, columns, width, gap };
-  const filled = groupBy(layout, columns.length);
-  const even = groupBy(layout, Math.ceil((columns.length - 1) / filled.length));
-  return (even.length > filled.length ? filled : even).map((group) => placeColumns(group, layout));
+  const filledGroups = groupBy(layout, columns.length);
+  const evenGroups = groupBy(layout, Math.ceil((columns.length - 1) / filledGroups.length));
+  return (evenGroups.length > filledGroups.length ? filledGroups : evenGroups).map((group) =>
+    placeColumns(group, layout),
+  );
 }
 
-/** Groups columns that fit a width, with at most `most` columns in addition to the first. */
-function groupBy({ needs, width, gap }: PlaceInput, most: number): number[][] {
+/** Groups columns that fit a width, with at most `columnsMax` columns in addition to the first. */
+function groupBy({ needs, width, gap }: PlaceInput, columnsMax: number): number[][] {
   const groups: number[][] = [];
   let usedWidth = Infinity;
   needs.forEach(({ least }, i) => {
     if (i === 0) return;
     const wantedWidth = least + gap;
-    if (usedWidth + wantedWidth > width || groups.at(-1)!.length > most) {
+    if (usedWidth + wantedWidth > width || groups.at(-1)!.length > columnsMax) {
       groups.push([0]);
       usedWidth = needs[0]!.least;
     }
@@ -69,10 +71,10 @@ function measureNeed(
   cells: readonly { readonly text: string; readonly isTotal: boolean }[],
   typesetter: Typesetter,
 ): ColumnNeed {
-  const wide =
+  const cellWidth =
     cells.reduce(
-      (most, { text, isTotal }) =>
-        Math.max(most, typesetter.width(text, { size: SIZE.table, weight: isTotal ? 'bold' : 'regular' })),
+      (widest, { text, isTotal }) =>
+        Math.max(widest, typesetter.width(text, { size: SIZE.table, weight: isTotal ? 'bold' : 'regular' })),
       0,
     ) + 0.5;
   const words = Math.max(
@@ -80,8 +82,8 @@ function measureNeed(
   );
   const title = typesetter.width(head, { size: SIZE.label, weight: 'bold' });
   return isFigure
-    ? { natural: Math.max(wide, title), least: Math.max(wide, words) }
-    : { natural: Math.max(wide, title), least: Math.max(words, Math.min(wide, TEXT_WIDTH_MIN)) };
+    ? { natural: Math.max(cellWidth, title), least: Math.max(cellWidth, words) }
+    : { natural: Math.max(cellWidth, title), least: Math.max(words, Math.min(cellWidth, TEXT_WIDTH_MIN)) };
 }
 
 interface PlaceInput {
@@ -97,18 +99,18 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
     group.map((i) => needs[i]!),
     availableWidth,
   );
-  const spare = Math.max(0, availableWidth - widths.reduce((sum, columnWidth) => sum + columnWidth, 0));
-  const share = group.length > 1 ? spare / (group.length - 1) : 0;
+  const spareWidth = Math.max(0, availableWidth - widths.reduce((sum, columnWidth) => sum + columnWidth, 0));
+  const share = group.length > 1 ? spareWidth / (group.length - 1) : 0;
   let x = 0;
   return group.map((column, k) => {
     const ownWidth = Math.min(widths[k]!, width);
     // Additional space is inserted before figures and after text, because figures are right-aligned and text is
     // left-aligned.
-    const before = k > 0 && columns[column]!.isFigure ? share : 0;
-    const after = k < group.length - 1 && !columns[group[k + 1]!]!.isFigure ? share : 0;
-    const fitted = { column, x: x + before, width: ownWidth, outer: Math.min(gap, gap + share) / 2 };
-    x += before + ownWidth + after + gap;
-    return fitted;
+    const gapBefore = k > 0 && columns[column]!.isFigure ? share : 0;
+    const gapAfter = k < group.length - 1 && !columns[group[k + 1]!]!.isFigure ? share : 0;
+    const fittedColumn = { column, x: x + gapBefore, width: ownWidth, outer: Math.min(gap, gap + share) / 2 };
+    x += gapBefore + ownWidth + gapAfter + gap;
+    return fittedColumn;
   });
 }
 
@@ -119,7 +121,8 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
 function computeWidths(needs: readonly ColumnNeed[], availableWidth: number): number[] {
   const natural = needs.reduce((sum, need) => sum + need.natural, 0);
   if (natural <= availableWidth) return needs.map((need) => need.natural);
-  const least = needs.reduce((sum, need) => sum + need.least, 0);
-  const share = natural > least ? Math.max(0, Math.min(1, (availableWidth - least) / (natural - least))) : 0;
+  const minimumWidth = needs.reduce((sum, need) => sum + need.least, 0);
+  const share =
+    natural > minimumWidth ? Math.max(0, Math.min(1, (availableWidth - minimumWidth) / (natural - minimumWidth))) : 0;
   return needs.map((need) => need.least + share * (need.natural - need.least));
 }

@@ -1,6 +1,6 @@
 import type { Canvas, StructureElement } from '../page/canvas.js';
 import type { Part, Section } from '../page/layout.js';
-import { HAIRLINE, INK, LEADING, LINE, MUTED, SIZE, SPACE } from '../style-sheet.js';
+import { HAIRLINE, INK, LEADING, LINE, MUTED_INK, SIZE, SPACE } from '../style-sheet.js';
 import type { Typesetter } from '../text/typesetter.js';
 import { fitColumns, type FittedColumn } from './fit-columns.js';
 import type { TableColumn, TableContent, TableRow } from './table-content.js';
@@ -19,9 +19,9 @@ const CELL_LINES_MAX = 3;
  */
 export function layTable({ columns, rows }: TableContent, width: number, typesetter: Typesetter): Section[] {
   const fitWithGap = (gap: number) => fitColumns({ columns, rows, width, typesetter, gap });
-  const wide = fitWithGap(SPACE.column);
-  const close = wide.length === 1 ? wide : fitWithGap(SPACE.column / 2);
-  const groups = close.length < wide.length ? close : wide;
+  const wideGroups = fitWithGap(SPACE.column);
+  const close = wideGroups.length === 1 ? wideGroups : fitWithGap(SPACE.column / 2);
+  const groups = close.length < wideGroups.length ? close : wideGroups;
   return groups.map((group, i) =>
     laySection({ columns, rows, group, typesetter, gapAbove: i === 0 ? 0 : SPACE.column }),
   );
@@ -51,9 +51,9 @@ function laySection({ columns, rows, group, typesetter, gapAbove }: SectionInput
     draw(canvas, { x, y, parent }) {
       const isRepeated = table !== null;
       const bottom = y + gapAbove + headLines * HEAD_LINE_HEIGHT + HEAD_PADDING;
-      const end = group.at(-1)!;
+      const lastColumn = group.at(-1)!;
       canvas.artifact(() =>
-        canvas.line([x, bottom], [x + end.x + end.width, bottom], { colour: INK, width: LINE.head }),
+        canvas.line([x, bottom], [x + lastColumn.x + lastColumn.width, bottom], { colour: INK, width: LINE.head }),
       );
       const drawHead = (k: number): void =>
         drawLines(canvas, heads[k]!, {
@@ -62,7 +62,7 @@ function laySection({ columns, rows, group, typesetter, gapAbove }: SectionInput
           x,
           lineHeight: HEAD_LINE_HEIGHT,
           size: SIZE.label,
-          colour: MUTED,
+          colour: MUTED_INK,
           isBold: true,
           baseline: bottom - HEAD_PADDING - HEAD_LINE_HEIGHT * (heads[k]!.length - 1) - 1,
         });
@@ -105,18 +105,18 @@ function layRow(
   return {
     height,
     draw(canvas, { x, y, parent }) {
-      const end = group.at(-1)!;
+      const lastColumn = group.at(-1)!;
       canvas.artifact(() => {
         group.forEach(({ column, x: left, width, outer }) => {
           const tint = tints?.[column];
           if (!tint) return;
-          const right = Math.min(left + width + outer, end.x + end.width);
+          const right = Math.min(left + width + outer, lastColumn.x + lastColumn.width);
           canvas.rectangle({ x: x + left - outer, y, width: right - left + outer, height }, tint);
         });
-        if (isTotal) canvas.line([x, y], [x + end.x + end.width, y], { colour: INK, width: LINE.rule });
+        if (isTotal) canvas.line([x, y], [x + lastColumn.x + lastColumn.width, y], { colour: INK, width: LINE.rule });
         canvas.line(
           [x, y + height],
-          [x + end.x + end.width, y + height],
+          [x + lastColumn.x + lastColumn.width, y + height],
           isLast ? { colour: INK, width: LINE.rule } : { colour: HAIRLINE, width: LINE.hair },
         );
       });

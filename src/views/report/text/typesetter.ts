@@ -51,14 +51,14 @@ const ELLIPSIS = '…';
 const FIGURES = /^[-\d.,%]*$/;
 
 export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
-  const registered = new Set<FontName>();
+  const registeredFonts = new Set<FontName>();
   const runCache = new Map<string, readonly FontRun[]>();
   const widthCache = new Map<string, number>();
 
   function use(name: FontName): FontName {
-    if (!registered.has(name)) {
+    if (!registeredFonts.has(name)) {
       book.register(name, shelf.bytes(name));
-      registered.add(name);
+      registeredFonts.add(name);
     }
     return name;
   }
@@ -71,8 +71,8 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
 
   function listRuns(text: string, weight: Weight): readonly FontRun[] {
     const key = `${weight} ${text}`;
-    const cached = runCache.get(key);
-    if (cached !== undefined) return cached;
+    const cachedRuns = runCache.get(key);
+    if (cachedRuns !== undefined) return cachedRuns;
     use(weight);
     const result = PRINTABLE_ASCII.test(text) ? [{ font: weight, text }] : splitMixedRuns(text, weight);
     runCache.set(key, result);
@@ -83,10 +83,10 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
     const results: { font: FontName; text: string }[] = [];
     for (const character of text) {
       const font = findFont(character, weight);
-      const printed = font === null ? REPLACEMENT : character;
+      const printedText = font === null ? REPLACEMENT : character;
       const last = results.at(-1);
-      if (last?.font === (font ?? weight)) last.text += printed;
-      else results.push({ font: font ?? weight, text: printed });
+      if (last?.font === (font ?? weight)) last.text += printedText;
+      else results.push({ font: font ?? weight, text: printedText });
     }
     return results;
   }
@@ -135,28 +135,28 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
 
   function breakLines(spans: readonly MarkupSpan[], style: TextStyle & { readonly maxWidth: number }): TextLine[] {
     const widthMax = style.maxWidth / style.size + 1e-9;
-    const broken: Piece[][] = [[]];
+    const brokenLines: Piece[][] = [[]];
     let usedWidth = 0;
     for (const piece of listPieces(spans, style)) {
       if (usedWidth + piece.width > widthMax && usedWidth > 0) {
-        broken.push([]);
+        brokenLines.push([]);
         usedWidth = 0;
       }
       if (piece.isSpace && usedWidth === 0) continue;
-      broken.at(-1)!.push(piece);
+      brokenLines.at(-1)!.push(piece);
       usedWidth += piece.width;
     }
-    return broken
+    return brokenLines
       .map((line) => createLine(line, style.size))
       .filter(({ spans: ownMarkupSpans }, i) => ownMarkupSpans.length > 0 || i === 0);
   }
 
   function fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[] {
-    const all = breakLines([{ text, isBold: false }], style).map((line) =>
+    const allLines = breakLines([{ text, isBold: false }], style).map((line) =>
       line.spans.map((span) => span.text).join(''),
     );
-    if (all.length <= style.linesMax) return all;
-    const shownLines = all.slice(0, style.linesMax);
+    if (allLines.length <= style.linesMax) return allLines;
+    const shownLines = allLines.slice(0, style.linesMax);
     const characters = [...shownLines.at(-1)!];
     while (characters.length > 0 && measureWidth(`${characters.join('').trimEnd()}${ELLIPSIS}`, style) > style.maxWidth)
       characters.pop();
@@ -172,21 +172,21 @@ const FALLBACK_CODE_MIN = 0x1100;
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 function createLine(line: readonly Piece[], size: number): TextLine {
-  const trimmed = line.slice(0, line.findLastIndex(({ isSpace }) => !isSpace) + 1);
+  const trimmedPieces = line.slice(0, line.findLastIndex(({ isSpace }) => !isSpace) + 1);
   const spans: { text: string; isBold: boolean }[] = [];
-  for (const { text, weight } of trimmed) {
+  for (const { text, weight } of trimmedPieces) {
     const isBold = weight === 'bold';
     const last = spans.at(-1);
     if (last?.isBold === isBold) last.text += text;
     else spans.push({ text, isBold });
   }
-  return { spans, width: size * trimmed.reduce((sum, piece) => sum + piece.width, 0) };
+  return { spans, width: size * trimmedPieces.reduce((sum, piece) => sum + piece.width, 0) };
 }
 
 /** Characters before and after which a line may be broken. */
 const IDEOGRAPH = /[\u2E80-\u2FFF\u3001-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\uFF00-\uFFEF]/u;
 /** Marks that must not start a line. */
-const CLOSING = /[、。，．：；？！）」』】〉》\u30FC)\].,:;!?%]/u;
+const CLOSING_MARKS = /[、。，．：；？！）」』】〉》\u30FC)\].,:;!?%]/u;
 
 /** Splits text into words, spaces, and single ideographs with their closing marks. */
 function splitParts(text: string): string[] {
@@ -200,10 +200,10 @@ function splitParts(text: string): string[] {
     if (character === ' ') {
       close();
       parts.push(' ');
-    } else if (IDEOGRAPH.test(character) && !CLOSING.test(character)) {
+    } else if (IDEOGRAPH.test(character) && !CLOSING_MARKS.test(character)) {
       close();
       word = character;
-    } else if (word !== '' && IDEOGRAPH.test(word) && !CLOSING.test(character)) {
+    } else if (word !== '' && IDEOGRAPH.test(word) && !CLOSING_MARKS.test(character)) {
       close();
       word = character;
     } else {

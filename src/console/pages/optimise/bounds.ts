@@ -1,0 +1,106 @@
+import type { ConstraintCost, OptimisationRunResult } from '#clients/typescript/divisor.js';
+import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
+import { formatRow } from './row-labels.js';
+
+/** Soft bound that a solution violates. */
+export type ExceededLimit = NonNullable<OptimisationRunResult['exceeded']>[number];
+
+const formatInUnit = (value: number, unit: ExceededLimit['unit']): string =>
+  unit === 'fraction' ? formatPercent(value) : formatFigure(value);
+
+/** Types of constraints that limit a displayed figure. */
+type LimitedFigure = 'TrackingError' | 'Turnover';
+
+/** Returns the note of a figure with a soft limit, and its mark; nothing if the limit is satisfied. */
+export function createExcessNote(exceeded: readonly ExceededLimit[], figure: LimitedFigure) {
+  const excess = exceeded.find(({ type }) => type === figure);
+  if (excess === undefined) return {};
+  return { kind: 'warning', note: `limit ${formatInUnit(excess.limit, excess.unit)} exceeded (soft)` };
+}
+
+const formatExcess = ({ label, value, limit, unit }: ExceededLimit): string =>
+  `${formatRow(label.replace(/:(?:lower|upper|eq)/, ''))} ${formatInUnit(value, unit)}, limit ${formatInUnit(limit, unit)}`;
+
+/** Describes the first violated soft bound: `Tracking error 2.92% exceeds 2.00%`; null if there is none. */
+export function formatFirstExcess([excess]: readonly ExceededLimit[]): string | null {
+  if (excess === undefined) return null;
+  const { type, side, value, limit, unit } = excess;
+  const verb = side === 'lower' ? 'is below' : 'exceeds';
+  return `${formatRow(type)} ${formatInUnit(value, unit)} ${verb} ${formatInUnit(limit, unit)}`;
+}
+
+/** Describes the violated soft bounds of constraints that limit no displayed figure; null if there is none. */
+export function formatOtherExcesses(exceeded: readonly ExceededLimit[]): string | null {
+  const excesses = exceeded.filter(({ type }) => type !== 'TrackingError' && type !== 'Turnover').map(formatExcess);
+  if (excesses.length === 0) return null;
+  const rest = excesses.length - NAMED_MAX;
+  return [...excesses.slice(0, NAMED_MAX), ...(rest > 0 ? [`${rest} more`] : [])].join('; ');
+}
+
+/** Maximum number of members of a constraint, or of bounds, that a sentence names. */
+const NAMED_MAX = 3;
+
+/** Matches the labels of rows that the service adds to the constraints of a request. */
+const ADDED_ROW = /^\w+\[(?:default|uncovered)\]/;
+
+/** Counts the constraints of a request that have a binding bound. */
+export const countBindingConstraints = (labels: readonly string[]): number =>
+  new Set(labels.filter((label) => !ADDED_ROW.test(label)).map((label) => label.split(':')[0])).size;
+
+/**
+ * Describes the binding bounds of the constraints of a request: `Position bounds (pos): QYLG, XURS at upper, 58 at
+ * lower`. Many members of a bound have their number.
+ */
+export function formatBindingBounds(labels: readonly string[]): string {
+  const sidesByRow = new Map<string, Map<string, string[]>>();
+  for (const label of labels.filter((own) => !ADDED_ROW.test(own))) {
+    const [row = '', side = '', ...member] = label.split(':');
+    const sides = sidesByRow.get(row) ?? new Map<string, string[]>();
+    sidesByRow.set(
+      row,
+      sides.set(side, [...(sides.get(side) ?? []), ...(member.length > 0 ? [member.join(':')] : [])]),
+    );
+  }
+  return [...sidesByRow]
+    .map(([row, sides]) => [formatRow(row), formatSides(sides)].filter(Boolean).join(': '))
+    .join('; ');
+}
+
+const formatSides = (sides: ReadonlyMap<string, readonly string[]>): string =>
+  [...sides]
+    .filter(([, members]) => members.length > 0)
+    .toSorted(([, a], [, b]) => a.length - b.length)
+    .map(([side, members]) => {
+      const text = members.length > NAMED_MAX ? formatCount(members.length) : members.join(', ');
+      return side === 'eq' ? text : `${text} at ${side}`;
+    })
+    .join(', ');
+
+/**
+ * Describes the constraint with the highest cost; null if no constraint has a cost.
+ * @param formatCost formats the difference to the objective without a constraint
+ */
+export function formatCostliest(
+  costs: readonly ConstraintCost[],
+  formatCost: (objectiveWithout: number | null) => string,
+): string | null {
+  const [costliest] = costs
+    .filter((row) => row.cost !== null && row.cost !== 0)
+    .toSorted((a, b) => Math.abs(b.cost!) - Math.abs(a.cost!)); // non-null after the filter
+  if (costliest === undefined) return null;
+  const { type, id, index } = costliest;
+  return `${formatRow(`${type}[${id === '' ? index + 1 : id}]`)}, ${formatCost(costliest.objective_without)}`;
+}
+
+/** Returns the members of the binding bounds of a row, for example of `Exclude[uncovered]`. */
+export const listBindingMembers = (labels: readonly string[], isRow: (row: string) => boolean): ReadonlySet<string> =>
+  new Set(
+    labels.flatMap((label) => {
+      const [, row = '', member] = /^(.*?):(?:upper|lower|eq):(.*)$/.exec(label) ?? [];
+      return member !== undefined && isRow(row) ? [member] : [];
+    }),
+  );
+
+/** Returns the securities that an optimisation excludes because they have no risk estimate. */
+export const listUncoveredSecurities = (labels: readonly string[]): ReadonlySet<string> =>
+  listBindingMembers(labels, (row) => row === 'Exclude[uncovered]');

@@ -42,7 +42,7 @@ export async function backUp(argv: readonly string[], environment: NodeJS.Proces
   const report = createHomeReport<BackupSummary>(values.json);
   const sharedOptions = { target, engineVersion: readEngineVersion() };
   const onProgress = (fraction: number, file: string) =>
-    report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`);
+    report.progress(`${(fraction * 100).toFixed(0).padStart(3)}%  ${file}`);
   const { manifest, damaged } =
     settings.database === undefined
       ? await backUpHome({ ...sharedOptions, home: folders, onProgress })

@@ -42,7 +42,7 @@ export async function restore(argv: readonly string[], environment: NodeJS.Proce
   const report = createHomeReport<RestoreSummary>(values.json);
   const backup = resolve(words[0]!);
   const onProgress = (fraction: number, file: string) =>
-    report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`);
+    report.progress(`${(fraction * 100).toFixed(0).padStart(3)}%  ${file}`);
   const { manifest, aside = undefined } =
     settings.database === undefined
       ? await restoreHome({ backup, home, replace: values.replace === true, onProgress })

@@ -32,7 +32,7 @@ export const alignRight = (text: string): TerminalCell => ({ text, align: 'right
 
 /** Formats a fraction as a percentage with two decimals. */
 export function formatPercent(fraction: number | null): string {
-  return fraction === null ? '-' : `${(fraction * 100).toFixed(2)} %`;
+  return fraction === null ? '-' : `${(fraction * 100).toFixed(2)}%`;
 }
 
 /** Formats a number with two decimals. */
@@ -74,7 +74,7 @@ export function startStep(screen: Screen, name: string, now: () => number = () =
       draw(
         [
           `[${'='.repeat(filledCells)}${' '.repeat(BAR_CELLS - filledCells)}]`,
-          `${formatPercentage(fraction).padStart(3)} %`,
+          `${formatPercentage(fraction).padStart(3)}%`,
           ...(paceText === '' ? [] : [paceText]),
           message,
         ].join('  '),
@@ -106,7 +106,7 @@ function createPaceFormatter(now: () => number): (fraction: number) => string {
     const seconds = (now() - first.atMs) / 1000;
     const rate = (fraction - first.fraction) / seconds;
     if (!(rate > 0) || !Number.isFinite(rate)) return '';
-    return `${(100 * rate).toFixed(rate < 0.1 ? 1 : 0)} %/s, ${formatDuration((1 - fraction) / rate)} left`;
+    return `${(100 * rate).toFixed(rate < 0.1 ? 1 : 0)}%/s, ${formatDuration((1 - fraction) / rate)} left`;
   };
 }
 

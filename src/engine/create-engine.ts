@@ -20,7 +20,7 @@ import { toIndexExplanation } from '#views/preview.js';
 import type * as Api from './api.js';
 import { runPlan } from './backtest.js';
 import { createDefinitions } from './definitions.js';
-import { readKnown } from './known-markets.js';
+import { readKnownMarkets } from './known-markets.js';
 import { readMarket } from './market-input.js';
 import { optimiseIndex } from './optimise.js';
 import { readPlugins } from './plugins.js';
@@ -30,7 +30,7 @@ import { readPackageVersion } from './version.js';
 /** Creates the engine on one market. Definitions are stored in memory; everything else is computed on request. */
 export async function createEngine(options: Api.EngineOptions): Promise<Api.Engine> {
   const { market, findings } = await readMarket(options.market);
-  const datedMarkets = await readKnown(market, options);
+  const datedMarkets = await readKnownMarkets(market, options);
   const plugins = options.plugins === undefined ? undefined : await readPlugins(options.plugins);
   const calendars = openCalendars();
   const engine = openWasmEngine();
@@ -40,7 +40,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   function createTerms(indexId: string): IndexTerms {
     const { calendar, currency, treatment } = definitions.termsOf(indexId);
     const listConstituents = (): readonly string[] =>
-      run(planOf(indexId, {}))
+      runIndex(planOf(indexId, {}))
         .weights()
         .weights.filter(({ weight }) => weight !== 0)
         .map(({ identifier }) => identifier)
@@ -88,7 +88,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   }
 
   const runScoped = <T>(work: () => T): T => engine.scope(work);
-  const run = (plan: BacktestPlan): Api.Backtest => {
+  const runIndex = (plan: BacktestPlan): Api.Backtest => {
     assertRunnable(plan, { market, calendars });
     return runScoped(() => runPlan({ market, calendars, plan, engine, models: models.stored, known: datedMarkets }));
   };
@@ -127,7 +127,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       const about = { indexId, identifier, requestedAsOf: asOf ?? null, weightingType: getWeightingType };
       return toWire(toIndexExplanation(explanation, about));
     },
-    backtest: (indexId, request = {}) => run(planOf(indexId, request)),
+    backtest: (indexId, request = {}) => runIndex(planOf(indexId, request)),
     riskModel: (modelId, request) => models.estimate(modelId, request),
     importRiskModel: (modelId, body) => models.import(modelId, body),
     optimise: (request) =>

@@ -48,7 +48,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     };
   }
 
-  function require(indexId: string): IndexDocument {
+  function requireIndex(indexId: string): IndexDocument {
     const document = documents.get(indexId);
     if (document !== undefined) return document;
     throw new Refusal('INDEX_NOT_FOUND', `No index is defined under ${indexId}.`, { index_id: indexId });
@@ -58,7 +58,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     const documentById = new Map<string, IndexDocument>();
     const addReached = (id: string): void => {
       if (documentById.has(id)) return;
-      const document = require(id);
+      const document = requireIndex(id);
       documentById.set(id, document);
       listReferences(document).forEach(addReached);
     };
@@ -68,7 +68,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
 
   return {
     checked: checkBody,
-    require,
+    require: requireIndex,
     reached: findReached,
     define(body: object) {
       const { document, findings } = checkBody(body);
@@ -94,10 +94,10 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     },
     /** Returns the calendar, currency and treatment of an index; a derived index has the treatment of its source. */
     termsOf(indexId: string) {
-      const { calendar, currency } = require(indexId);
-      let document = require(indexId);
+      const { calendar, currency } = requireIndex(indexId);
+      let document = requireIndex(indexId);
       // an index without rules names a source
-      while (document.pipeline === null) document = require(listReferences(document)[0]!);
+      while (document.pipeline === null) document = requireIndex(listReferences(document)[0]!);
       return { calendar, currency, treatment: document.pipeline.treatment };
     },
   };

@@ -82,12 +82,12 @@ function createPanel(values: Float64Array, cells: Cells, problems: Problems): Fl
       const value = values[t * width + order[n]!]!;
       panel[t * width + n] = value + 0; // + 0 turns a negative zero into 0
       const isAccepted = value > 0 || value !== value || isSigned || (value === 0 && !isPrice);
-      if (!isAccepted || value === Infinity || value === -Infinity) refuse({ ...cells, t, n, value }, problems);
+      if (!isAccepted || value === Infinity || value === -Infinity) refuseCell({ ...cells, t, n, value }, problems);
     }
   return panel;
 }
 
-function refuse(
+function refuseCell(
   { name, written, days, identifiers, order, t, n, value }: Cells & Readonly<Record<'t' | 'n' | 'value', number>>,
   problems: Problems,
 ): void {

@@ -9,7 +9,7 @@ import type * as Api from './api.js';
 import { readMarket } from './market-input.js';
 
 /** Reads the contents of the market known at each decision; undefined without earlier contents. @throws Refusal VALIDATION_FAILED */
-export async function readKnown(
+export async function readKnownMarkets(
   last: MarketData,
   { known_on: knownOn, earlier }: Pick<Api.EngineOptions, 'known_on' | 'earlier'>,
 ): Promise<DatedMarkets | undefined> {

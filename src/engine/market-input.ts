@@ -42,19 +42,19 @@ async function readContent(input: Api.MarketInput, problems: Problems): Promise<
   const terms = { mapping: null, adjustment };
   const rows = createContentRows(problems, terms);
   const frames = createFrames(input);
-  const begin: Parameters<typeof readFrames>[3] = (table, name, columns) =>
+  const beginTable: Parameters<typeof readFrames>[3] = (table, name, columns) =>
     rows.beginCells(table, table, columns, { name });
   if (prices instanceof Uint8Array) {
     const { readArrowPrices } = await import('./arrow-prices.js');
     const hasRows = readArrowPrices(prices, rows, problems);
-    readTables(frames, problems, begin);
+    readTables(frames, problems, beginTable);
     return hasRows ? rows.toContent()?.content : undefined;
   }
   if ('data' in prices) {
-    readFrames({ market: prices, ...frames }, null, problems, begin);
+    readFrames({ market: prices, ...frames }, null, problems, beginTable);
     return rows.toContent()?.content;
   }
-  readTables(frames, problems, begin);
+  readTables(frames, problems, beginTable);
   const panels = createDensePanels(prices, problems);
   const contentTables = rows.toTables();
   return panels && completeMappedContent(panels, contentTables, terms, problems)?.content;
@@ -68,10 +68,10 @@ function createFrames(input: Api.MarketInput): Record<string, Frame> {
 function readTables(
   frames: Readonly<Record<string, Frame>>,
   problems: Problems,
-  begin: Parameters<typeof readFrames>[3],
+  beginTable: Parameters<typeof readFrames>[3],
 ): void {
   const emptyFrame: Frame = { columns: ['identifier', 'date', 'CLOSE'], data: [] };
   readFrames({ market: emptyFrame, ...frames }, null, problems, (table, name, columns) =>
-    table === 'market' ? undefined : begin(table, name, columns),
+    table === 'market' ? undefined : beginTable(table, name, columns),
   );
 }

@@ -181,7 +181,7 @@ async function findSignatureFaults(
   for (const signedEntry of signed) {
     const signatureSubject =
       signedEntry.seq === undefined ? 'The list of hashes' : `Entry ${signedEntry.seq} of the log`;
-    const add = (reason: string): void => {
+    const addFault = (reason: string): void => {
       faults.push({
         kind: 'signature',
         message: `${signatureSubject}: ${reason}.`,
@@ -189,12 +189,12 @@ async function findSignatureFaults(
       });
     };
     const key = keys.get(signedEntry.key_id);
-    if (key === undefined) add(`its key ${signedEntry.key_id} is unknown`);
+    if (key === undefined) addFault(`its key ${signedEntry.key_id} is unknown`);
     else if (signedEntry.at < key.valid_from || (key.valid_until !== null && signedEntry.at > key.valid_until))
-      add(`its key ${signedEntry.key_id} was not valid at ${signedEntry.at}`);
+      addFault(`its key ${signedEntry.key_id} was not valid at ${signedEntry.at}`);
     else {
       const verdict = await isSigned(signedEntry, key);
-      if (verdict === false) add(`its signature does not match the key ${signedEntry.key_id}`);
+      if (verdict === false) addFault(`its signature does not match the key ${signedEntry.key_id}`);
       if (verdict === null) isKnown = false;
     }
     if (faults.length === LISTED_MAX) break;

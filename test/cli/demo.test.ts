@@ -32,7 +32,7 @@ test('the demo performs its main job, reports it, leaves its files and exits wit
     'Render the factsheet',
   ];
   expect([...out.matchAll(/^ {2}([A-Z][a-z' ]+?) {2,}\d+\.\d s {2}\S/gm)].map((match) => match[1])).toEqual(steps);
-  expect(out).toMatch(/total return +-?\d+\.\d\d % +volatility +\d+\.\d\d %/);
+  expect(out).toMatch(/total return +-?\d+\.\d\d% +volatility +\d+\.\d\d%/);
 
   const pdf = join(folder, 'demo', 'DEMO-50.factsheet.pdf');
   const record = join(folder, 'demo', 'DEMO-50.record.json');

@@ -21,14 +21,14 @@ describe('a step on a terminal', () => {
     const { progress, done } = startStep(screen, 'sweep', now);
     at(30);
     progress(0, 'waiting for a worker');
-    expect(shown()).toMatch(/^sweep +\[ {20}\] {4}0 % {2}waiting for a worker$/);
+    expect(shown()).toMatch(/^sweep +\[ {20}\] {4}0% {2}waiting for a worker$/);
     at(100);
     progress(0.1, 'running');
     at(110);
-    progress(0.3, 'running'); // 2 % a second since the first progress report
-    expect(shown()).toMatch(/^sweep +\[={6} {14}\] {3}30 % {2}2\.0 %\/s, 35 s left {2}running$/);
+    progress(0.3, 'running'); // 2% a second since the first progress report
+    expect(shown()).toMatch(/^sweep +\[={6} {14}\] {3}30% {2}2\.0%\/s, 35 s left {2}running$/);
     progress(1, 'Done.');
-    expect(shown()).toMatch(/100 % {2}Done\.$/);
+    expect(shown()).toMatch(/100% {2}Done\.$/);
     at(145);
     done('written');
     expect(shown()).toMatch(/^sweep +145\.0 s {2}written$/);
@@ -42,11 +42,11 @@ describe('a step on a terminal', () => {
     expect(shown()).toMatch(/^import +12 s$/);
   });
 
-  test('never shows 100 % before the end, nor a rate before progress', () => {
+  test('never shows 100% before the end, nor a rate before progress', () => {
     const { screen, shown, now } = createTerminal();
     const { progress } = startStep(screen, 'sweep', now);
     progress(0.999, 'nearly');
-    expect(shown()).toMatch(/99 % {2}nearly$/);
+    expect(shown()).toMatch(/99% {2}nearly$/);
   });
 
   test('stays on one line of a narrow terminal', () => {
@@ -64,8 +64,8 @@ test('a step on a pipe is reported once, when it is done', () => {
     () => 0,
   );
   progress(0.5, 'running');
-  done('total return 3.00 %');
-  expect(written).toEqual([expect.stringMatching(/^ {2}Backtest it +0\.0 s {2}total return 3\.00 %\n$/)]);
+  done('total return 3.00%');
+  expect(written).toEqual([expect.stringMatching(/^ {2}Backtest it +0\.0 s {2}total return 3\.00%\n$/)]);
 });
 
 test.each([

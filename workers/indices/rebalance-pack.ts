@@ -19,7 +19,7 @@ import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { findCarriedPrices, findLeftSince, locateHoldings } from '#domain/rebalance-pack/holdings.js';
 import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
-import { reconcile, type PackedSecurities } from '#domain/rebalance-pack/reconciliation.js';
+import { reconcilePacks, type PackedSecurities } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findSessionWithData } from '#domain/books/due-rebalances.js';
 import { previewRules } from '#domain/rules/preview.js';
@@ -100,7 +100,7 @@ function listLaterChanges(sm: SessionMarket, { question, composition, session, n
   });
   const sharesRequest = { ...request, accounts: request.accounts.map((account) => convertToShares(account, names)) };
   const laterPack = { accounts: createPack(laterSecurities, sharesRequest).accounts, names: laterSecurities };
-  return { announced: composition.decision, accounts: reconcile(laterPack, { accounts, names }) };
+  return { announced: composition.decision, accounts: reconcilePacks(laterPack, { accounts, names }) };
 }
 
 type Account = RebalancePackQuestion['request']['accounts'][number];

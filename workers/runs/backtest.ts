@@ -6,7 +6,7 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { isFileFull } from '#domain/backtest/extend/extend-columns.js';
-import { type FullRunReason, CannotResume } from '#domain/documents/full-run-reasons.js';
+import { type FullRunReason, CannotResumeError } from '#domain/documents/full-run-reasons.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
@@ -66,7 +66,7 @@ function computeRun(engine: Engine, input: ThreadInput<'backtest'>, control: Tas
   try {
     return computeExtendedRun(engine, { ...input, stored }, control);
   } catch (thrown) {
-    if (thrown instanceof CannotResume) return computeWholeRun(engine, input, control, thrown.reason);
+    if (thrown instanceof CannotResumeError) return computeWholeRun(engine, input, control, thrown.reason);
     throw thrown;
   }
 }

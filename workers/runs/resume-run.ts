@@ -7,7 +7,7 @@ import { deserialize, serialize } from 'node:v8';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { isFileFull, countAddedDates } from '#domain/backtest/extend/extend-columns.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
-import { CannotResume } from '#domain/documents/full-run-reasons.js';
+import { CannotResumeError } from '#domain/documents/full-run-reasons.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import type { DecisionSharing } from '#domain/rules/decide.js';
@@ -95,7 +95,7 @@ export interface ResumeOrder {
 
 /**
  * Extends the stored run by later sessions.
- * @throws CannotResume
+ * @throws CannotResumeError
  * @throws Refusal like the full run
  */
 export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedRun {
@@ -103,14 +103,15 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   assertIntact(order, control);
   const state = readState(run);
   if (state.identity !== computeIdentity(plan, engineVersion, state.checkpoint))
-    throw new CannotResume('no_checkpoint');
-  if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
+    throw new CannotResumeError('no_checkpoint');
+  if (handle.digests === undefined) throw new CannotResumeError('no_checkpoint');
   const { checkpoint } = state;
   const sinceDay = Math.min(checkpoint.since, findSettledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
   const market = openCachedSince(handle, sinceDay);
   const prefixChange = comparePrefixes(createPrefix(market, handle.digests, checkpoint.day), state.prefix);
-  if (prefixChange !== null) throw new CannotResume(prefixChange === 'names' ? 'names_changed' : 'history_changed');
-  if (changesEarlierDays(market, checkpoint.day)) throw new CannotResume('history_changed');
+  if (prefixChange !== null)
+    throw new CannotResumeError(prefixChange === 'names' ? 'names_changed' : 'history_changed');
+  if (changesEarlierDays(market, checkpoint.day)) throw new CannotResumeError('history_changed');
   return readOrGiveUp(() =>
     useRunFile(run.columns, (stored) => {
       const extendedRun = extendRun({
@@ -166,7 +167,7 @@ function readOrGiveUp<T>(work: () => T): T {
     return work();
   } catch (thrown) {
     throw thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE'
-      ? new CannotResume('no_checkpoint')
+      ? new CannotResumeError('no_checkpoint')
       : thrown;
   }
 }
@@ -174,7 +175,7 @@ function readOrGiveUp<T>(work: () => T): T {
 /**
  * Verifies the stored files, because a copy of a damaged file would get a new valid hash. Copied columns, which are
  * few, are therefore always hashed.
- * @throws CannotResume
+ * @throws CannotResumeError
  * @cost one read of the files that this process has neither written nor hashed, and of files modified since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
@@ -182,7 +183,8 @@ function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, 
     readOrGiveUp(() => useRunFile(columns, (stored) => isFileFull(countAddedDates(stored))));
   for (const file of checked) {
     const isUnchanged = (): boolean => file.path !== columns || isRunFileFull();
-    if (!hasContent(file, checkedFiles, () => control.report(0), isUnchanged)) throw new CannotResume('no_checkpoint');
+    if (!hasContent(file, checkedFiles, () => control.report(0), isUnchanged))
+      throw new CannotResumeError('no_checkpoint');
   }
 }
 
@@ -194,17 +196,17 @@ function readState({ checkpoint }: ResumableRun): CheckpointFile {
   } catch {
     // a newer runtime wrote the checkpoint
   }
-  throw new CannotResume('no_checkpoint');
+  throw new CannotResumeError('no_checkpoint');
 }
 
-/** Reads a file and verifies its hash. @throws CannotResume if the file is missing or its content has changed */
+/** Reads a file and verifies its hash. @throws CannotResumeError if the file is missing or its content has changed */
 function readChecked({ path, sha256 }: ResumableRun['checkpoint']): Uint8Array {
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(path);
   } catch {
-    throw new CannotResume('no_checkpoint');
+    throw new CannotResumeError('no_checkpoint');
   }
-  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw new CannotResume('no_checkpoint');
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw new CannotResumeError('no_checkpoint');
   return bytes;
 }

@@ -1,6 +1,6 @@
 import { listClosures } from '#domain/calendars/closures.js';
 import type { Book } from '#domain/books/book.js';
-import { findInForce } from '#domain/books/compositions.js';
+import { findCompositionInForce } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { simulateIndexBook } from '#domain/books/index-run.js';
@@ -91,7 +91,7 @@ function runBookUntil(engine: Engine, input: ServedInput): Book {
   });
   const compositions = composer.compositions(indexId);
   const session = findLastAtMost(compositions.sm.sessions, day);
-  if (!findInForce(compositions.list, session)) throw refuseTooEarly(input, documents[indexId]!.base_date);
+  if (!findCompositionInForce(compositions.list, session)) throw refuseTooEarly(input, documents[indexId]!.base_date);
   onPart();
   return simulateIndexBook({ compositions, to: session, tick: onPart });
 }

@@ -12,7 +12,7 @@ import type { Interpreter } from './interpreter.js';
 import { provideNatives } from './native-calls.js';
 import { SandboxError, type NativeFunction, type Sandbox, type SandboxProgram } from './sandbox.js';
 import { PRELUDE } from './prelude.js';
-import { clearAfter, restore, takeSnapshot, type Snapshot } from './snapshots.js';
+import { clearAfter, restoreSnapshot, takeSnapshot, type Snapshot } from './snapshots.js';
 
 /** Limits of a program. */
 export interface SandboxLimits {
@@ -61,10 +61,10 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
   ffi.QTS_RuntimeSetMemoryLimit(runtime, limits.memory);
   ffi.QTS_RuntimeSetMaxStackSize(runtime, STACK_MAX);
   const context = ffi.QTS_NewContext(runtime, INTRINSICS);
-  const prelude = evaluate(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
+  const prelude = evaluateScript(interpreter, context, { text: PRELUDE, name: 'prelude.js' });
   const native = provideNatives(interpreter, context, functions);
   const functionsJson = JSON.stringify(functions.map(({ name, lists }) => ({ name, lists })));
-  const table = evaluate(interpreter, context, { text: `(${functionsJson})`, name: 'functions.js' });
+  const table = evaluateScript(interpreter, context, { text: `(${functionsJson})`, name: 'functions.js' });
   const prepare = callFunction(interpreter, context, prelude, [table, native]);
   const initialSnapshot = takeSnapshot(interpreter);
 
@@ -87,22 +87,22 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
     keys.set(program, key);
     const preparedProgram = preparedPrograms.get(key);
     preparedPrograms.delete(key);
-    const result = preparedProgram ?? runBounded(Math.min(READING_STEPS_MAX, limits.steps), () => read(program));
+    const result = preparedProgram ?? runBounded(Math.min(READING_STEPS_MAX, limits.steps), () => readProgram(program));
     preparedPrograms.set(key, result);
     if (preparedPrograms.size > PROGRAMS_MAX) preparedPrograms.delete(preparedPrograms.keys().next().value!);
     return result;
   }
 
-  function read({ source, parameters, inputs }: SandboxProgram): PreparedProgram {
-    restore(interpreter, initialSnapshot);
+  function readProgram({ source, parameters, inputs }: SandboxProgram): PreparedProgram {
+    restoreSnapshot(interpreter, initialSnapshot);
     clearAfter(interpreter, initialSnapshot);
-    const terms = evaluate(interpreter, context, {
+    const terms = evaluateScript(interpreter, context, {
       text: `(${JSON.stringify([parameters, inputs])})`,
       name: 'terms.js',
     });
     // The value of the script is the function; the extra line comes after the source so that its line numbers are
     // unchanged.
-    const compute = evaluate(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
+    const compute = evaluateScript(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
     const run = callFunction(interpreter, context, prepare, [compute, terms]);
     const snapshot = takeSnapshot(interpreter);
     if (snapshot.above.length > PROGRAM_BYTES_MAX)
@@ -118,7 +118,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
       if (cells * 8 > limits.memory)
         throw new SandboxError('memory', `receives ${cells * 8} bytes of inputs; the maximum is ${limits.memory}`);
       return runBounded(limits.steps, () => {
-        restore(interpreter, snapshot);
+        restoreSnapshot(interpreter, snapshot);
         const offset = module._malloc(Math.max(8, cells * 8));
         let from = offset / 8 + count;
         const numbers = new Float64Array(memory.buffer);
@@ -135,7 +135,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
 }
 
 /** Evaluates a script. @throws SandboxError with the exception of the script */
-function evaluate(
+function evaluateScript(
   { ffi, module, steps }: Interpreter,
   context: JSContextPointer,
   { text, name }: { readonly text: string; readonly name: string },

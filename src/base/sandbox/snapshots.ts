@@ -29,7 +29,7 @@ export function takeSnapshot({ memory, variables, stack }: RestorableInstance): 
 }
 
 /** Restores a snapshot. Memory after the snapshot becomes free, and is cleared when it is allocated. */
-export function restore(
+export function restoreSnapshot(
   { memory, variables, stack }: RestorableInstance,
   { below, above, variables: values }: Snapshot,
 ): void {

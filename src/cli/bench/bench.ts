@@ -172,7 +172,7 @@ function formatKernelRow(
     engine,
     alignRight(`${ms.toFixed(1)} ms`),
     alignRight(`${rate.toFixed(1)} ${unit}`),
-    limit === null ? '' : `${Math.round((100 * rate) / limit)} % of its product`,
+    limit === null ? '' : `${Math.round((100 * rate) / limit)}% of its product`,
   ];
 }
 

@@ -59,21 +59,21 @@ export function attributeByGroup({ groups, days, portfolio, benchmark }: Brinson
   const benchmarkReturn = computeCompoundReturn(returns.benchmark, days);
   const totalCoefficient = computeActiveLinkingCoefficient(portfolioReturn, benchmarkReturn);
   for (let period = 0; period < periodCount; period++) {
-    const ownGroupedPeriod = portfolio(period);
-    const otherGroupedPeriod = benchmark(period);
+    const portfolioPeriod = portfolio(period);
+    const benchmarkPeriod = benchmark(period);
     const benchmarkTotal = returns.benchmark[period]!;
     const link = computeActiveLinkingCoefficient(returns.portfolio[period]!, benchmarkTotal) / totalCoefficient;
     for (let k = 0; k < groups; k++) {
-      const w = ownGroupedPeriod.weights[k]!;
-      const b = otherGroupedPeriod.weights[k]!;
+      const w = portfolioPeriod.weights[k]!;
+      const b = benchmarkPeriod.weights[k]!;
       averageWeights[k]! += w;
       benchmarkAverageWeights[k]! += b;
-      const benchmarkGroup = hasWeight(b) ? otherGroupedPeriod.contributions[k]! / b : benchmarkTotal;
-      const group = hasWeight(w) ? ownGroupedPeriod.contributions[k]! / w : benchmarkGroup;
+      const benchmarkGroup = hasWeight(b) ? benchmarkPeriod.contributions[k]! / b : benchmarkTotal;
+      const group = hasWeight(w) ? portfolioPeriod.contributions[k]! / w : benchmarkGroup;
       const allocation = (w - b) * (benchmarkGroup - benchmarkTotal);
       const selection = b * (group - benchmarkGroup);
       const activeEffect =
-        ownGroupedPeriod.contributions[k]! - otherGroupedPeriod.contributions[k]! - (w - b) * benchmarkTotal;
+        portfolioPeriod.contributions[k]! - benchmarkPeriod.contributions[k]! - (w - b) * benchmarkTotal;
       effects.allocation[k]! += link * allocation;
       effects.selection[k]! += link * selection;
       effects.interaction[k]! += link * (activeEffect - allocation - selection);

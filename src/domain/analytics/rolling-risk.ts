@@ -80,15 +80,15 @@ function allocateRisk(from: number, count: number): RollingRisk {
  */
 function writeRiskAt(risk: RollingRisk, k: number, covariance: Float64Array, periodsPerYear: number): void {
   const annualise = (variance: number): number => Math.sqrt(Math.max(0, variance) * periodsPerYear);
-  const ownVariance = covariance[0]!;
+  const runVariance = covariance[0]!;
   const crossCovariance = covariance[1]!;
   const indexVariance = covariance[SERIES_COUNT + 1]!;
-  risk.volatility[k] = annualise(ownVariance);
+  risk.volatility[k] = annualise(runVariance);
   risk.indexVolatility[k] = annualise(indexVariance);
   risk.trackingError[k] = annualise(covariance[2 * SERIES_COUNT + 2]!);
   risk.beta[k] = indexVariance < VARIANCE_MIN ? 0 : crossCovariance / indexVariance;
   risk.correlation[k] =
-    ownVariance < VARIANCE_MIN || indexVariance < VARIANCE_MIN
+    runVariance < VARIANCE_MIN || indexVariance < VARIANCE_MIN
       ? 0
-      : Math.min(1, Math.max(-1, crossCovariance / Math.sqrt(ownVariance * indexVariance)));
+      : Math.min(1, Math.max(-1, crossCovariance / Math.sqrt(runVariance * indexVariance)));
 }

@@ -7,7 +7,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { computeBacktestMetrics, rebase } from '../analytics/series.js';
 import type { Book, BookInput } from '../books/book.js';
-import { findInForce, type Composer, type Composition, type Compositions } from '../books/compositions.js';
+import { findCompositionInForce, type Composer, type Composition, type Compositions } from '../books/compositions.js';
 import { createComposer } from '../books/create-composer.js';
 import { openMarketOn } from '../books/open-market-on.js';
 import { hasAnyBar } from '../books/due-rebalances.js';
@@ -210,6 +210,6 @@ export function runIndex(
 
 function selectRebalancesFrom({ list }: Compositions, from: number): Composition[] {
   const inRange = list.filter(({ session }) => session >= from);
-  const before = findInForce(list, from - 1);
+  const before = findCompositionInForce(list, from - 1);
   return before && inRange[0]?.session !== from ? [before, ...inRange] : inRange;
 }

@@ -18,8 +18,8 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): C
     treatment,
     sm: { market },
   } = compositions;
-  const ownVariant = resolveVariant(market, treatment.dividends);
-  const levelByVariant = new Map<ReturnVariant, VariantLevel>([[ownVariant, toVariantLevel(book)]]);
+  const definedVariant = resolveVariant(market, treatment.dividends);
+  const levelByVariant = new Map<ReturnVariant, VariantLevel>([[definedVariant, toVariantLevel(book)]]);
   const ends: Partial<Record<ReturnVariant, LevelsOnlyEnd>> = {};
   const overlays: Partial<Record<ReturnVariant, StoredOverlay>> = {};
   for (const variant of listVariants(market)) {
@@ -29,10 +29,10 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): C
       continue;
     }
     const twin = treatment.withholding_tax === 0 ? levelByVariant.get(UNTAXED_TWINS[variant]) : undefined;
-    const otherBook = twin === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
-    if (otherBook && otherBook.overlay === undefined) ends[variant] = shortenBookEnd(otherBook);
-    else if (otherBook) overlays[variant] = toStoredIndex(otherBook) as StoredOverlay; // the book of an overlay is stored as an overlay
-    levelByVariant.set(variant, twin ?? toVariantLevel(otherBook!)); // either the twin or the simulation is present
+    const variantBook = twin === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
+    if (variantBook && variantBook.overlay === undefined) ends[variant] = shortenBookEnd(variantBook);
+    else if (variantBook) overlays[variant] = toStoredIndex(variantBook) as StoredOverlay; // the book of an overlay is stored as an overlay
+    levelByVariant.set(variant, twin ?? toVariantLevel(variantBook!)); // either the twin or the simulation is present
   }
   const findLevel = (variant: ReturnVariant): VariantLevel | null => levelByVariant.get(variant) ?? null;
   return {

@@ -82,7 +82,7 @@ export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummar
   const recordParts = openRecordParts(columns);
   const days = columns.i32('days');
   const level = columns.f64('level');
-  const ownLevels = { days, values: level };
+  const runLevels = { days, values: level };
   const benchmark = recordParts.levels('benchmark');
   const parent = recordParts.levels('parent');
   const last = header.rebalances.at(-1)!;
@@ -99,7 +99,7 @@ export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummar
     totalCosts: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
     rebalancesWithin: header.rebalances.filter(({ at }) => at >= 0).length,
     benchmark: benchmark && {
-      relative: computeRelativeMetrics(ownLevels, benchmark),
+      relative: computeRelativeMetrics(runLevels, benchmark),
       reference: plan.request.benchmark!,
       variant: header.benchmark!.variant!,
     },

@@ -11,7 +11,7 @@ export function createAmendedComposer(
   membersOf: (universe: string) => readonly Membership[],
 ): Composer {
   if (position === 0) return composer;
-  const ownComposer: Composer = {
+  const amendedComposer: Composer = {
     ...composer,
     document: (indexId) => (indexId === document.id ? document : composer.document(indexId)),
     treatment: (indexId) =>
@@ -20,12 +20,12 @@ export function createAmendedComposer(
         : composer.treatment(indexId),
     universe: (indexId, session) =>
       indexId === document.id
-        ? findUniverse(ownComposer, membersOf, { indexId, session })
+        ? findUniverse(amendedComposer, membersOf, { indexId, session })
         : composer.universe(indexId, session),
     members: (indexId, session) =>
       indexId === document.id
-        ? listUniverseMembers(ownComposer, membersOf, { indexId, session })
+        ? listUniverseMembers(amendedComposer, membersOf, { indexId, session })
         : composer.members(indexId, session),
   };
-  return ownComposer;
+  return amendedComposer;
 }

@@ -200,8 +200,8 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
   const { input, weights, cash, value, heldSlots, count } = state;
   const position = session - input.from;
   const row = findRowOffset(state, session);
-  const leftSides = sumExitsBySide(exits);
-  if (leftSides.long === 0 && leftSides.short === 0) return;
+  const exitSides = sumExitsBySide(exits);
+  if (exitSides.long === 0 && exitSides.short === 0) return;
   const rest = { long: 0, short: 0 };
   for (let k = 0; k < count; k++) {
     const weight = weights[row + heldSlots[k]!]!;
@@ -214,9 +214,9 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
     short,
     cash: change,
     retained,
-  } = spreadSides({ left: leftSides, rest, cash: cash[position]!, costRate: input.costRate });
+  } = spreadSides({ left: exitSides, rest, cash: cash[position]!, costRate: input.costRate });
   const isAllLong =
-    cash[position] === 0 && selling.size === 0 && leftSides.short === 0 && rest.short === 0 && rest.long > 0;
+    cash[position] === 0 && selling.size === 0 && exitSides.short === 0 && rest.short === 0 && rest.long > 0;
   const scale = isAllLong ? 1 / rest.long : long / retained;
   for (let k = 0; k < count; k++) {
     const slot = row + heldSlots[k]!;

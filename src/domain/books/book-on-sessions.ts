@@ -173,8 +173,8 @@ function groupTransfersBySession(book: Book, begin: number, end: number): Readon
   const { at, slot, dividends, moved } = transfers;
   for (let i = findFirstAtLeast(at, begin + 1); i < at.length && at[i]! <= end; i++) {
     const transfer = { slot: slot[i]!, earnings: dividends[i]! + moved[i]! };
-    const otherTransfers = bySession.get(at[i]!);
-    if (otherTransfers) otherTransfers.push(transfer);
+    const sessionTransfers = bySession.get(at[i]!);
+    if (sessionTransfers) sessionTransfers.push(transfer);
     else bySession.set(at[i]!, [transfer]);
   }
   return bySession;

@@ -7,7 +7,7 @@ import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
-import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
+import { findCompositionInForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { addComposition, decideRebalanceOn } from './decide-index.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { simulateBookUntil, updateStoredBook, type WatchInput } from './watched-book.js';
@@ -163,7 +163,8 @@ function findNextBreach(book: Book, { rule, from, to, span, state }: BreachSearc
   for (let session = from; session <= to; session++) {
     const row = (session - book.from) * H;
     const begins = watch.begins(sm.sessions[session]!, weights.subarray(row, row + H));
-    if (begins && session > state.calledUntil && findInForce(span.known, session)?.session !== session) return session;
+    if (begins && session > state.calledUntil && findCompositionInForce(span.known, session)?.session !== session)
+      return session;
   }
   return null;
 }

@@ -236,7 +236,7 @@ export function restoreDataDate(composition: Composition, session: number): Comp
 }
 
 /** Returns the composition in force at the close of a session: the latest composition effective at or before it. */
-export function findInForce<C extends Pick<Composition, 'session'>>(
+export function findCompositionInForce<C extends Pick<Composition, 'session'>>(
   list: readonly C[],
   session: number,
 ): C | undefined {

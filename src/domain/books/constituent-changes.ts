@@ -84,7 +84,7 @@ export function findPresence(book: Book, compositions: Compositions, column: num
   const name = { book, terms: createEventTerms(compositions), list: compositions.list, slot, column };
   const eventAt = new Map(events.map((event) => [event.at, event]));
   let entered: ConstituentChange | null = null;
-  let leftConstituentChange: ConstituentChange | null = null;
+  let departure: ConstituentChange | null = null;
   let weight = 0;
   for (let position = 0; position < length; position++) {
     const event = eventAt.get(position);
@@ -94,13 +94,13 @@ export function findPresence(book: Book, compositions: Compositions, column: num
     const wasIn = weight !== 0 || isSpunOff;
     if (isSpunOff) entered = describeSpinOff({ ...name, at: position }, before);
     else if (!wasIn && after !== 0) entered = describeEntry({ ...name, at: position }, event!, after); // a security enters only through an event
-    if (wasIn && after === 0) leftConstituentChange = describeDeparture({ ...name, at: position }, event, isSpunOff);
+    if (wasIn && after === 0) departure = describeDeparture({ ...name, at: position }, event, isSpunOff);
     weight = after;
   }
   return {
     held: weight === 0 ? null : weight,
     entered,
-    left: leftConstituentChange,
+    left: departure,
     order: findWaitingOrder(book, slot, weight !== 0),
   };
 }

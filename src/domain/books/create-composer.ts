@@ -25,7 +25,7 @@ import {
   type ResumedIndex,
   type DeciderFactory,
   restoreDataDate,
-  findInForce,
+  findCompositionInForce,
 } from './compositions.js';
 
 export interface ComposerInput {
@@ -120,7 +120,9 @@ export function createComposer({
     },
     inForce(indexId, session) {
       const { list } = composer.compositions(indexId);
-      return findInForce(list, session) ?? findInForce(resumed?.get(indexId)?.before ?? [], session);
+      return (
+        findCompositionInForce(list, session) ?? findCompositionInForce(resumed?.get(indexId)?.before ?? [], session)
+      );
     },
     decidedOn(indexId, session) {
       const { list } = composer.compositions(indexId);

@@ -5,7 +5,13 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { findInForce, isReview, type Composer, type Composition, type SelectionReference } from './compositions.js';
+import {
+  findCompositionInForce,
+  isReview,
+  type Composer,
+  type Composition,
+  type SelectionReference,
+} from './compositions.js';
 import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
 import { findDecider } from './decided-by.js';
 import { warnOfExceededLimit } from './exceeded-limit.js';
@@ -51,7 +57,7 @@ interface DecideDueInput extends ReviewInput {
  */
 function continueReview(composer: Composer, input: DecideDueInput): DecidedRebalance {
   const { rebalance, known } = input;
-  const before = findInForce(known, rebalance.session - 1);
+  const before = findCompositionInForce(known, rebalance.session - 1);
   const { transition } = before ?? {};
   if (before === undefined || transition === undefined || before.phase?.start !== rebalance.phase!.start)
     return { findings: [] };
@@ -61,7 +67,7 @@ function continueReview(composer: Composer, input: DecideDueInput): DecidedRebal
 
 /** Records a review of share counts whose counts the composition already includes. */
 function joinReview({ review, rebalance, known }: DecideDueInput): DecidedRebalance {
-  const currentComposition = findInForce(known, rebalance.session);
+  const currentComposition = findCompositionInForce(known, rebalance.session);
   if (currentComposition?.session !== rebalance.session) return { findings: [] };
   return {
     composition: { ...currentComposition, reviews: [...listReviews(currentComposition), review.id] },
@@ -91,7 +97,7 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
     const index = createTakingIndex(composer, input);
     const reviewedComposition = applyDecision(...createReviewTerms(index, review, rebalance), decision);
     if (reviewedComposition) {
-      const before = findInForce(known, rebalance.session - 1);
+      const before = findCompositionInForce(known, rebalance.session - 1);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
       const composition = addReviews(
         input,
@@ -122,7 +128,7 @@ function createReviewTerms(
  */
 function addReviews({ review, rebalance, known }: DecideDueInput, composition: Composition): Composition {
   if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
-  const currentComposition = findInForce(known, rebalance.session);
+  const currentComposition = findCompositionInForce(known, rebalance.session);
   const before = currentComposition?.session === composition.session ? currentComposition : undefined;
   const dates = [...new Set([...(before ? [before.date, ...before.also] : []), composition.date, ...composition.also])];
   const [date, ...also] = dates.toSorted((a, b) => a - b);

@@ -3,7 +3,7 @@ import type { Review } from '../documents/reviews.js';
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { hasLeftMarket } from '../market/left-securities.js';
 import { advancePortfolio, readShareCounts } from './transition.js';
-import { restoreDecided, findInForce, isReview, type Composer, type Composition } from './compositions.js';
+import { restoreDecided, findCompositionInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { DecidedComposition, Decision, OutgoingComposition } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { alignToColumns } from './take-effect.js';
@@ -27,10 +27,10 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const { decision, session } = rebalance;
   const seat = composer.seatOf(indexId, decision);
   const decider = seat.composer.decider(indexId, { ...rebalance, review: review.id });
-  const incumbents = findInForce(known, decision - 1)?.columns ?? null;
-  const currentComposition = findInForce(known, session);
+  const incumbents = findCompositionInForce(known, decision - 1)?.columns ?? null;
+  const currentComposition = findCompositionInForce(known, session);
   if (review.scope === 'membership' || currentComposition === undefined) {
-    const before = findInForce(known, session - 1);
+    const before = findCompositionInForce(known, session - 1);
     return decider.decide(seat.session, incumbents, before === undefined ? null : createOutgoing(before, rebalance));
   }
   const currentConstituents = findCurrentConstituents(composer, input, currentComposition);
@@ -163,6 +163,6 @@ export function hasCounts(
   compositions: readonly Composition[],
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
 ): boolean {
-  const latestReview = findInForce(compositions.filter(isReview), session);
+  const latestReview = findCompositionInForce(compositions.filter(isReview), session);
   return latestReview !== undefined && latestReview.decision >= decision;
 }

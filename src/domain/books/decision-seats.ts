@@ -100,16 +100,19 @@ export function createSeats({ composer, known, calendars, createDecider }: Decis
 
   function createSeat(market: MarketData, membersOf: ReturnType<typeof createMembershipReader>): VersionComposer {
     const deciders = new Map<string, Decider>();
-    const ownComposer: Composer = {
+    const versionComposer: Composer = {
       ...composer,
       market: (indexId) => openMarketOn({ market, calendars, code: composer.document(indexId).calendar }),
-      universe: (indexId, session) => findUniverse(ownComposer, membersOf, { indexId, session }),
-      members: (indexId, session) => listUniverseMembers(ownComposer, membersOf, { indexId, session }),
+      universe: (indexId, session) => findUniverse(versionComposer, membersOf, { indexId, session }),
+      members: (indexId, session) => listUniverseMembers(versionComposer, membersOf, { indexId, session }),
       decider(indexId, dueText) {
         const { key, text, document } = findDecider(composer.document(indexId), dueText);
         let decider = deciders.get(key);
         if (!decider)
-          deciders.set(key, (decider = createDecider(document, createAmendedComposer(ownComposer, text, membersOf))));
+          deciders.set(
+            key,
+            (decider = createDecider(document, createAmendedComposer(versionComposer, text, membersOf))),
+          );
         latestDeciders.set(indexId, decider);
         return decider;
       },
@@ -121,9 +124,9 @@ export function createSeats({ composer, known, calendars, createDecider }: Decis
         return result && { ...result, decision: Math.min(result.decision, session) };
       },
       memory: seats.memory,
-      seatOf: (_, session) => ({ composer: ownComposer, session }),
+      seatOf: (_, session) => ({ composer: versionComposer, session }),
     };
-    const seat: VersionComposer = { composer: ownComposer, decided: -Infinity, known: -Infinity };
+    const seat: VersionComposer = { composer: versionComposer, decided: -Infinity, known: -Infinity };
     return seat;
   }
 

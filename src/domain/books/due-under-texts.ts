@@ -24,8 +24,8 @@ export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarke
     const endDay = texts[k + 1]?.from ?? Infinity;
     const isOfText = ({ date, phase }: DueRebalance): boolean =>
       (phase?.start ?? date) >= text.from && (phase?.start ?? date) < endDay;
-    const ownDueRebalances = listDueAfter(text.document, sm, span).filter(isOfText);
-    return [...listImmediateRebalances(text, sm, { ...span, own: ownDueRebalances }), ...ownDueRebalances].map(
+    const textRebalances = listDueAfter(text.document, sm, span).filter(isOfText);
+    return [...listImmediateRebalances(text, sm, { ...span, own: textRebalances }), ...textRebalances].map(
       (rebalance) => (k === 0 ? rebalance : { ...rebalance, amendment: k }),
     );
   });

@@ -1,6 +1,6 @@
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { hasLeftMarket } from '../market/left-securities.js';
-import { findInForce, type Composition } from './compositions.js';
+import { findCompositionInForce, type Composition } from './compositions.js';
 import type { ConstituentSwap } from './constituent-swap.js';
 import type { RankedSecurities } from './decider.js';
 import {
@@ -21,7 +21,7 @@ export const applyFastExit: MemberChange = (watch, watchPosition) => {
   const due = exits.find(({ session }) => session === watchPosition.session);
   if (exit === undefined || due === undefined || isReviewAt(watch, watchPosition.session)) return undefined;
   const { decision } = due;
-  const members = findInForce(known, decision)?.columns;
+  const members = findCompositionInForce(known, decision)?.columns;
   if (members === undefined) return undefined;
   const universe = composer.universe(indexId, decision);
   const staleMax = countStaleSessions(composer.treatment(indexId));
@@ -58,7 +58,7 @@ export const applyFastEntry: MemberChange = (watch, watchPosition) => {
   const newSecurities = entries.get(watchPosition.session);
   if (entry === undefined || newSecurities === undefined) return undefined;
   if (isReviewAt(watch, watchPosition.session)) {
-    const isPhase = findInForce(watch.known, watchPosition.session)?.phase !== undefined;
+    const isPhase = findCompositionInForce(watch.known, watchPosition.session)?.phase !== undefined;
     if (isPhase)
       entries.set(watchPosition.session + 1, [...newSecurities, ...(entries.get(watchPosition.session + 1) ?? [])]);
     return undefined;
@@ -121,9 +121,9 @@ function composeSwaps(
     column: other,
     replaced: weights[held.indexOf(column)]!,
   }));
-  const earlier = findInForce(watch.known, watchPosition.session);
+  const earlier = findCompositionInForce(watch.known, watchPosition.session);
   const results = swaps.map(([left, entered]): ConstituentSwap => {
-    const leftRank = findRank(order, left);
+    const leaverRank = findRank(order, left);
     return {
       rule: cause,
       entered,
@@ -131,7 +131,7 @@ function composeSwaps(
       decision,
       ranked: decision,
       rank: findRank(order, entered),
-      leftRank: Number.isFinite(leftRank) ? leftRank : null,
+      leftRank: Number.isFinite(leaverRank) ? leaverRank : null,
     };
   });
   const composition = composeEntering({

@@ -79,13 +79,13 @@ export function simulateIndexBook(input: IndexBookInput): Book {
   const simulateSource = (source: Compositions): Book => {
     const last = source.sm === sm ? to : findLastAtMost(source.sm.sessions, sm.sessions[to]!);
     const heldVariant = variant ?? findHeldLevel(compositions, source);
-    const ownBook = simulateIndexBook({
+    const underlyingBook = simulateIndexBook({
       compositions: source,
       to: last,
       isBrief,
       ...(heldVariant ? { variant: heldVariant } : {}),
     });
-    return source.sm === sm ? ownBook : alignBook(ownBook, sm, { to });
+    return source.sm === sm ? underlyingBook : alignBook(underlyingBook, sm, { to });
   };
   return createOverlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf: simulateSource });
 }

@@ -106,13 +106,13 @@ function createFloatShareReader(sm: SessionMarket, session: number): (column: nu
   const float = fields.get('FREE_FLOAT');
   const isStated = reference.columns.includes('FREE_FLOAT');
   return (column) => {
-    const ownFloat = findLatest(float, column);
+    const latestFloat = findLatest(float, column);
     const statedFloat = isStated
       ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
       : null;
     return (
       findLatest(outstanding, column) *
-      (ownFloat === ownFloat ? ownFloat : typeof statedFloat === 'number' ? statedFloat : 1)
+      (latestFloat === latestFloat ? latestFloat : typeof statedFloat === 'number' ? statedFloat : 1)
     );
   };
 }
@@ -141,8 +141,11 @@ export function readSharesOutstanding(
     const column = columnByIdentifier.get(identifier);
     const shares = column === undefined ? Number.NaN : findLatest(outstanding, column);
     if (column === undefined || shares !== shares) return { shares: Number.NaN, float: Number.NaN };
-    const ownFloat = findLatest(float, column);
+    const latestFloat = findLatest(float, column);
     const statedFloat = isStated ? readReference(reference, identifier, 'FREE_FLOAT', day) : null;
-    return { shares, float: ownFloat === ownFloat ? ownFloat : typeof statedFloat === 'number' ? statedFloat : 1 };
+    return {
+      shares,
+      float: latestFloat === latestFloat ? latestFloat : typeof statedFloat === 'number' ? statedFloat : 1,
+    };
   };
 }

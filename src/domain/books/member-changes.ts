@@ -4,7 +4,13 @@ import { changesMembers, EventsSpec } from '../documents/events-spec.js';
 import { addRebalanceDate, type Finding } from '../refusals/findings.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
-import { findInForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
+import {
+  findCompositionInForce,
+  isReview,
+  type Composer,
+  type Composition,
+  type Compositions,
+} from './compositions.js';
 import { decideRebalanceOn } from './decide-index.js';
 import { findDecider } from './decided-by.js';
 import { listDueAfter, type DueRebalance } from './due-rebalances.js';
@@ -211,7 +217,7 @@ function searchSpan(under: readonly MemberWatch[], watchedBooks: WatchedBooks, t
   const first = under[0]!;
   let book = simulateWatchedBook(first, watchedBooks, to);
   for (let session = watchedBooks.at + 1; session <= to; session++) {
-    const watch = under[findInForce(first.known.filter(isReview), session)?.amendment ?? 0]!;
+    const watch = under[findCompositionInForce(first.known.filter(isReview), session)?.amendment ?? 0]!;
     for (const changeOf of MEMBER_CHANGES) {
       const composition = changeOf(watch, { standing: watchedBooks, book, session });
       if (composition === undefined) continue;
@@ -232,7 +238,7 @@ function searchSpan(under: readonly MemberWatch[], watchedBooks: WatchedBooks, t
 const replaceLeavers: MemberChange = (watch, watchPosition) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
   if (events.replacement === 'none' || isInPhase(known, watchPosition.session)) return undefined;
-  const before = findInForce(known, watchPosition.session);
+  const before = findCompositionInForce(known, watchPosition.session);
   const event = watchPosition.book.events.find(
     (bookEvent) => bookEvent.at === watchPosition.session - watchPosition.book.from,
   );

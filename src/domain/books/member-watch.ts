@@ -5,7 +5,7 @@ import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
 import { simulateBookUntil, type WatchInput } from './watched-book.js';
-import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
+import { findCompositionInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { ReviewPool } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { computePoolValue, type EnteringSecuritiesInput } from './replacements.js';
@@ -69,7 +69,7 @@ function computeMarketValue({ reinvested, value, divisor, from }: Book, session:
 }
 
 export function isReviewAt({ known }: MemberWatch, session: number): boolean {
-  const composition = findInForce(known, session);
+  const composition = findCompositionInForce(known, session);
   return (
     composition === undefined || (composition.session === session && isReview(composition)) || isInPhase(known, session)
   );
@@ -77,7 +77,7 @@ export function isReviewAt({ known }: MemberWatch, session: number): boolean {
 
 /** Returns true if closes of an earlier rebalance are pending. Changes of constituents wait for the last close. */
 export function isInPhase(compositions: readonly Composition[], session: number): boolean {
-  return findInForce(compositions, session)?.transition !== undefined;
+  return findCompositionInForce(compositions, session)?.transition !== undefined;
 }
 
 export interface ClosingHoldings extends Pick<EnteringSecuritiesInput, 'held' | 'uncapped'> {
@@ -100,7 +100,7 @@ export function weighEntrants(
   const { composer, indexId, pool, known } = watch;
   const { session } = watchPosition;
   const unit = computeMarketValueUnit(watch, watchPosition);
-  const before = findInForce(known, session)!;
+  const before = findCompositionInForce(known, session)!;
   const findWorthOfPool = (): number | null => {
     const isSelfWeighing = hasIndependentWeights(watch.document.pipeline?.weighting);
     return isSelfWeighing ? computePoolValue(pool, session, { ...held, without: before.capped }) : null;

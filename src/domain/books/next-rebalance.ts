@@ -51,7 +51,7 @@ function listNextRebalances(
   const { sessions, coverage } = calendar;
   const base = sessions[findFirstAtLeast(sessions, baseDay)];
   const startDay = sessions[findFirstAtLeast(sessions, begins)];
-  const ownNextRebalances = listReviews(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
+  const reviewRebalances = listReviews(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
     const start = findFirstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
     const from = rebalance.phase === undefined ? day : (sessions[start] ?? day);
     const fractions = rebalance.phase && computePhaseFractions(rebalance.phase);
@@ -67,12 +67,12 @@ function listNextRebalances(
     amendment?.rebalance !== true ||
     startDay === undefined ||
     startDay < day ||
-    ownNextRebalances.some(({ session }) => session === startDay)
+    reviewRebalances.some(({ session }) => session === startDay)
   )
-    return ownNextRebalances;
+    return reviewRebalances;
   const position = findFirstAtLeast(sessions, startDay);
   const days = listReviewDays(document.rebalance, { date: startDay, position }, calendar);
-  return [{ date: startDay, session: startDay, ...days }, ...ownNextRebalances];
+  return [{ date: startDay, session: startDay, ...days }, ...reviewRebalances];
 }
 
 /** Returns an upcoming rebalance as if it took effect on a session, from data known on that session. */

@@ -4,7 +4,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { alignComposition } from './book-on-sessions.js';
-import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
+import { findCompositionInForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { listHoldings, simulateIndexBook } from './index-run.js';
 
 /**
@@ -23,7 +23,7 @@ export function composeOverlay(composer: Composer, document: OverlayDocument, un
       'NO_DATA_IN_RANGE',
       `The overlay ${document.id} begins on or after ${document.base_date}; there is no session up to ${formatDay(until)}.`,
     );
-  const ownCompositions: Compositions = {
+  const overlayCompositions: Compositions = {
     document,
     treatment,
     sm,
@@ -33,14 +33,14 @@ export function composeOverlay(composer: Composer, document: OverlayDocument, un
     memory: null,
     overlay: { spec: document.overlay, sources },
   };
-  const book = simulateIndexBook({ compositions: ownCompositions, to: last });
+  const book = simulateIndexBook({ compositions: overlayCompositions, to: last });
   const lists = sources.map(({ list, sm: sessionMarket }) =>
     sessionMarket === sm ? list : list.map(alignComposition(sessionMarket, sm)),
   );
   return {
-    ...ownCompositions,
+    ...overlayCompositions,
     list: listHeldCompositions(book, lists, first),
-    overlay: { ...ownCompositions.overlay!, book },
+    overlay: { ...overlayCompositions.overlay!, book },
   };
 }
 
@@ -56,7 +56,7 @@ export function listHeldCompositions(
   const { from, length, sm } = book;
   const compositionBySession = new Map<number, Omit<Composition, 'columns' | 'weights' | 'uncapped'>>();
   for (const list of lists) {
-    const begin = first === null ? undefined : findInForce(list, first);
+    const begin = first === null ? undefined : findCompositionInForce(list, first);
     if (begin !== undefined)
       compositionBySession.set(from, { ...begin, date: sm.sessions[from]!, also: [], announced: null });
     for (const composition of list)

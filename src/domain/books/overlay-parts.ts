@@ -8,7 +8,7 @@ export function listParts(
   path: OverlayPath,
   { indexId, hasCurrencyPart }: { readonly indexId: string; readonly hasCurrencyPart: boolean },
 ): BookPart[] {
-  const ownParts = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
+  const pathParts = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
   const inheritedParts = layers.flatMap((layer) =>
     (layer.book.overlay?.parts ?? []).map((part) => ({
       ...part,
@@ -18,7 +18,7 @@ export function listParts(
     })),
   );
   const { exchange } = path;
-  if (exchange === null) return mergeParts([...ownParts, ...inheritedParts]);
+  if (exchange === null) return mergeParts([...pathParts, ...inheritedParts]);
   const currency = path.growth.map((_, t) => {
     if (t === 0) return 0;
     return layers.reduce(
@@ -27,7 +27,7 @@ export function listParts(
     );
   });
   const currencyParts = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
-  return mergeParts([...ownParts, ...currencyParts, ...inheritedParts]);
+  return mergeParts([...pathParts, ...currencyParts, ...inheritedParts]);
 }
 
 /** Merges components that occur several times, because an overlay may underlie another overlay in several ways. */

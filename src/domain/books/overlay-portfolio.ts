@@ -35,7 +35,7 @@ interface StrategySpan extends Span {
 function createStrategyBook(book: Book, span: StrategySpan): Book {
   const { plan, from, level, resumed } = span;
   const path = computeStrategyPath(book, span);
-  const ownBook = createPathBook({
+  const pathBook = createPathBook({
     path,
     beneath: [book],
     shares: {},
@@ -47,8 +47,8 @@ function createStrategyBook(book: Book, span: StrategySpan): Book {
     indexId: plan.runId,
     ...(resumed ? { resumed: { ...resumed, hasCurrencyPart: false } } : {}),
   });
-  const value = ownBook.value.at(-1)!;
-  return { ...ownBook, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
+  const value = pathBook.value.at(-1)!;
+  return { ...pathBook, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
 }
 
 /**

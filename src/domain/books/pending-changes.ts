@@ -1,7 +1,7 @@
 import { listTexts } from '../documents/amended-texts.js';
 import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
-import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
+import { findCompositionInForce, isReview, type Composer, type Composition } from './compositions.js';
 import { applyFastExit } from './fast-changes.js';
 import { createWatch, hasMemberChanges, refillIndex, removeReviews } from './member-changes.js';
 import { simulateWatchedBook, type WatchedBooks, type MemberWatch } from './member-watch.js';
@@ -40,7 +40,7 @@ export function findPendingChange(composer: Composer, indexAtClose: IndexAtClose
 
 function findAnnouncedExit(composer: Composer, indexAtClose: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = indexAtClose;
-  const { amendment = 0 } = findInForce(list.filter(isReview), session) ?? {};
+  const { amendment = 0 } = findCompositionInForce(list.filter(isReview), session) ?? {};
   const document = composer.document(indexId);
   const text = listTexts(document)[amendment]!;
   const { fast_exit: exit } = text.document.events ?? {};

@@ -28,8 +28,8 @@ export function findCause(composer: Composer, indexId: string, session: number):
   if (!calls || sm.sessions[session]! < parseValidDay(document.base_date)) return null;
   try {
     const { list, called } = composer.compositions(indexId);
-    const ownEventCause = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
-    if (ownEventCause !== undefined) return ownEventCause;
+    const eventCause = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
+    if (eventCause !== undefined) return eventCause;
     if (called?.session === session) return 'breach';
     const pendingComposition = findPendingChange(composer, { indexId, session, list })?.composition;
     return pendingComposition?.decision === session ? (pendingComposition.cause ?? null) : null;

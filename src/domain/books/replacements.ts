@@ -171,9 +171,9 @@ export function computePoolValue(
     session,
     held.filter((column) => !excludedColumns.has(column)),
   );
-  const ownWeights = weights.filter((_, k) => !excludedColumns.has(held[k]!));
+  const includedWeights = weights.filter((_, k) => !excludedColumns.has(held[k]!));
   const isValued = (_: number, k: number): boolean => values[k]! > 0;
-  const weight = sumValues(ownWeights.filter(isValued));
+  const weight = sumValues(includedWeights.filter(isValued));
   return weight > 0 ? sumValues(values.filter(isValued)) / weight : null;
 }
 
@@ -199,8 +199,8 @@ function computeEnteredWeights(
           Int32Array.from(entries, ({ column }) => column),
         );
   entries.forEach(({ column, replaced }, k) => {
-    const ownWeight = values === null ? Number.NaN : values[k]! / worth!;
-    weightByColumn.set(column, Math.min(ownWeight > 0 ? ownWeight : replaced, most));
+    const poolWeight = values === null ? Number.NaN : values[k]! / worth!;
+    weightByColumn.set(column, Math.min(poolWeight > 0 ? poolWeight : replaced, most));
   });
   const all = [...weightByColumn].toSorted(([a], [b]) => a - b);
   const weightSum = sumValues(all.map(([, weight]) => weight));

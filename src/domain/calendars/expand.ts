@@ -36,7 +36,7 @@ export function expandCalendar({ file, families, feasts }: ExpansionSources): Ex
   const closedDays = listObservedDays(listHolidays(closures, coverage, feasts), isBusinessDay);
   const openDays = new Set(file.open.flatMap((rule) => listDates(rule.dates)));
   const isSession = (day: Day) => openDays.has(day) || (isBusinessDay(day) && !closedDays.has(day));
-  const { sessions, bits } = collect(coverage, isSession);
+  const { sessions, bits } = collectDays(coverage, isSession);
   const shortSessions = [...families.flatMap((family) => family.early), ...file.early];
   const earlyCloses = listEarlyCloses(shortSessions, coverage, feasts, isSession);
   const findUsualHours = createHoursLookup(file.hours);
@@ -113,7 +113,7 @@ function createYearTest(text: string | undefined): (year: number) => boolean {
   return (year) => spans.some(({ first, last }) => first <= year && year <= last);
 }
 
-function collect(
+function collectDays(
   { from, to }: CalendarCoverage,
   isSession: (day: Day) => boolean,
 ): Pick<Expansion, 'sessions' | 'bits'> {

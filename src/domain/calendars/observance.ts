@@ -44,18 +44,18 @@ export interface Holiday {
 export function listObservedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Map<Day, string> {
   const closedDays = new Map<Day, string>();
   const movedHolidays: Pick<Holiday, 'day' | 'name'>[] = [];
-  const close = (day: Day, name: string) => closedDays.has(day) || closedDays.set(day, name);
+  const closeDay = (day: Day, name: string) => closedDays.has(day) || closedDays.set(day, name);
   const fixedHolidays = holidays.filter(({ observance }) => !observance.onClash);
   const laterHolidays = holidays.filter(({ observance }) => observance.onClash);
   for (const { day, observance, name } of [...fixedHolidays, ...laterHolidays]) {
     if (observance.toNextFree.has(toWeekday(day)) || (observance.onClash && closedDays.has(day)))
       movedHolidays.push({ day, name });
-    close(day, name);
+    closeDay(day, name);
   }
   for (const { day, name } of movedHolidays.toSorted((a, b) => a.day - b.day)) {
     let freeDay = day + 1;
     while (closedDays.has(freeDay) || !isBusinessDay(freeDay)) freeDay++;
-    close(freeDay, name);
+    closeDay(freeDay, name);
   }
   return closedDays;
 }

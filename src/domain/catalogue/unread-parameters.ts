@@ -26,10 +26,10 @@ export function reportUnreadParameters(
   return listConditional(schema).flatMap(({ name, when, usual }): Finding[] => {
     const value = values[name];
     if (JSON.stringify(value) === JSON.stringify(usual)) return [];
-    const otherField = findFirstAgainst(when, values);
-    if (otherField === undefined) return [];
+    const opposingParameter = findFirstAgainst(when, values);
+    if (opposingParameter === undefined) return [];
     const field = formatPath(path, [name]);
-    const message = `${field} has no effect if ${otherField} is ${String(values[otherField])}.`;
+    const message = `${field} has no effect if ${opposingParameter} is ${String(values[opposingParameter])}.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, ...keepSmallValue(value) }];
   });
 }

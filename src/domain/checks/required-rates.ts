@@ -89,11 +89,11 @@ function listWithoutCurrency(market: MarketData): readonly string[] {
   if (cachedNames !== undefined) return cachedNames;
   const spells = createReferenceSpells(market, 'CURRENCY');
   const names = market.identifiers.filter((_, column) => {
-    const ownReferenceSpells = spells[column]!;
+    const columnSpells = spells[column]!;
     return (
-      ownReferenceSpells.length === 0 ||
-      ownReferenceSpells.some(({ value }) => isBlank(value)) ||
-      hasBarBefore(market, column, ownReferenceSpells[0]!)
+      columnSpells.length === 0 ||
+      columnSpells.some(({ value }) => isBlank(value)) ||
+      hasBarBefore(market, column, columnSpells[0]!)
     );
   });
   withoutCurrencyByMarket.set(market, names);

@@ -16,10 +16,10 @@ import { findUnknownMembers } from './unknown-members.js';
 
 /** Returns findings about the dates of rebalances and reviews, if they match the schema. */
 export function checkReviews(body: UncheckedBody, context: IndexContext): readonly Finding[] {
-  const ownCheckedCadence = checkCadence(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
+  const mainCadence = checkCadence(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
   const { reviews } = body;
-  if (!Array.isArray(reviews)) return ownCheckedCadence.findings;
-  if (!isObject(body['pipeline'])) return [...ownCheckedCadence.findings, ...reportIdleReviews(reviews)];
+  if (!Array.isArray(reviews)) return mainCadence.findings;
+  if (!isObject(body['pipeline'])) return [...mainCadence.findings, ...reportIdleReviews(reviews)];
   const rows = reviews.map((review: unknown, i) => ({ review: isObject(review) ? review : {}, path: `reviews[${i}]` }));
   const checkedReviews = rows.map(({ review, path }) => ({
     review,
@@ -27,7 +27,7 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
     cadence: checkCadence(review['schedule'] ?? {}, { body, context, path: `${path}.schedule` }),
   }));
   const findings = [
-    ...ownCheckedCadence.findings,
+    ...mainCadence.findings,
     ...reportRepeatedReviews(rows.map(({ review }) => review['id'])),
     ...checkedReviews.flatMap(({ review, path, cadence }) => [
       ...findUnknownMembers(review, Object.keys(ReviewSpec.shape), path),
@@ -45,9 +45,7 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
         : [{ id: String(review['id']), scope: String(review['scope']), ...cadenceOnCalendar }],
   );
   const first =
-    ownCheckedCadence.placed === undefined
-      ? []
-      : [{ id: DEFAULT_REVIEW, scope: 'membership', ...ownCheckedCadence.placed }];
+    mainCadence.placed === undefined ? [] : [{ id: DEFAULT_REVIEW, scope: 'membership', ...mainCadence.placed }];
   return [...findings, ...checkReviewCollisions([...first, ...reviewOnCalendars])];
 }
 
@@ -71,14 +69,19 @@ function checkCadence(rebalance: unknown, { body, context, path }: CadenceLocati
     findUnknownMembers(rebalance[member], Object.keys(shape), `${path}.${member}`),
   );
   if (value === undefined) return { findings: unknownFindings };
-  const ownFindings = [...unknownFindings, ...validateRebalance(value, path)];
+  const rebalanceFindings = [...unknownFindings, ...validateRebalance(value, path)];
   const calendar = findCalendar(body, context);
   const { base_date: base } = body;
-  if (hasErrors(ownFindings) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
-    return { findings: ownFindings };
+  if (
+    hasErrors(rebalanceFindings) ||
+    calendar === undefined ||
+    typeof base !== 'string' ||
+    parseDay(base) === undefined
+  )
+    return { findings: rebalanceFindings };
   const datedRebalance = { rebalance: value, calendar, baseDay: parseValidDay(base), path };
   return {
-    findings: [...ownFindings, ...checkDateOrder(datedRebalance), ...checkPhase(datedRebalance)],
+    findings: [...rebalanceFindings, ...checkDateOrder(datedRebalance), ...checkPhase(datedRebalance)],
     placed: datedRebalance,
   };
 }

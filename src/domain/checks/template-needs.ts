@@ -68,6 +68,6 @@ const listSeries = (document: IndexDocument): string[] =>
 
 function listUniverses(universe: UniverseSpec | undefined): string[] {
   if (universe === undefined) return [];
-  const ownUniverses = universe.kind === 'named' && universe.id != null ? [universe.id] : [];
-  return [...ownUniverses, ...(universe.of ?? []).flatMap(listUniverses)];
+  const namedUniverses = universe.kind === 'named' && universe.id != null ? [universe.id] : [];
+  return [...namedUniverses, ...(universe.of ?? []).flatMap(listUniverses)];
 }

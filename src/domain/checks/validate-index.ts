@@ -65,7 +65,7 @@ export function validateIndex(sentBody: UncheckedBody, context: IndexContext): C
   ];
   if (!hasErrors(findings) && shapeResult.value !== undefined)
     findings.push(...checkOverlayTerms(shapeResult.value, context));
-  const document = hasErrors(findings) || shapeResult.value === undefined ? undefined : accept(shapeResult.value);
+  const document = hasErrors(findings) || shapeResult.value === undefined ? undefined : addDefaults(shapeResult.value);
   if (document !== undefined) {
     findings.push(
       ...checkInheritance(document, context),
@@ -129,10 +129,11 @@ export function readIndex(body: unknown): IndexDocument | undefined {
 /** Returns a body as it would be stored, with current defaults; undefined if it does not match the schema. */
 export function parseAcceptedIndex(body: unknown): IndexDocument | undefined {
   const { data } = IndexDocument.safeParse(body);
-  return data && accept(data);
+  return data && addDefaults(data);
 }
 
-const accept = (document: IndexDocument): IndexDocument => stateIndexDefaults(addDefaultUniverse(document), 'today');
+const addDefaults = (document: IndexDocument): IndexDocument =>
+  stateIndexDefaults(addDefaultUniverse(document), 'today');
 
 /**
  * Adds the default universe, all securities, to an index that selects by rules. The universe of a derived index is that
@@ -179,8 +180,8 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
       ),
     );
   }
-  const has = (field: string) => body[field] !== undefined && body[field] !== null;
-  const presentParts = ['pipeline', 'derivation', 'overlay'].filter(has);
+  const hasMember = (field: string) => body[field] !== undefined && body[field] !== null;
+  const presentParts = ['pipeline', 'derivation', 'overlay'].filter(hasMember);
   if (presentParts.length !== 1) {
     const partsPhrase =
       presentParts.length === 0
@@ -193,9 +194,9 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
       : 'a pipeline or a derivation';
     findings.push(createError('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${partsPhrase}.`));
   }
-  if ((body['kind'] === 'overlay') !== has('overlay'))
+  if ((body['kind'] === 'overlay') !== hasMember('overlay'))
     findings.push(
-      has('overlay')
+      hasMember('overlay')
         ? createError('REQUIRED', 'kind', 'kind must be overlay if the document has an overlay.')
         : createError('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay requires the member overlay.'),
     );

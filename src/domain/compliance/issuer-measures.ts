@@ -163,32 +163,32 @@ function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveS
 
   function findMoveInDirection(name: number, direction: 1 | -1, reach: number): number {
     const weight = weights[name]!;
-    const ownIssuer = issuerOf[name]!;
-    const net = nets[ownIssuer]!;
+    const securityIssuer = issuerOf[name]!;
+    const net = nets[securityIssuer]!;
     const crossing = direction * weight < 0 ? rising : falling;
     const change = direction * weight < 0 ? 1 : -1;
     // A price falls at most to zero, so the portfolio falls by less than its full value.
     const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
     const crossings = listTurns({ net, weight, trigger, direction, end });
-    let isOwnAbove = issuers[ownIssuer]! > trigger;
+    let isOwnAbove = issuers[securityIssuer]! > trigger;
     let side = net < 0 ? -1 : 1;
     const otherIssuers = {
       count: falling.length - (isOwnAbove ? 1 : 0),
-      sum: sum - (isOwnAbove ? issuers[ownIssuer]! : 0),
+      sum: sum - (isOwnAbove ? issuers[securityIssuer]! : 0),
     };
     issuersAbove.weight = weight;
     let from = 0;
     for (let k = 0, turn = 0; ;) {
-      if (crossing[k] === ownIssuer) k++;
+      if (crossing[k] === securityIssuer) k++;
       issuersAbove.count = otherIssuers.count + (isOwnAbove ? 1 : 0);
       issuersAbove.fixed = otherIssuers.sum + (isOwnAbove ? side * net : 0);
       issuersAbove.moving = isOwnAbove ? side * weight : 0;
-      issuersAbove.total = investedWeight - issuers[ownIssuer]! + side * net;
+      issuersAbove.total = investedWeight - issuers[securityIssuer]! + side * net;
       issuersAbove.totalMoving = side * weight;
-      const otherAt = k < crossing.length ? (issuers[crossing[k]!]! / trigger - 1) / weight : end;
-      const ownAt = crossings[turn]?.at ?? end;
-      const isOwn = ownAt * direction <= otherAt * direction;
-      const to = isOwn ? ownAt : otherAt;
+      const nextCrossing = k < crossing.length ? (issuers[crossing[k]!]! / trigger - 1) / weight : end;
+      const nextTurn = crossings[turn]?.at ?? end;
+      const isOwn = nextTurn * direction <= nextCrossing * direction;
+      const to = isOwn ? nextTurn : nextCrossing;
       if (!(to * direction < end * direction)) return beyond(issuersAbove, from, end);
       const result = beyond(issuersAbove, from, to);
       if (Number.isFinite(result) || Math.abs(to) > reach) return result;

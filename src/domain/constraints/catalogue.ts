@@ -9,9 +9,9 @@ import { concentration5x10x40 } from './classes/concentration-5-10-40.js';
 import { concentrationRic } from './classes/concentration-ric.js';
 import { cvar } from './classes/cvar.js';
 import { effectiveNumber } from './classes/effective-number.js';
-import { exclude } from './classes/exclude.js';
+import { excludeConstraint } from './classes/exclude.js';
 import { factorExposure } from './classes/factor-exposure.js';
-import { freeze } from './classes/freeze.js';
+import { freezeConstraint } from './classes/freeze.js';
 import { fullInvestment } from './classes/full-investment.js';
 import { groupBounds } from './classes/group-bounds.js';
 import { groupCardinality } from './classes/group-cardinality.js';
@@ -52,8 +52,8 @@ export const CONSTRAINT_CLASSES: readonly ConstraintClass[] = [
   beta,
   liquidity,
   linearConstraint,
-  exclude,
-  freeze,
+  excludeConstraint,
+  freezeConstraint,
   cardinality,
   minimumHolding,
   groupCardinality,

@@ -3,7 +3,7 @@ import {
   computeExRightsPrice,
   computeRightsTerms,
   convertShares,
-  type BeforeAction,
+  type PositionBeforeAction,
   type ReceivedShares,
   type WorthReader,
 } from './pro-forma.js';
@@ -20,7 +20,7 @@ export const ACTION_CHOICES = {
 export type ActionChoice = keyof typeof ACTION_CHOICES;
 
 /** Position in a security after a choice, if no price changes for any other reason. */
-export interface AfterChoice {
+export interface ChoiceOutcome {
   readonly choice: ActionChoice;
   readonly weight: number;
   /** Shares after divided by shares before. */
@@ -60,7 +60,10 @@ export function listOffers(actions: readonly CorporateAction[]): ReadonlyMap<Cor
 }
 
 /** Returns the choices for a rights issue; empty if its terms are unknown. */
-export function computeRightsChoices(action: CorporateAction, { weight, price }: BeforeAction): AfterChoice[] {
+export function computeRightsChoices(
+  action: CorporateAction,
+  { weight, price }: PositionBeforeAction,
+): ChoiceOutcome[] {
   const terms = action.type === 'RIGHTS_ISSUE' ? computeRightsTerms(action) : null;
   if (terms === null) return [];
   const { ratio, subscription } = terms;
@@ -86,8 +89,8 @@ export function computeRightsChoices(action: CorporateAction, { weight, price }:
  */
 export function computeScripChoices(
   { value: cash, scripRatio }: CorporateAction,
-  { weight, price }: BeforeAction,
-): AfterChoice[] {
+  { weight, price }: PositionBeforeAction,
+): ChoiceOutcome[] {
   if (scripRatio === undefined || !(cash < price)) return [];
   return (
     [
@@ -104,11 +107,11 @@ export function computeScripChoices(
 /** Returns the choices between the two sides of an offer. */
 export function computeOfferChoices(
   { cash, shares }: Offer,
-  { weight, price }: BeforeAction,
+  { weight, price }: PositionBeforeAction,
   worth: WorthReader,
-): AfterChoice[] {
+): ChoiceOutcome[] {
   const money = cash.value > 0 ? cash.value : price; // without a cash value, the last close is paid
-  const cashChoice: AfterChoice = {
+  const cashChoice: ChoiceOutcome = {
     choice: 'accept_cash',
     weight: 0,
     shares: 0,

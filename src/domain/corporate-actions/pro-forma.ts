@@ -6,7 +6,7 @@ import { computeEffect } from '../index-mathematics/session-effect.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
 /** Security of an index before an action, and its treatment by the index. */
-export interface BeforeAction {
+export interface PositionBeforeAction {
   readonly weight: number;
   /** Price per share in the currency of the action, on the share basis of its ex-date. */
   readonly price: number;
@@ -61,7 +61,7 @@ const UNKNOWN_EFFECT: ProForma = { weight: null, shares: null, divisor: null, ..
  * withheld tax, leaves the index. Payments for a security that ends buy the other securities. An offer of cash or
  * shares is treated as paying shares. Members are null if the effect depends on a decision.
  */
-export function computeProForma(action: CorporateAction, before: BeforeAction, worth: WorthReader): ProForma {
+export function computeProForma(action: CorporateAction, before: PositionBeforeAction, worth: WorthReader): ProForma {
   const { type, value } = action;
   const { weight, treatment, variant, growth } = before;
   if (ACTION_KINDS[type] === 'ratio') {
@@ -99,7 +99,7 @@ export function computeProForma(action: CorporateAction, before: BeforeAction, w
  */
 function computeSpunOffHolding(
   { identifier, value, related }: CorporateAction,
-  before: BeforeAction,
+  before: PositionBeforeAction,
 ): ReceivedShares | null {
   const isEntering = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
   if (!isEntering || related === null || related === identifier || !(value > 0)) return null;
@@ -108,7 +108,7 @@ function computeSpunOffHolding(
 
 function computeEnded(
   { type, value, related, cash = 0 }: CorporateAction,
-  { weight, price, treatment }: BeforeAction,
+  { weight, price, treatment }: PositionBeforeAction,
   worth: WorthReader,
 ): ProForma {
   const worthPerShare = type === 'MERGER' && related !== null && value > 0 ? worth(related) : null;
@@ -157,7 +157,7 @@ export function computeReinvestment(
 }
 
 /** Adjusts a previous close: index shares by the terms of the action, and the divisor by the remaining market value. */
-function adjustOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
+function adjustOpening(action: CorporateAction, { weight, price, growth }: PositionBeforeAction): ProForma {
   const effect = computeEffect(action, 'none', growth, 0);
   if (effect === undefined) return { ...NO_CHANGE, weight };
   const opening = computeOpeningFactor(effect, price, growth);
@@ -171,14 +171,14 @@ function adjustOpening(action: CorporateAction, { weight, price, growth }: Befor
  * Applies an ordinary dividend that the whole index reinvests: the price falls by it, and shares and divisor are
  * unchanged.
  */
-function applyPayment({ weight, price }: BeforeAction, cash: number): ProForma {
+function applyPayment({ weight, price }: PositionBeforeAction, cash: number): ProForma {
   const paidFraction = cash / price;
   if (!(paidFraction < 1)) return UNKNOWN_EFFECT;
   return { ...NO_CHANGE, weight: (weight * (1 - paidFraction)) / (1 - weight * paidFraction) };
 }
 
 /** Applies a payment of cash of which a fraction is reinvested. @param reinvested fraction of the cash */
-function applyCash({ weight, price, growth }: BeforeAction, cash: number, reinvested: number): ProForma {
+function applyCash({ weight, price, growth }: PositionBeforeAction, cash: number, reinvested: number): ProForma {
   const paidFraction = cash / price;
   if (!(paidFraction < 1)) return UNKNOWN_EFFECT;
   const lost = (1 - reinvested) * paidFraction;
@@ -219,7 +219,7 @@ export function computeExRightsPrice(price: number, { ratio, subscription }: Rig
  * Applies a rights issue as index levels do: relative to the theoretical ex-rights price. The divisor includes the
  * subscription with the new shares.
  */
-function applyRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
+function applyRights({ weight, price, growth }: PositionBeforeAction, terms: RightsTerms): ProForma {
   const subscribedFraction = (terms.ratio * terms.subscription) / price;
   const divisor = 1 + weight * subscribedFraction;
   return {

@@ -4,13 +4,13 @@ import { ACTION_KINDS } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Returns the number of shares on a later day per share on a session, by the splits known on that session. */
-export type SharesToCome = (identifier: string, until: Day) => number;
+export type FutureSharesReader = (identifier: string, until: Day) => number;
 
 export function computePendingShares(
   { market, sessions }: Pick<SessionMarket, 'market' | 'sessions'>,
   session: number,
   splits: TreatmentSpec['splits'],
-): SharesToCome {
+): FutureSharesReader {
   if (market.adjustment !== 'none' || splits !== 'apply') return () => 1;
   const day = sessions[session]!;
   const corporateActions = market.actions.filter(

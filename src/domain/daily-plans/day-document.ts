@@ -16,7 +16,7 @@ export const ITEM_STATES = ['waiting', 'blocked', 'failed', 'done'] as const;
 export type ItemState = (typeof ITEM_STATES)[number];
 
 /** File written by a step. */
-const MadeFile = defineObject(() => ({
+const OutputFile = defineObject(() => ({
   name: z.string().meta({ description: 'Name of the file.' }),
   bytes: z.int().min(0),
   sha256: z.string(),
@@ -34,7 +34,7 @@ const itemFields = {
 
 export const StepItem = defineObject(() => ({
   ...itemFields,
-  file: MadeFile.nullable().meta({ description: 'File that was written.' }),
+  file: OutputFile.nullable().meta({ description: 'File that was written.' }),
   detail: z.record(z.string(), z.unknown()).nullable().meta({
     description:
       'Further details of the result. For a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.',

@@ -61,8 +61,8 @@ export function createPath(
   pattern: string,
   { file, client, ...terms }: FileNameTerms & { readonly file: string; readonly client: string },
 ): string {
-  const ownTerms: Record<string, string> = { file, client };
-  return createFileName(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => ownTerms[name]!);
+  const pathTerms: Record<string, string> = { file, client };
+  return createFileName(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => pathTerms[name]!);
 }
 
 /** Returns the name of a file according to a pattern. `{date}` without a format is `YYYY-MM-DD`. */

@@ -1,16 +1,25 @@
 import { z } from 'zod';
 import type { StepKind } from './step-kind.js';
-import { checks } from './steps/checks.js';
-import { compare } from './steps/compare.js';
-import { deliver } from './steps/deliver.js';
-import { exportFiles } from './steps/export.js';
-import { publish } from './steps/publish.js';
-import { refresh } from './steps/refresh.js';
-import { render } from './steps/render.js';
-import { run } from './steps/run.js';
+import { checksStep } from './steps/checks.js';
+import { compareStep } from './steps/compare.js';
+import { deliverStep } from './steps/deliver.js';
+import { exportStep } from './steps/export.js';
+import { publishStep } from './steps/publish.js';
+import { refreshStep } from './steps/refresh.js';
+import { renderStep } from './steps/render.js';
+import { runStep } from './steps/run.js';
 
 /** All kinds of steps. Compilation fails for a kind without a performer (`src/services/daily-plans/performers.ts`). */
-export const STEP_CATALOGUE = { refresh, checks, run, compare, publish, export: exportFiles, render, deliver } as const;
+export const STEP_CATALOGUE = {
+  refresh: refreshStep,
+  checks: checksStep,
+  run: runStep,
+  compare: compareStep,
+  publish: publishStep,
+  export: exportStep,
+  render: renderStep,
+  deliver: deliverStep,
+} as const;
 
 export type StepType = keyof typeof STEP_CATALOGUE;
 export const STEP_TYPES = Object.keys(STEP_CATALOGUE) as [StepType, ...StepType[]]; // Object.keys returns plain strings.

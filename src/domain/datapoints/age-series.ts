@@ -30,8 +30,8 @@ export function createAgeSeries({ market, rowOf, securityCount }: SessionMarket)
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
         if (first[column] === NOT_SEARCHED) first[column] = findFirstBar(column);
-        const since = first[column]!;
-        out[i] = since > session ? NaN : session - since;
+        const firstBar = first[column]!;
+        out[i] = firstBar > session ? NaN : session - firstBar;
       }
     },
   };

@@ -49,9 +49,9 @@ function mapValues(ofOne: WindowStatistic): Statistic {
 }
 
 function countValues(cells: Float64Array, from: number, to: number): number {
-  let missing = 0;
-  for (let i = from; i < to; i++) if (Number.isNaN(cells[i]!)) missing++;
-  return to - from - missing;
+  let missingCount = 0;
+  for (let i = from; i < to; i++) if (Number.isNaN(cells[i]!)) missingCount++;
+  return to - from - missingCount;
 }
 
 function sumValues(cells: Float64Array, from: number, to: number): number {
@@ -196,20 +196,20 @@ export function computeMedian(values: Float64Array, count: number): number {
   // For an even count the bucket of the lower middle value is searched first: values up to the upper middle value are
   // in it or just above.
   let bucket = 0;
-  let below = 0;
+  let belowCount = 0;
   const lower = count % 2 === 0 ? upper - 1 : upper;
-  while (below + bucketCounts[bucket]! <= lower) below += bucketCounts[bucket++]!;
+  while (belowCount + bucketCounts[bucket]! <= lower) belowCount += bucketCounts[bucket++]!;
   let last = bucket;
-  let reached = below + bucketCounts[bucket]!;
-  while (reached <= upper) reached += bucketCounts[++last]!;
-  let retained = 0;
+  let reachedCount = belowCount + bucketCounts[bucket]!;
+  while (reachedCount <= upper) reachedCount += bucketCounts[++last]!;
+  let retainedCount = 0;
   for (let i = 0; i < count; i++) {
     const value = values[i]!;
     const position = ((value - least) * scale) | 0;
-    values[retained] = value;
-    retained += Number(position >= bucket) & Number(position <= last);
+    values[retainedCount] = value;
+    retainedCount += Number(position >= bucket) & Number(position <= last);
   }
-  return selectMiddle(values, { from: 0, to: retained - 1, upper: upper - below, count });
+  return selectMiddle(values, { from: 0, to: retainedCount - 1, upper: upper - belowCount, count });
 }
 
 interface Middle {

@@ -47,10 +47,11 @@ export function createMarketReturns(): MarketReturns {
     if (from < first || from > next || end < next - 1 || !isSame(latestUniverse, universe)) {
       values = computeEqualWeightedReturns(window, universe);
     } else {
-      const wider = new Float64Array(end - from + 1);
-      wider.set(values.subarray(from - first));
-      if (end >= next) wider.set(computeEqualWeightedReturns({ returns, from: next, end }, universe), next - from);
-      values = wider;
+      const extendedReturns = new Float64Array(end - from + 1);
+      extendedReturns.set(values.subarray(from - first));
+      if (end >= next)
+        extendedReturns.set(computeEqualWeightedReturns({ returns, from: next, end }, universe), next - from);
+      values = extendedReturns;
     }
     latestUniverse = universe;
     first = from;
@@ -78,8 +79,8 @@ export function computeBetas(
   { market, length, columns }: { readonly market: Float64Array; readonly length: number; readonly columns: Int32Array },
 ): Float64Array {
   const slopes = new Float64Array(columns.length);
-  const enough = Math.max(2, computeHalf(length));
-  const moves = market.length >= enough ? computeMoves(market) : null;
+  const observationsRequired = Math.max(2, computeHalf(length));
+  const moves = market.length >= observationsRequired ? computeMoves(market) : null;
   returns.windows(from, end, columns, ({ cells, starts, first }) => {
     const out = slopes.subarray(first, first + starts.length).fill(NaN);
     if (moves !== null) computeSlopesByFour(out, { cells, starts }, moves);
@@ -88,7 +89,7 @@ export function computeBetas(
         out[i] = computeSlope(
           { cells, start: starts[i]! },
           { cells: market, start: 0 },
-          { length: market.length, enough },
+          { length: market.length, enough: observationsRequired },
         );
   });
   return slopes;

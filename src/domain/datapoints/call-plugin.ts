@@ -28,10 +28,10 @@ export function callPlugin(
     return requireSandbox()
       .compute(program, inputs, count)
       .map((value) => (value - value === 0 ? value : NaN));
-  } catch (thrown) {
-    if (!(thrown instanceof SandboxError)) throw thrown;
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
     const date = formatDay(day);
-    const message = `The plug-in ${id} ${thrown.message}, at the decision on ${date}.`;
-    throw new Refusal('PLUGIN_FAILED', message, { plugin_id: id, fault: thrown.fault, date });
+    const message = `The plug-in ${id} ${error.message}, at the decision on ${date}.`;
+    throw new Refusal('PLUGIN_FAILED', message, { plugin_id: id, fault: error.fault, date });
   }
 }

@@ -145,12 +145,12 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     dividends: () => (dividends ??= createDividendHistory(sm.market)),
   };
   const datapointsByName = createDatapointsByName(terms.datapoints);
-  const converted = new WeakMap<DatapointExpression, boolean>();
+  const conversionCache = new WeakMap<DatapointExpression, boolean>();
   const isConverted = (expression: DatapointExpression): boolean => {
     const cachedRequest =
-      converted.get(expression) ??
+      conversionCache.get(expression) ??
       listExpressionReads(expression, terms.datapoints).some(({ field }) => isInIndexCurrency(field.name));
-    converted.set(expression, cachedRequest);
+    conversionCache.set(expression, cachedRequest);
     return cachedRequest;
   };
   const seriesOf = createExpressionSeries({
@@ -322,15 +322,15 @@ function computeField(
   const from = Math.max(0, end - length + 1);
   const window = { end, length, observationsMin: computeHalf(length) };
   if (source.kind === 'beta') {
-    const rolled = shared.rolling?.betas({ ...window, columns, universe });
-    if (rolled) return rolled;
+    const rollingBetas = shared.rolling?.betas({ ...window, columns, universe });
+    if (rollingBetas) return rollingBetas;
     const returnWindow = { returns: shared.windowsOf(table.returns('RETURN'), session), from, end };
     return computeBetas(returnWindow, { market: shared.marketReturns(returnWindow, universe), length, columns });
   }
   if (source.kind === 'windowed') {
-    const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;
+    const computeRolling = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;
     const values =
-      rolled?.({ ...window, columns }) ??
+      computeRolling?.({ ...window, columns }) ??
       computeOverWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);
     if (source.isWhole) {
       terms.gaps().multiplyGrowth(values, columns, { from, to: end });

@@ -50,15 +50,15 @@ function readDatapoint(
   const source = createSource(shared, field);
   const earliest = findEarliestSession(sm, { field, source, column });
   const knownFrom = earliest > session ? formatSessionDay(sm, earliest) : null;
-  const nothing: DatapointDates = { from: null, to: null, observations: 0, knownFrom };
-  if (end < 0) return nothing;
+  const emptyDates: DatapointDates = { from: null, to: null, observations: 0, knownFrom };
+  if (end < 0) return emptyDates;
   const formatSession = (position: number) => formatDay(sm.sessions[position]!);
   const result = resolveName(sm.market, field);
   if ('dataset' in result && result.dataset === 'reference' && field.aggregate === 'last') {
     const spell = shared.spellsOf(field.name)[column]!.findLast(({ from }) => from <= sm.sessions[end]!);
-    if (spell === undefined || spell.value === null) return { ...nothing, knownFrom: null };
-    const since = spell.from === -Infinity ? null : formatDay(spell.from);
-    return { from: since, to: since, observations: 1, knownFrom: null };
+    if (spell === undefined || spell.value === null) return { ...emptyDates, knownFrom: null };
+    const spellStart = spell.from === -Infinity ? null : formatDay(spell.from);
+    return { from: spellStart, to: spellStart, observations: 1, knownFrom: null };
   }
   if (source.kind === 'series' && field.aggregate === 'last') {
     const { series } = source;
@@ -71,19 +71,19 @@ function readDatapoint(
       suspendedSessions: terms.suspendedSessions,
     });
     return position < 0
-      ? nothing
+      ? emptyDates
       : { from: formatSession(position), to: formatSession(position), observations: 1, knownFrom: null };
   }
-  const trailing = source.kind === 'series' ? source.trailing : shared.table.returns('RETURN');
+  const trailingSeries = source.kind === 'series' ? source.trailing : shared.table.returns('RETURN');
   const length = field.window ?? DEFAULT_WINDOW;
   const cell = new Float64Array(1);
-  const one = Int32Array.of(column);
+  const singleColumn = Int32Array.of(column);
   const read: number[] = [];
   for (let position = Math.max(0, end - length + 1); position <= end; position++) {
-    trailing.fill(position, one, cell);
+    trailingSeries.fill(position, singleColumn, cell);
     if (!Number.isNaN(cell[0]!)) read.push(position);
   }
-  if (read.length === 0) return nothing;
+  if (read.length === 0) return emptyDates;
   return { from: formatSession(read[0]!), to: formatSession(read.at(-1)!), observations: read.length, knownFrom };
 }
 
@@ -100,9 +100,9 @@ function findEarliestSession(
   }: { readonly field: FieldRequest; readonly source: DatapointSource; readonly column: number },
 ): number {
   const isStatistic = source.kind !== 'series' || field.aggregate !== 'last';
-  const needed = isStatistic ? Math.max(1, computeHalf(field.window ?? DEFAULT_WINDOW)) : 1;
+  const observationsRequired = isStatistic ? Math.max(1, computeHalf(field.window ?? DEFAULT_WINDOW)) : 1;
   const begin = findFirstBar(sm, column) + (GROWTH_DATAPOINTS.has(field.name) ? 1 : 0); // a return needs an earlier price bar
-  return begin + needed - 1 + field.lag;
+  return begin + observationsRequired - 1 + field.lag;
 }
 
 function findFirstBar({ lastBar, securityCount }: SessionMarket, column: number): number {

@@ -84,18 +84,18 @@ export const GROWTH_DATAPOINTS: ReadonlySet<string> = new Set([
 ]);
 
 const createAnnualisation =
-  (periods: number): Statistic =>
+  (periodsPerYear: number): Statistic =>
   (windows, out) => {
     computeDeviation(windows, out);
-    for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(periods);
+    for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(periodsPerYear);
   };
 
 export function createSource({ sm, table }: SharedState, field: FieldRequest): DatapointSource {
   const result = resolveName(sm.market, field);
   if ('missing' in result) throw new Error(`the market has no ${result.missing}: fields are checked before a decision`);
   if (result.dataset !== 'derived') {
-    const stored = result.dataset === 'market' ? table.market(field.name) : table.reference(field.name);
-    const series = isMoney(field.name) ? table.inIndexCurrency(stored) : stored;
+    const storedSeries = result.dataset === 'market' ? table.market(field.name) : table.reference(field.name);
+    const series = isMoney(field.name) ? table.inIndexCurrency(storedSeries) : storedSeries;
     return { kind: 'series', series, trailing: series, isClose: field.name === 'CLOSE' };
   }
   const name = field.name as DerivedName; // derived datapoints have been resolved before

@@ -1,6 +1,6 @@
 import { type Day, addMonths, formatDay, toCivilDate, toDay } from '../time/days.js';
 import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
-import { BeforeMarket } from '../market/session-market.js';
+import { BeforeMarketError } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
 
 /** Ordinary dividends of every security, without cancelled dividends. */
@@ -8,7 +8,7 @@ export interface DividendHistory {
   /**
    * Returns ordinary dividends per share with an ex-date in the twelve months that end on `day`, on the share basis of
    * `day`; 0 without dividends.
-   * @throws BeforeMarket
+   * @throws BeforeMarketError
    */
   trailing(column: number, day: Day): number;
   /**
@@ -17,18 +17,18 @@ export interface DividendHistory {
    */
   steps(column: number): DividendSteps;
   /**
-   * Asserts that the dividends of the twelve months up to a day are complete. @throws BeforeMarket if some have been
+   * Asserts that the dividends of the twelve months up to a day are complete. @throws BeforeMarketError if some have been
    * removed
    */
   assertCovers(day: Day): void;
   /**
    * Returns ordinary dividends per share by year of their ex-date, up to `day` and on the share basis of `day`; at
    * least for the last `YEARS_OF_GROWTH_MAX` years.
-   * @throws BeforeMarket
+   * @throws BeforeMarketError
    * @cost O(dividends of the security)
    */
   byYear(column: number, day: Day): ReadonlyMap<number, number>;
-  /** Returns true if an ordinary dividend went ex between `start` and `end`, inclusive. @throws BeforeMarket */
+  /** Returns true if an ordinary dividend went ex between `start` and `end`, inclusive. @throws BeforeMarketError */
   paidBetween(column: number, start: Day, end: Day): boolean;
 }
 
@@ -63,7 +63,7 @@ function computeHistory(market: MarketData): DividendHistory {
   const { settledTo = -Infinity } = market;
   const assertCovered = (after: Day): void => {
     if (after < settledTo)
-      throw new BeforeMarket(
+      throw new BeforeMarketError(
         `dividends after ${formatDay(after)} were requested, but those up to ${formatDay(settledTo)} have been removed`,
       );
   };
@@ -76,10 +76,10 @@ function computeHistory(market: MarketData): DividendHistory {
     return yearBefore;
   };
   /** First day on which an ex-date is outside the trailing twelve months, by ex-date. Cached, because securities share many ex-dates. */
-  const leftOn = new Map<Day, Day>();
+  const leavingDayByExDay = new Map<Day, Day>();
   const findLeavingDay = (exDay: Day): Day => {
-    const day = leftOn.get(exDay) ?? computeDayLeft(exDay);
-    leftOn.set(exDay, day);
+    const day = leavingDayByExDay.get(exDay) ?? computeDayLeft(exDay);
+    leavingDayByExDay.set(exDay, day);
     return day;
   };
   const stepsByColumn: DividendSteps[] = [];
@@ -184,13 +184,13 @@ function listEventsByColumn(market: MarketData): DividendEvents[] {
       splits[column]!.push({ day: action.exDay, value: action.value });
   }
   return market.identifiers.map((_, column) => {
-    const paid = cash[column]!.sort((a, b) => a.day - b.day);
-    const split = splits[column]!.sort((a, b) => a.day - b.day);
+    const columnDividends = cash[column]!.sort((a, b) => a.day - b.day);
+    const columnSplits = splits[column]!.sort((a, b) => a.day - b.day);
     return {
-      exDays: Int32Array.from(paid, ({ day }) => day),
-      amounts: Float64Array.from(paid, ({ value }) => value),
-      splitDays: Int32Array.from(split, ({ day }) => day),
-      ratios: Float64Array.from(split, ({ value }) => value),
+      exDays: Int32Array.from(columnDividends, ({ day }) => day),
+      amounts: Float64Array.from(columnDividends, ({ value }) => value),
+      splitDays: Int32Array.from(columnSplits, ({ day }) => day),
+      ratios: Float64Array.from(columnSplits, ({ value }) => value),
     };
   });
 }

@@ -151,7 +151,7 @@ export function createExpressionSection(
     if (isField(node)) return numbers(node, columns);
     const valuesByNode = valuesByColumns.get(columns) ?? new Map<ExpressionNode, Float64Array>();
     valuesByColumns.set(columns, valuesByNode);
-    const result = valuesByNode.get(node) ?? evaluate(node, columns);
+    const result = valuesByNode.get(node) ?? evaluateNode(node, columns);
     valuesByNode.set(node, result);
     return result;
   };
@@ -160,7 +160,7 @@ export function createExpressionSection(
    * Arithmetic of columns is computed in one pass from values on the session; only missing values are searched on
    * earlier sessions.
    */
-  const evaluate = (node: ExpressionNode, columns: Int32Array): Float64Array => {
+  const evaluateNode = (node: ExpressionNode, columns: Int32Array): Float64Array => {
     if (!datapointsByName.isArithmetic(node)) return createEvaluator(createSource(columns, 0)).numbers(node);
     const values = leaves.onSession(leaves.seriesOf(node), columns);
     return fillMissing(values, columns, (some) => createEvaluator(createSource(some, 0)).numbers(node));
@@ -172,7 +172,7 @@ export function createExpressionSection(
     return {
       count: columns.length,
       numbers: (field) => numbers(shiftDigits(field), columns),
-      values: (field) => values(shiftDigits(field), columns),
+      values: (field) => computeValues(shiftDigits(field), columns),
       isNumber,
       call: (node, evaluator) => computeCall(node, { columns, shift, at: evaluator }),
     };
@@ -205,7 +205,7 @@ export function createExpressionSection(
   }
 
   const getGrouping = (by: string, set: Int32Array): Grouping =>
-    groups(createLatestRequest(by), set) ?? groupByValue(values(createLatestRequest(by), set));
+    findGrouping(createLatestRequest(by), set) ?? groupByValue(computeValues(createLatestRequest(by), set));
 
   function computeOverTime(node: FunctionNode, entry: OverTimeFunction, { columns, shift }: CallScope): Float64Array {
     const [operand] = node.operands;
@@ -229,13 +229,13 @@ export function createExpressionSection(
 
   const isNumber = (expression: DatapointExpression): boolean => findText(expression) === undefined;
 
-  function values(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[] {
+  function computeValues(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[] {
     const text = findText(expression);
     if (text !== undefined) return leaves.values(text, columns);
     return Array.from(numbers(expression, columns), (value) => (Number.isNaN(value) ? null : value));
   }
 
-  function groups(expression: DatapointExpression, columns: Int32Array): Grouping | null {
+  function findGrouping(expression: DatapointExpression, columns: Int32Array): Grouping | null {
     const text = findText(expression);
     return text === undefined ? null : leaves.groups(text, columns);
   }
@@ -243,8 +243,8 @@ export function createExpressionSection(
   return {
     numbers,
     truths: (condition, columns) => createEvaluator(createSource(columns, 0)).truths(toNode(condition)),
-    values,
-    groups,
+    values: computeValues,
+    groups: findGrouping,
     textField: findText,
   };
 }
@@ -255,13 +255,13 @@ function fillMissing(
   columns: Int32Array,
   compute: (columns: Int32Array) => Float64Array,
 ): Float64Array {
-  let missing = 0;
-  for (let i = 0; i < values.length; i++) missing += Number(values[i]! - values[i]! !== 0);
-  if (missing === 0) return values;
-  const places = new Int32Array(missing);
-  for (let i = 0, k = 0; k < missing; i++) if (values[i]! - values[i]! !== 0) places[k++] = i;
-  const computed = compute(places.map((place) => columns[place]!));
-  for (let k = 0; k < missing; k++) values[places[k]!] = computed[k]!;
+  let missingCount = 0;
+  for (let i = 0; i < values.length; i++) missingCount += Number(values[i]! - values[i]! !== 0);
+  if (missingCount === 0) return values;
+  const missingPositions = new Int32Array(missingCount);
+  for (let i = 0, k = 0; k < missingCount; i++) if (values[i]! - values[i]! !== 0) missingPositions[k++] = i;
+  const computed = compute(missingPositions.map((place) => columns[place]!));
+  for (let k = 0; k < missingCount; k++) values[missingPositions[k]!] = computed[k]!;
   return values;
 }
 
@@ -323,8 +323,8 @@ function applyInGroups(
 
 /** Returns the values of a set for other columns; missing for columns outside the set. */
 function selectValues(set: Int32Array, values: Float64Array, columns: Int32Array): Float64Array {
-  const place = new Map(Array.from(set, (column, position) => [column, position]));
-  return Float64Array.from(columns, (column) => values[place.get(column) ?? -1] ?? NaN);
+  const positionByColumn = new Map(Array.from(set, (column, position) => [column, position]));
+  return Float64Array.from(columns, (column) => values[positionByColumn.get(column) ?? -1] ?? NaN);
 }
 
 function createFacts(
@@ -334,8 +334,8 @@ function createFacts(
 ): DecisionFacts {
   const findWeightsIn = (indexId: string): Float64Array => {
     const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
-    const place = new Map(Array.from(members, (column, position) => [column, position]));
-    return Float64Array.from(columns, (column) => weights[place.get(column) ?? -1] ?? 0);
+    const positionByColumn = new Map(Array.from(members, (column, position) => [column, position]));
+    return Float64Array.from(columns, (column) => weights[positionByColumn.get(column) ?? -1] ?? 0);
   };
   return {
     constituents: () => Float64Array.from(columns, (column) => incumbents?.[column] ?? 0),

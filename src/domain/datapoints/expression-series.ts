@@ -57,7 +57,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
       fill(session, columns, out) {
         const values = (field: FieldRequest): readonly ReferenceValue[] =>
           source.texts(field, session - field.lag, columns);
-        const on: ValueSource = {
+        const valueSource: ValueSource = {
           count: columns.length,
           numbers(field) {
             const read = new Float64Array(columns.length);
@@ -70,7 +70,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
             throw new Error('a window reads only columns and arithmetic: trees are checked before they are evaluated');
           },
         };
-        out.set(createEvaluator(on).numbers(node));
+        out.set(createEvaluator(valueSource).numbers(node));
       },
     };
   }
@@ -95,10 +95,10 @@ function combineSeries(operator: Operator, leftSeries: Series, right: Series): S
   return {
     fill(session, columns, out) {
       if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
-      const other = scratch.subarray(0, columns.length);
+      const rightValues = scratch.subarray(0, columns.length);
       leftSeries.fill(session, columns, out);
-      right.fill(session, columns, other);
-      combineInto(out, { operator, left: out, right: other });
+      right.fill(session, columns, rightValues);
+      combineInto(out, { operator, left: out, right: rightValues });
     },
   };
 }

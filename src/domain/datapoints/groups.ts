@@ -20,7 +20,7 @@ export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
 export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
   const numbers = createNumbering();
   const changing = -1;
-  const steady = Int32Array.from(spells, (ownReferenceSpells) => {
+  const constantGroups = Int32Array.from(spells, (ownReferenceSpells) => {
     if (ownReferenceSpells.length === 0) return numbers.of(null);
     return ownReferenceSpells.length === 1 && ownReferenceSpells[0]!.from === -Infinity
       ? numbers.of(ownReferenceSpells[0]!.value)
@@ -29,7 +29,7 @@ export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]
   return (day, columns) => {
     const codes = new Int32Array(columns.length);
     for (let i = 0; i < columns.length; i++) {
-      const code = steady[columns[i]!]!;
+      const code = constantGroups[columns[i]!]!;
       codes[i] = code === changing ? numbers.of(findSpell(spells[columns[i]!]!, day)) : code;
     }
     return renumberByOccurrence(codes, numbers.texts);
@@ -64,12 +64,12 @@ function createNumbering(): Numbering {
 
 /** Renumbers codes in order of first occurrence, in place. */
 function renumberByOccurrence(codes: Int32Array, texts: readonly (string | null)[]): Grouping {
-  const renumbered = new Int32Array(texts.length).fill(-1);
+  const numberByCode = new Int32Array(texts.length).fill(-1);
   const names: (string | null)[] = [];
   for (let i = 0; i < codes.length; i++) {
     const code = codes[i]!;
-    if (renumbered[code]! < 0) renumbered[code] = names.push(texts[code]!) - 1;
-    codes[i] = renumbered[code]!;
+    if (numberByCode[code]! < 0) numberByCode[code] = names.push(texts[code]!) - 1;
+    codes[i] = numberByCode[code]!;
   }
   return { of: codes, names };
 }

@@ -55,15 +55,16 @@ export function findLatestSession({
   maxStaleSessions,
   suspendedSessions = maxStaleSessions,
 }: Omit<LatestInput, 'columns' | 'rebase'> & { readonly column: number }): number {
-  const one = Int32Array.of(column);
+  const singleColumn = Int32Array.of(column);
   const cell = new Float64Array(1);
-  const has = (session: number): boolean => {
-    series.fill(session, one, cell);
+  const hasValue = (session: number): boolean => {
+    series.fill(session, singleColumn, cell);
     return !Number.isNaN(cell[0]!);
   };
-  for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--) if (has(session)) return session;
+  for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--)
+    if (hasValue(session)) return session;
   const bar = sm.lastBar[readPanelRow(sm, end) + column]!;
-  return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && has(bar) ? bar : -1;
+  return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && hasValue(bar) ? bar : -1;
 }
 
 /** Returns the ratio of the carried close on the share basis of `end` to the close as traded on `session`. */

@@ -5,12 +5,12 @@ export function pickValues(
   columns: Int32Array,
 ): Float64Array | undefined {
   if (valueColumns === columns) return values;
-  const picked = new Float64Array(columns.length);
+  const pickedValues = new Float64Array(columns.length);
   let position = 0;
   for (let i = 0; i < columns.length; i++) {
     while (position < valueColumns.length && valueColumns[position]! < columns[i]!) position++;
     if (valueColumns[position] !== columns[i]) return undefined;
-    picked[i] = values[position]!;
+    pickedValues[i] = values[position]!;
   }
-  return picked;
+  return pickedValues;
 }

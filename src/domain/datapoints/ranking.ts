@@ -18,25 +18,25 @@ export function rankPositions(values: Float64Array, positions: Int32Array, isAsc
   const sign = isAscending ? 1 : -1;
   let order = new Int32Array(n);
   let keys = new Float64Array(n);
-  let present = 0;
-  let missingFrom = n;
-  for (let i = n - 1; i >= 0; i--) if (Number.isNaN(values[positions[i]!]!)) order[--missingFrom] = positions[i]!;
+  let presentCount = 0;
+  let missingStart = n;
+  for (let i = n - 1; i >= 0; i--) if (Number.isNaN(values[positions[i]!]!)) order[--missingStart] = positions[i]!;
   for (let i = 0; i < n; i++) {
     const value = values[positions[i]!]!;
     if (Number.isNaN(value)) continue;
-    order[present] = positions[i]!;
-    keys[present++] = sign * value + 0; // converts -0 to 0
+    order[presentCount] = positions[i]!;
+    keys[presentCount++] = sign * value + 0; // converts -0 to 0
   }
-  if (present >= BITS_MIN) {
-    order.set(sortByBits(keys.subarray(0, present), order));
+  if (presentCount >= BITS_MIN) {
+    order.set(sortByBits(keys.subarray(0, presentCount), order));
     return order;
   }
-  sortRuns(keys, order, present);
+  sortRuns(keys, order, presentCount);
   let nextOrder = new Int32Array(n);
   let nextKeys = new Float64Array(n);
-  for (let width = RUN_LENGTH_MIN; width < present; width *= 2) {
-    merge({ keys, order, nextKeys, nextOrder, count: present, width });
-    nextOrder.set(order.subarray(missingFrom), missingFrom);
+  for (let width = RUN_LENGTH_MIN; width < presentCount; width *= 2) {
+    mergeRuns({ keys, order, nextKeys, nextOrder, count: presentCount, width });
+    nextOrder.set(order.subarray(missingStart), missingStart);
     [keys, nextKeys] = [nextKeys, keys];
     [order, nextOrder] = [nextOrder, order];
   }
@@ -70,7 +70,7 @@ interface Merge {
   readonly width: number;
 }
 
-function merge({ keys, order, nextKeys, nextOrder, count, width }: Merge): void {
+function mergeRuns({ keys, order, nextKeys, nextOrder, count, width }: Merge): void {
   for (let start = 0; start < count; start += 2 * width) {
     const middle = Math.min(start + width, count);
     const stop = Math.min(middle + width, count);
@@ -95,8 +95,8 @@ export function listPositions({ length }: ArrayLike<unknown>): Int32Array {
 /** Returns the positions with a value, in unchanged order. */
 export function selectPositionsWithValue(values: Float64Array, positions: Int32Array): Int32Array {
   let count = 0;
-  const present = new Int32Array(positions.length);
+  const presentPositions = new Int32Array(positions.length);
   for (let i = 0; i < positions.length; i++)
-    if (!Number.isNaN(values[positions[i]!]!)) present[count++] = positions[i]!;
-  return present.subarray(0, count);
+    if (!Number.isNaN(values[positions[i]!]!)) presentPositions[count++] = positions[i]!;
+  return presentPositions.subarray(0, count);
 }

@@ -16,8 +16,8 @@ export function resolveName(market: Columns, { name, dataset }: Pick<FieldReques
   if (isRequested('market') && market.fields.has(name)) return { dataset: 'market' };
   if (isRequested('reference') && market.reference.columns.includes(name)) return { dataset: 'reference' };
   if (!isRequested('derived') || !isDerived(name)) return { missing: name };
-  const missing = REQUIRED_COLUMNS[name].find((column) => !isHeldField(market, column));
-  return missing === undefined ? { dataset: 'derived' } : { missing };
+  const missingColumn = REQUIRED_COLUMNS[name].find((column) => !isHeldField(market, column));
+  return missingColumn === undefined ? { dataset: 'derived' } : { missing: missingColumn };
 }
 
 export function isDerived(name: string): name is DerivedName {
@@ -54,8 +54,10 @@ function isHeldField(market: Columns, column: string): boolean {
 
 /** Returns the names of all datapoints that a rule can read in a market, for messages about unknown names. */
 export function listFieldNames(market: MarketData): string[] {
-  const derived = DERIVED_NAMES.filter((name) => !('missing' in resolveName(market, { name, dataset: 'derived' })));
-  return [...new Set([...market.fields.keys(), ...market.reference.columns, ...derived])].sort();
+  const derivedNames = DERIVED_NAMES.filter(
+    (name) => !('missing' in resolveName(market, { name, dataset: 'derived' })),
+  );
+  return [...new Set([...market.fields.keys(), ...market.reference.columns, ...derivedNames])].sort();
 }
 
 export type ValueKind = 'number' | 'string' | 'boolean';

@@ -43,9 +43,9 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
   const market = createMarket(rows, length);
   const absences = createAbsences({ rows, market, names: followed.length, length });
   const left = new Float64Array(3);
-  const ofReturns = createRollingFolds();
-  const ofProducts = createRollingFolds(CACHE_STEP);
-  const ownFolding: Folding = {
+  const returnFolds = createRollingFolds();
+  const productFolds = createRollingFolds(CACHE_STEP);
+  const returnFolding: Folding = {
     empty: [0],
     join: addSessions,
     add(sums, session) {
@@ -96,24 +96,25 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     const marketSums = market.over(from, end);
     const window = { from, end, length, columns: followed };
     // Returns are summed even if the universe changes, except on sessions without a universe.
-    const sums = ofReturns.over(
+    const sums = returnFolds.over(
       { ...window, version: marketSums[COUNT] === end - from + 1 ? null : universe },
-      ownFolding,
+      returnFolding,
     );
-    const crossed = ofProducts.over({ ...window, version: universe }, products);
+    const crossSums = productFolds.over({ ...window, version: universe }, products);
     absences.over(from, end);
-    const enough = Math.max(2, observationsMin);
+    const observationsRequired = Math.max(2, observationsMin);
     const mean = marketSums[SUM]! / marketSums[COUNT]!;
     const marketSquares = computeMarketSquares(marketSums);
-    const share = marketSums[COUNT]! < enough || marketSquares === 0 ? NaN : 1 / marketSquares;
+    const share = marketSums[COUNT]! < observationsRequired || marketSquares === 0 ? NaN : 1 / marketSquares;
     const { latest } = absences;
     const slopes = new Float64Array(places.length);
     for (let i = 0; i < slopes.length; i++) {
-      const place = places[i]!;
-      if (latest[place]! < from) slopes[i] = (crossed[place]! - sums[place]! * mean) * share;
+      const position = places[i]!;
+      if (latest[position]! < from) slopes[i] = (crossSums[position]! - sums[position]! * mean) * share;
       else {
-        absences.without(place, marketSums, left);
-        slopes[i] = left[COUNT]! < enough ? NaN : computeSlope(sums[place]!, crossed[place]!, left);
+        absences.without(position, marketSums, left);
+        slopes[i] =
+          left[COUNT]! < observationsRequired ? NaN : computeSlope(sums[position]!, crossSums[position]!, left);
       }
     }
     return slopes;
@@ -184,10 +185,10 @@ function createMarket(rows: Rows, length: number): Market {
   /** Sums from each session of the window to its end, and the empty sum, [length + 1][3]. */
   const tails = new Float64Array(3 * (length + 1));
   let first = 0;
-  let followed: Int32Array = new Int32Array(0);
-  const on = (session: number): number => {
+  let followedUniverse: Int32Array = new Int32Array(0);
+  const computeMove = (session: number): number => {
     const position = session % length;
-    if (sessions[position] !== session) moves[position] = computeMean(rows(session), followed);
+    if (sessions[position] !== session) moves[position] = computeMean(rows(session), followedUniverse);
     sessions[position] = session;
     return moves[position]!;
   };
@@ -197,17 +198,17 @@ function createMarket(rows: Rows, length: number): Market {
   };
   return {
     follow(universe) {
-      if (universe !== followed) sessions.fill(-1);
-      followed = universe;
+      if (universe !== followedUniverse) sessions.fill(-1);
+      followedUniverse = universe;
     },
-    on,
+    on: computeMove,
     since: copySums,
     over(from, end) {
       first = from;
-      const past = 3 * (end - from + 1);
-      tails.fill(0, past, past + 3);
-      for (let session = end, position = past - 3; session >= from; session--, position -= 3) {
-        const move = on(session);
+      const tailEnd = 3 * (end - from + 1);
+      tails.fill(0, tailEnd, tailEnd + 3);
+      for (let session = end, position = tailEnd - 3; session >= from; session--, position -= 3) {
+        const move = computeMove(session);
         const isMove = move === move;
         tails[position + COUNT] = tails[position + 3 + COUNT]! + (isMove ? 1 : 0);
         tails[position + SUM] = tails[position + 3 + SUM]! + (isMove ? move : 0);
@@ -221,28 +222,28 @@ function createMarket(rows: Rows, length: number): Market {
 
 /** Uses two sums in parallel to overlap the latency of additions. */
 function computeMean(values: Float64Array, places: Int32Array): number {
-  let even = 0;
-  let odd = 0;
+  let evenSum = 0;
+  let oddSum = 0;
   let count = 0;
   const pairs = places.length & ~1;
   for (let k = 0; k < pairs; k += 2) {
     const first = values[places[k]!]!;
     const second = values[places[k + 1]!]!;
     if (first === first) {
-      even += first;
+      evenSum += first;
       count++;
     }
     if (second === second) {
-      odd += second;
+      oddSum += second;
       count++;
     }
   }
   const last = pairs < places.length ? values[places[pairs]!]! : Number.NaN;
   if (last === last) {
-    even += last;
+    evenSum += last;
     count++;
   }
-  return count > 0 ? (even + odd) / count : NaN;
+  return count > 0 ? (evenSum + oddSum) / count : NaN;
 }
 
 /** Sessions of a window on which followed securities have no return. */
@@ -268,64 +269,64 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Missing
    * [names].
    */
   const sessions = new Int32Array(names * length);
-  const come = new Int32Array(names);
-  const gone = new Int32Array(names);
-  const met = new Int32Array(names).fill(-1);
+  const missingCounts = new Int32Array(names);
+  const removedCounts = new Int32Array(names);
+  const latestMissing = new Int32Array(names).fill(-1);
   let [first, last] = [0, -1];
 
   /** Removes the sessions before the window and returns the index of the first remaining session of a security. */
   const removeBeforeWindow = (place: number): number => {
-    let position = Math.max(gone[place]!, come[place]! - length);
-    while (position !== come[place] && sessions[place * length + (position % length)]! < first) position++;
-    gone[place] = position;
+    let position = Math.max(removedCounts[place]!, missingCounts[place]! - length);
+    while (position !== missingCounts[place] && sessions[place * length + (position % length)]! < first) position++;
+    removedCounts[place] = position;
     return position;
   };
   const recomputeSums = (place: number, out: MarketSums): void => {
     out.fill(0);
     for (let session = first; session <= last; session++) {
       if (Number.isNaN(rows(session)[place]!)) continue;
-      add(out, market.on(session), 1);
+      addMove(out, market.on(session), 1);
     }
   };
   return {
-    latest: met,
+    latest: latestMissing,
     over(from, end) {
       if (from === first && end === last) return;
       const isNext = from >= first && end > last && from <= last + 1;
       if (!isNext) {
-        gone.set(come);
-        met.fill(-1);
+        removedCounts.set(missingCounts);
+        latestMissing.fill(-1);
       }
       for (let session = isNext ? last + 1 : from; session <= end; session++) {
         const values = rows(session);
         for (let i = 0; i < names; i++) {
           const value = values[i]!;
           if (value === value) continue;
-          sessions[i * length + (come[i]!++ % length)] = session;
-          met[i] = session;
+          sessions[i * length + (missingCounts[i]!++ % length)] = session;
+          latestMissing[i] = session;
         }
       }
       [first, last] = [from, end];
     },
     without(place, marketSums, out) {
-      const begun = removeBeforeWindow(place);
-      const lacking = come[place]! - begun;
-      const latest = met[place]!;
+      const firstMissing = removeBeforeWindow(place);
+      const missingInWindow = missingCounts[place]! - firstMissing;
+      const latest = latestMissing[place]!;
       // Most securities with missing sessions were listed within the window, so they lack its beginning.
-      if (latest === first + lacking - 1) {
+      if (latest === first + missingInWindow - 1) {
         market.since(latest + 1, out);
         return;
       }
       for (let k = 0; k < out.length; k++) out[k] = marketSums[k]!;
-      for (let position = begun; position < come[place]!; position++)
-        add(out, market.on(sessions[place * length + (position % length)]!), -1);
+      for (let position = firstMissing; position < missingCounts[place]!; position++)
+        addMove(out, market.on(sessions[place * length + (position % length)]!), -1);
       if (out[SQUARES]! < REMAINDER_MIN * marketSums[SQUARES]!) recomputeSums(place, out);
     },
   };
 }
 
 /** Adds the sums of a session (`sign` 1) or subtracts them (-1). */
-function add(sums: MarketSums, move: number, sign: 1 | -1): void {
+function addMove(sums: MarketSums, move: number, sign: 1 | -1): void {
   if (move !== move) return;
   sums[COUNT]! += sign;
   sums[SUM]! += sign * move;

@@ -56,7 +56,7 @@ export function createRollingFolds(step = 1): RollingFolds {
     if (backwards === undefined || backwards.stride !== stride || backwards.length < length)
       backwards = createSuffixes({ stride, length, step });
     backwards.sum({ from, block, columns }, folding);
-    clear(forwards, folding.empty);
+    clearSums(forwards, folding.empty);
   };
 
   return {
@@ -69,9 +69,9 @@ export function createRollingFolds(step = 1): RollingFolds {
         rolledWindow.length === length;
       if (isLike && end === rolledWindow!.end) return out;
       const isNext = isLike && end > rolledWindow!.end && end < block + length;
-      const added = isNext ? rolledWindow!.end + 1 : Math.max(from, Math.floor(end / length) * length);
+      const nextSession = isNext ? rolledWindow!.end + 1 : Math.max(from, Math.floor(end / length) * length);
       if (!isNext) restartBlock(window, folding);
-      if (added <= end) addRun(folding, forwards, { first: added, last: end, columns });
+      if (nextSession <= end) addRun(folding, forwards, { first: nextSession, last: end, columns });
       rolledWindow = window;
       if (from < block) folding.join(out, forwards, backwards!.after(from, folding));
       else out.set(forwards);
@@ -105,9 +105,9 @@ function createSuffixes({
   /** Results of the last `k * step` sessions of the block, [k]. */
   const cumulativeRows = new Float64Array(stride * (Math.floor(length / step) + 1));
   /** Results between two cached ones; each adds one session. */
-  const between = new Float64Array(stride * (step - 1));
-  /** Number of sessions at which `between` begins; negative if it is empty. */
-  let begun = -1;
+  const partialRows = new Float64Array(stride * (step - 1));
+  /** Number of sessions at which `partialRows` begins; negative if it is empty. */
+  let partialStart = -1;
   let [block, first] = [0, 0];
   let columns: Int32Array = new Int32Array(0);
   const findRow = (sums: Float64Array, k: number): Float64Array => sums.subarray(k * stride, (k + 1) * stride);
@@ -118,9 +118,9 @@ function createSuffixes({
     sum(summedBlock, folding) {
       ({ block, from: first } = summedBlock);
       columns = summedBlock.columns;
-      begun = -1;
+      partialStart = -1;
       let sums = findRow(cumulativeRows, 0);
-      clear(sums, folding.empty);
+      clearSums(sums, folding.empty);
       for (let count = step; count <= block - first; count += step) {
         const more = findRow(cumulativeRows, count / step);
         more.set(sums);
@@ -130,20 +130,20 @@ function createSuffixes({
     },
     after(session, folding) {
       const count = block - session;
-      const behind = Math.floor(count / step) * step;
-      if (count === behind) return findRow(cumulativeRows, count / step);
-      if (begun !== behind) {
-        begun = behind;
-        let sums = findRow(cumulativeRows, behind / step);
-        const longest = Math.min(behind + step - 1, block - first);
-        for (let more = behind + 1; more <= longest; more++) {
-          const next = findRow(between, more - behind - 1);
+      const cumulativeCount = Math.floor(count / step) * step;
+      if (count === cumulativeCount) return findRow(cumulativeRows, count / step);
+      if (partialStart !== cumulativeCount) {
+        partialStart = cumulativeCount;
+        let sums = findRow(cumulativeRows, cumulativeCount / step);
+        const longest = Math.min(cumulativeCount + step - 1, block - first);
+        for (let more = cumulativeCount + 1; more <= longest; more++) {
+          const next = findRow(partialRows, more - cumulativeCount - 1);
           next.set(sums);
           folding.add(next, block - more, columns);
           sums = next;
         }
       }
-      return findRow(between, count - behind - 1);
+      return findRow(partialRows, count - cumulativeCount - 1);
     },
   };
 }
@@ -163,7 +163,7 @@ function addRun(folding: Folding, sums: Float64Array, { first, last, columns }: 
   for (let session = first; session !== last + step; session += step) folding.add(sums, session, columns);
 }
 
-function clear(sums: Float64Array, empty: readonly number[]): void {
+function clearSums(sums: Float64Array, empty: readonly number[]): void {
   const width = empty.length;
   for (let i = 0; i < sums.length; i += width) for (let k = 0; k < width; k++) sums[i + k] = empty[k]!;
 }

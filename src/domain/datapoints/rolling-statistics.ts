@@ -37,43 +37,47 @@ const CONSTANT_RATIO = 1e-12;
 /**
  * Creates statistics of windows that roll from session to session.
  * @param followed all securities that may be requested, ascending
- * @param periods number of sessions per year
+ * @param periodsPerYear number of sessions per year
  * @source definitions in `aggregates.ts` and `beta.ts`; results agree up to rounding
  */
 export function createRollingStatistics(
   table: Pick<SeriesTable, 'returns' | 'growth'>,
   followed: Int32Array,
-  periods: number = LIMITS.PERIODS_PER_YEAR,
+  periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingStatistics {
   // If all securities that may enter are followed, entries and exits cause no recomputation. Each followed security
   // then costs as much per session as a held security costs per window.
-  const placesOf = createPositionFinder(followed);
-  const ofVolatility = createRolling(followed);
-  const ofGrowth = createRolling(followed);
-  const returnsOn = createRowReader(() => table.returns('RETURN'));
+  const findPositions = createPositionFinder(followed);
+  const rollVolatility = createRolling(followed);
+  const rollGrowth = createRolling(followed);
+  const readReturns = createRowReader(() => table.returns('RETURN'));
   let squares: Folding | undefined;
   let factors: Folding | undefined;
   const betas = new Map<number, RollingBetas>();
   return {
     volatilities({ columns, ...window }) {
-      const places = placesOf(columns);
-      const sums = places && ofVolatility(window, null, (squares ??= foldSquares(returnsOn)));
-      return sums && computeVolatilities(sums, places, { enough: Math.max(2, window.observationsMin), periods });
+      const positions = findPositions(columns);
+      const sums = positions && rollVolatility(window, null, (squares ??= foldSquares(readReturns)));
+      return (
+        sums &&
+        computeVolatilities(sums, positions, { enough: Math.max(2, window.observationsMin), periods: periodsPerYear })
+      );
     },
     growth({ columns, ...window }) {
-      const places = placesOf(columns);
-      const folds = places && ofGrowth(window, null, (factors ??= foldFactors(createRowReader(() => table.growth()))));
-      return folds && computeProducts(folds, places, Math.max(1, window.observationsMin));
+      const positions = findPositions(columns);
+      const folds =
+        positions && rollGrowth(window, null, (factors ??= foldFactors(createRowReader(() => table.growth()))));
+      return folds && computeProducts(folds, positions, Math.max(1, window.observationsMin));
     },
     betas({ columns, universe, ...window }) {
       const { length } = window;
-      const places = placesOf(columns);
-      const placesOfUniverse = placesOf(universe);
-      if (places === null || placesOfUniverse === null || BETA_CELLS * followed.length * length > CELLS_MAX)
+      const positions = findPositions(columns);
+      const universePositions = findPositions(universe);
+      if (positions === null || universePositions === null || BETA_CELLS * followed.length * length > CELLS_MAX)
         return null;
-      const rolling = betas.get(length) ?? createRollingBetas(table.returns('RETURN'), followed, length);
-      betas.set(length, rolling);
-      return rolling({ ...window, places, universe: placesOfUniverse });
+      const rollingBetas = betas.get(length) ?? createRollingBetas(table.returns('RETURN'), followed, length);
+      betas.set(length, rollingBetas);
+      return rollingBetas({ ...window, places: positions, universe: universePositions });
     },
   };
 }
@@ -83,16 +87,16 @@ export function createRollingStatistics(
  * followed.
  */
 function createPositionFinder(followed: Int32Array): (columns: Int32Array) => Int32Array | null {
-  const placeOf = new Map(Array.from(followed, (column, place) => [column, place]));
-  const placesByColumns = new WeakMap<Int32Array, Int32Array | null>();
+  const positionByColumn = new Map(Array.from(followed, (column, place) => [column, place]));
+  const positionsByColumns = new WeakMap<Int32Array, Int32Array | null>();
   return (columns) => {
-    let places = placesByColumns.get(columns);
-    if (places === undefined) {
-      places = columns.map((column) => placeOf.get(column) ?? -1);
-      if (places.includes(-1)) places = null;
-      placesByColumns.set(columns, places);
+    let positions = positionsByColumns.get(columns);
+    if (positions === undefined) {
+      positions = columns.map((column) => positionByColumn.get(column) ?? -1);
+      if (positions.includes(-1)) positions = null;
+      positionsByColumns.set(columns, positions);
     }
-    return places;
+    return positions;
   };
 }
 
@@ -129,10 +133,10 @@ type RollingFold = (window: Window, version: unknown, folding: Folding) => Float
 
 /** Creates folds over the windows of securities; null if the windows are too wide. */
 function createRolling(columns: Int32Array): RollingFold {
-  const rolling = createRollingFolds();
+  const rollingFolds = createRollingFolds();
   return ({ end, length }, version, folding) => {
     if (columns.length * length * folding.empty.length > CELLS_MAX) return null;
-    return rolling.over({ from: Math.max(0, end - length + 1), end, length, columns, version }, folding);
+    return rollingFolds.over({ from: Math.max(0, end - length + 1), end, length, columns, version }, folding);
   };
 }
 

@@ -52,8 +52,8 @@ function describePairFault(all: number, other: number, length: number): string |
   return `the second list has ${other} values; ${all} are needed, or one row of ${length}`;
 }
 
-const listStarts = (rows: number, length: number): Int32Array =>
-  Int32Array.from({ length: rows }, (_, k) => k * length);
+const listStarts = (rowCount: number, length: number): Int32Array =>
+  Int32Array.from({ length: rowCount }, (_, k) => k * length);
 
 /** Returns the functions that compute one value per row. */
 function createStatistics(): RowFunction[] {
@@ -105,8 +105,8 @@ const definePair = (name: string, help: string, pairFunction: PairFunction): Row
     for (let k = 0; k < out.length; k++) {
       const position = k * length;
       const row = values!.subarray(position, position + length);
-      const other = others!.length === values!.length ? others!.subarray(position, position + length) : others!;
-      out[k] = pairFunction(row, other, readLeast(least));
+      const otherRow = others!.length === values!.length ? others!.subarray(position, position + length) : others!;
+      out[k] = pairFunction(row, otherRow, readLeast(least));
     }
   },
 });
@@ -211,7 +211,7 @@ const RUNNING_FUNCTIONS: readonly RowFunction[] = [
   defineMapped('runningMax', 'Largest value of a row up to each position.', createRunning(-Infinity, Math.max)),
 ];
 
-const smooth: RowFunction = {
+const smoothFunction: RowFunction = {
   name: 'smooth',
   help: 'Mean of a row up to each position. The weight of a value halves every `halfLife` positions.',
   parameters: ['values', 'halfLife', 'length?'],
@@ -317,7 +317,7 @@ export const ROW_FUNCTIONS: readonly RowFunction[] = [
   ...PAIR_FUNCTIONS,
   ...createCrossSections(),
   ...RUNNING_FUNCTIONS,
-  smooth,
+  smoothFunction,
   ...ARITHMETIC_FUNCTIONS,
   ...SHAPE_FUNCTIONS,
 ];

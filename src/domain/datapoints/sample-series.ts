@@ -1,5 +1,5 @@
 import { listPositions } from './ranking.js';
-import { layOut, type WindowReader } from './window-layout.js';
+import { layOutWindows, type WindowReader } from './window-layout.js';
 import type { Series } from './series.js';
 
 /** Number of cells laid out at a time: 256 KB, which stay in the cache of a core until they are read. */
@@ -19,13 +19,22 @@ export function createSampleReader(series: Series, cellsMax = CELLS_PER_BATCH): 
       const stride = (end - from + 1) | 1; // odd, so that securities never share a cache set
       const step = Math.min(columns.length, Math.max(1, Math.floor(cellsMax / stride)));
       if (cellBuffer.length < step * stride) cellBuffer = new Float64Array(Math.max(CELLS_PER_BATCH, step * stride));
-      const places = listPositions({ length: step });
-      const starts = places.map((place) => place * stride);
-      const until = new Int32Array(step);
+      const positions = listPositions({ length: step });
+      const starts = positions.map((place) => place * stride);
+      const latestSessions = new Int32Array(step);
       for (let first = 0; first < columns.length; first += step) {
         const request = columns.subarray(first, first + step);
-        until.fill(from - 1);
-        layOut({ series, cells: cellBuffer, stride, origin: from, until, end, columns: request, places });
+        latestSessions.fill(from - 1);
+        layOutWindows({
+          series,
+          cells: cellBuffer,
+          stride,
+          origin: from,
+          until: latestSessions,
+          end,
+          columns: request,
+          places: positions,
+        });
         if (gaps !== undefined) {
           for (let k = 0; k < request.length; k++)
             for (let g = gaps.starts[first + k]!; g < gaps.starts[first + k + 1]!; g++)

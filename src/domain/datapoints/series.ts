@@ -78,7 +78,7 @@ export interface SeriesTable {
 
 export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): SeriesTable {
   const results = new Map<string, Series>();
-  const converted = new Map<Series, Series>();
+  const convertedBySeries = new Map<Series, Series>();
   const computeOnce = (key: string, make: () => Series): Series => {
     const cachedSeries = results.get(key);
     if (cachedSeries !== undefined) return cachedSeries;
@@ -96,8 +96,8 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     growth: () => computeOnce('growth', () => createGrowthBetweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
       if (terms.exchange === null) return series;
-      const convertedSeries = converted.get(series) ?? multiplySeries(series, terms.exchange);
-      converted.set(series, convertedSeries);
+      const convertedSeries = convertedBySeries.get(series) ?? multiplySeries(series, terms.exchange);
+      convertedBySeries.set(series, convertedSeries);
       return convertedSeries;
     },
   };
@@ -124,18 +124,18 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   }
 
   function createMarketCap(): Series {
-    const ownColumn = resolveName(sm.market, { name: 'MARKET_CAP', dataset: null });
-    return 'dataset' in ownColumn && ownColumn.dataset !== 'derived'
+    const marketCapColumn = resolveName(sm.market, { name: 'MARKET_CAP', dataset: null });
+    return 'dataset' in marketCapColumn && marketCapColumn.dataset !== 'derived'
       ? table.inIndexCurrency(readSeries('MARKET_CAP'))
       : table.derived('MARKET_CAP');
   }
 
   function createFreeFloat(): Series {
-    const ownSeries: Series[] = [];
+    const capSeries: Series[] = [];
     if (sm.market.fields.has('FREE_FLOAT'))
-      ownSeries.push(createCarriedSeries(table.market('FREE_FLOAT'), terms.maxStaleSessions));
-    if (sm.market.reference.columns.includes('FREE_FLOAT')) ownSeries.push(table.reference('FREE_FLOAT'));
-    return createFirstOf([...ownSeries, createConstantSeries(1)]);
+      capSeries.push(createCarriedSeries(table.market('FREE_FLOAT'), terms.maxStaleSessions));
+    if (sm.market.reference.columns.includes('FREE_FLOAT')) capSeries.push(table.reference('FREE_FLOAT'));
+    return createFirstOf([...capSeries, createConstantSeries(1)]);
   }
 
   return table;
@@ -297,19 +297,19 @@ function createYieldSeries(
   const close = market.fields.get('CLOSE')!;
   /** Sum for each security, and the day before which it applies: sessions are consecutive. */
   const sums = new Float64Array(securityCount);
-  const until = new Float64Array(securityCount).fill(-Infinity);
+  const endDays = new Float64Array(securityCount).fill(-Infinity);
   let [first, latest] = [Infinity, -Infinity];
   const computeSum = (column: number, day: Day): void => {
     if (day === first) {
       // Most callers need a single day.
       sums[column] = dividends.trailing(column, day);
-      until[column] = day + 1;
+      endDays[column] = day + 1;
       return;
     }
     const steps = dividends.steps(column);
     const position = findLastAtMost(steps.days, day);
     sums[column] = steps.sums[position] ?? 0;
-    until[column] = steps.days[position + 1] ?? Infinity;
+    endDays[column] = steps.days[position + 1] ?? Infinity;
   };
   return {
     fill(session, columns, out) {
@@ -321,11 +321,11 @@ function createYieldSeries(
       }
       dividends.assertCovers(day);
       if (latest === -Infinity) first = day;
-      if (day < latest) until.fill(-Infinity);
+      if (day < latest) endDays.fill(-Infinity);
       latest = day;
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
-        if (day >= until[column]!) computeSum(column, day);
+        if (day >= endDays[column]!) computeSum(column, day);
         out[i] = sums[column]! / close[row * securityCount + column]!;
       }
     },

@@ -12,16 +12,16 @@ export interface Tally {
   counts(from: number, end: number): Int32Array;
 }
 
-/** Creates a tally. @param names number of columns of the market */
-export function createTally(series: Series, names: number): Tally {
-  const counts = new Int32Array(names);
+/** Creates a tally. @param securityCount number of columns of the market */
+export function createTally(series: Series, securityCount: number): Tally {
+  const counts = new Int32Array(securityCount);
   const columns = listPositions(counts);
   const panel = series.panel?.gaps === null ? series.panel : undefined;
-  const row = new Float64Array(panel === undefined ? names : 0);
+  const row = new Float64Array(panel === undefined ? securityCount : 0);
   let first = 0;
   let last = -1;
 
-  const add = (start: number, end: number, sign: 1 | -1): void => {
+  const addSessions = (start: number, end: number, sign: 1 | -1): void => {
     for (let session = start; session <= end; session++) {
       const position = panel === undefined ? 0 : panel.rowAt(session);
       if (position < 0) continue;
@@ -34,12 +34,12 @@ export function createTally(series: Series, names: number): Tally {
       const distance = Math.abs(from - first) + Math.abs(end - last);
       if (from > last || end < first || distance > end - from) {
         counts.fill(0);
-        add(from, end, 1);
+        addSessions(from, end, 1);
       } else {
-        add(from, first - 1, 1);
-        add(first, from - 1, -1);
-        add(last + 1, end, 1);
-        add(end + 1, last, -1);
+        addSessions(from, first - 1, 1);
+        addSessions(first, from - 1, -1);
+        addSessions(last + 1, end, 1);
+        addSessions(end + 1, last, -1);
       }
       first = from;
       last = end;

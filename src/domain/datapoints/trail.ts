@@ -1,5 +1,5 @@
 import { createSampleReader } from './sample-series.js';
-import { layOut, type WindowReader } from './window-layout.js';
+import { layOutWindows, type WindowReader } from './window-layout.js';
 import type { Series } from './series.js';
 
 /**
@@ -17,18 +17,18 @@ const EXTRA_SPACE_FRACTION = 0.5;
 /**
  * Creates a reader that lays out the latest values of a series by security, so that the window of a security is
  * contiguous in memory. Decisions move forward in time: each session is read once for all windows that contain it.
- * @param names Number of columns of the market.
+ * @param securityCount Number of columns of the market.
  * @param cellsMax Maximum number of cached cells.
  */
-export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX): WindowReader {
-  const glance = createSampleReader(series);
+export function createTrail(series: Series, securityCount: number, cellsMax = CELLS_MAX): WindowReader {
+  const sampleReader = createSampleReader(series);
   let cells = new Float64Array(0);
   /** Number of cells per security: odd, so that securities never share a cache set. */
   let stride = 0;
   /** Session of the first cell of each security. */
   let origin = 0;
   /** Latest session laid out for each security; before the origin if there is none, [N]. */
-  const until = new Int32Array(names).fill(-1);
+  const latestSessions = new Int32Array(securityCount).fill(-1);
   /** Longest look-back from the newest session of all windows so far. */
   let reach = 0;
   let newest = -1;
@@ -44,22 +44,23 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
       reach = Math.max(reach, back);
       if (computeStride(reach) > stride) {
         stride = computeStride(reach);
-        cells = new Float64Array(names * stride);
+        cells = new Float64Array(securityCount * stride);
       }
       newest = end;
       origin = from;
-      until.fill(from - 1);
+      latestSessions.fill(from - 1);
     } else if (end - origin >= stride) {
       moveTo(newest - reach + 1);
     }
   };
   const moveTo = (start: number): void => {
-    const dropped = start - origin;
-    for (let column = 0; column < names; column++) {
+    const droppedCount = start - origin;
+    for (let column = 0; column < securityCount; column++) {
       const position = column * stride;
-      const retained = until[column]! - start + 1;
-      if (retained > 0) cells.copyWithin(position, position + dropped, position + dropped + retained);
-      else until[column] = start - 1;
+      const retainedCount = latestSessions[column]! - start + 1;
+      if (retainedCount > 0)
+        cells.copyWithin(position, position + droppedCount, position + droppedCount + retainedCount);
+      else latestSessions[column] = start - 1;
     }
     origin = start;
   };
@@ -67,12 +68,21 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
   return {
     windows(from, end, columns, visit) {
       const back = Math.max(reach, Math.max(newest, end) - from + 1);
-      if (names * computeStride(back) > cellsMax) {
-        glance.windows(from, end, columns, visit);
+      if (securityCount * computeStride(back) > cellsMax) {
+        sampleReader.windows(from, end, columns, visit);
         return;
       }
       reserveSpace(from, end);
-      const first = layOut({ series, cells, stride, origin, until, end, columns, places: columns });
+      const first = layOutWindows({
+        series,
+        cells,
+        stride,
+        origin,
+        until: latestSessions,
+        end,
+        columns,
+        places: columns,
+      });
       series.panel?.gaps?.clear({ cells, stride, origin }, { from: first, to: end });
       visit({ cells, starts: columns.map((column) => column * stride + from - origin), first: 0 });
     },

@@ -35,9 +35,9 @@ function computeRanks(values: Float64Array): Float64Array {
 
 function computePercentiles(values: Float64Array): Float64Array {
   const result = computeRanks(values);
-  const present = selectPositionsWithValue(values, listPositions(values)).length;
+  const presentCount = selectPositionsWithValue(values, listPositions(values)).length;
   for (let i = 0; i < result.length; i++)
-    result[i] = present === 1 && result[i] === 1 ? 1 : (present - result[i]!) / (present - 1);
+    result[i] = presentCount === 1 && result[i] === 1 ? 1 : (presentCount - result[i]!) / (presentCount - 1);
   return result;
 }
 
@@ -83,11 +83,11 @@ export interface Spread {
 
 /** Computes mean and deviation of the present values; NaN if there are none. */
 export function computeSpread(values: Float64Array): Spread {
-  const present = values.filter((value) => !Number.isNaN(value));
-  const count = present.length;
+  const presentValues = values.filter((value) => !Number.isNaN(value));
+  const count = presentValues.length;
   if (count === 0) return { count, mean: NaN, deviation: NaN };
-  const origin = present[0]!;
-  const mean = origin + present.reduce((total, value) => total + (value - origin), 0) / count;
-  const variance = present.reduce((total, value) => total + (value - mean) ** 2, 0) / count;
+  const origin = presentValues[0]!;
+  const mean = origin + presentValues.reduce((total, value) => total + (value - origin), 0) / count;
+  const variance = presentValues.reduce((total, value) => total + (value - mean) ** 2, 0) / count;
   return { count, mean, deviation: Math.sqrt(variance) };
 }

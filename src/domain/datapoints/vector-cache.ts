@@ -24,9 +24,9 @@ export function createVectorCache(): VectorCache {
   return {
     value(key, columns, compute) {
       const cachedEntry = cache.get(key);
-      const picked =
+      const pickedValues =
         cachedEntry === undefined ? undefined : pickValues(cachedEntry.columns, cachedEntry.values, columns);
-      if (picked !== undefined) return picked;
+      if (pickedValues !== undefined) return pickedValues;
       const values = compute();
       cache.set(key, { columns, values });
       orders.set(values, new Map());

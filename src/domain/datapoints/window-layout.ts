@@ -44,7 +44,16 @@ const ROWS = 8;
 let filledCells = new Float64Array(0);
 
 /** Lays out the sessions that the slots of some columns lack. @returns the first session that was laid out */
-export function layOut({ series, cells, stride, origin, until, end, columns, places }: WindowLayoutInput): number {
+export function layOutWindows({
+  series,
+  cells,
+  stride,
+  origin,
+  until,
+  end,
+  columns,
+  places,
+}: WindowLayoutInput): number {
   const n = columns.length;
   let oldest = end;
   let newest = -1;
@@ -56,7 +65,7 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
   if (panel === undefined && filledCells.length < ROWS * n) filledCells = new Float64Array(ROWS * n);
   const values = panel === undefined ? filledCells : panel.cells;
   const panelColumns = panel === undefined ? listPositions(columns) : columns;
-  const less = panel === undefined ? 0 : panel.less;
+  const rowOffset = panel === undefined ? 0 : panel.less;
   const rows = new Int32Array(ROWS);
   for (let session = oldest + 1; session <= end; session += ROWS) {
     const count = Math.min(ROWS, end - session + 1);
@@ -65,16 +74,16 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
       if (panel === undefined) series.fill(session + r, columns, values.subarray(r * n, (r + 1) * n));
     }
     if (count === ROWS && newest < session && hasAllValues(rows)) {
-      copyRows({ values, less, rows, at: panelColumns, cells, first: session - origin, stride, places });
+      copyRows({ values, less: rowOffset, rows, at: panelColumns, cells, first: session - origin, stride, places });
       continue;
     }
     for (let k = 0; k < n; k++) {
-      const place = places[k]!;
-      const to = place * stride + session - origin;
-      for (let r = Math.max(0, until[place]! - session + 1); r < count; r++) {
+      const position = places[k]!;
+      const to = position * stride + session - origin;
+      for (let r = Math.max(0, until[position]! - session + 1); r < count; r++) {
         const row = rows[r]!;
         if (row < 0) cells[to + r] = NaN;
-        else cells[to + r] = values[row + panelColumns[k]!]! - less;
+        else cells[to + r] = values[row + panelColumns[k]!]! - rowOffset;
       }
     }
   }

@@ -29,12 +29,15 @@ export function computeOverWindow(
   columns: Int32Array,
 ): Float64Array {
   const result = new Float64Array(columns.length).fill(NaN);
-  const enough = Math.max(1, observationsMin);
+  const observationsRequired = Math.max(1, observationsMin);
   const from = Math.max(0, end - length + 1);
   const sessions = end - from + 1;
-  if (sessions < enough) return result;
+  if (sessions < observationsRequired) return result;
   reader.windows(from, end, columns, ({ cells, starts, first }) => {
-    statistic({ cells, starts, length: sessions, enough }, result.subarray(first, first + starts.length));
+    statistic(
+      { cells, starts, length: sessions, enough: observationsRequired },
+      result.subarray(first, first + starts.length),
+    );
   });
   return result;
 }
@@ -65,11 +68,11 @@ export function readTrailingValues(
 ): Float64Array {
   const values = new Float64Array(columns.length * length).fill(NaN);
   const from = Math.max(0, end - length + 1);
-  const lacking = length - (end - from + 1);
+  const missingSessions = length - (end - from + 1);
   reader.windows(from, end, columns, ({ cells, starts, first }) => {
     for (let k = 0; k < starts.length; k++) {
       const start = starts[k]!;
-      values.set(cells.subarray(start, start + length - lacking), (first + k) * length + lacking);
+      values.set(cells.subarray(start, start + length - missingSessions), (first + k) * length + missingSessions);
     }
   });
   return values;

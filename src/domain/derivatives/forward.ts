@@ -69,18 +69,18 @@ export function priceForward({ spot, days, rates, dividends = [] }: ForwardTerms
   const q = isDiscrete ? 0 : rates.dividend;
   const growth = Math.exp((r - q - b) * tau);
 
-  let discounted = 0;
+  let discountedDividends = 0;
   let dividendValue = 0;
   let discountedTime = 0;
   for (const dividend of dividends) {
     const time = dividend.days / DAYS_PER_YEAR;
-    const present = dividend.amount * Math.exp(-r * time);
-    discounted += present;
-    discountedTime += present * time;
+    const presentValue = dividend.amount * Math.exp(-r * time);
+    discountedDividends += presentValue;
+    discountedTime += presentValue * time;
     dividendValue += dividend.amount * Math.exp(r * (tau - time));
   }
 
-  const fairValue = (spot - discounted) * growth;
+  const fairValue = (spot - discountedDividends) * growth;
   const total = fairValue - spot;
   const financing = spot * Math.expm1(r * tau);
   const dividend = isDiscrete ? -dividendValue : spot * Math.expm1(-q * tau);

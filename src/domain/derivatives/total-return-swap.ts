@@ -128,18 +128,19 @@ export function valueSwap(terms: SwapTerms): SwapValue {
     const discountStart = Math.exp(-r * tauStart);
     const discountFactor = Math.exp(-r * tauEnd);
     const accrual = isCurrent ? days / DAYS_PER_YEAR : tauEnd - tauStart;
-    const retained = Math.exp(-leakage * (tauEnd - tauStart));
-    const floating = Math.expm1(r * accrual);
+    const retainedFraction = Math.exp(-leakage * (tauEnd - tauStart));
+    const floatingInterest = Math.expm1(r * accrual);
 
     const equity = isCurrent
-      ? notional * ((spot / initialLevel) * retained - discountFactor)
-      : notional * (discountStart * retained - discountFactor);
-    const financing = notional * (floating + spread * alpha) * discountFactor;
-    const equitySlope = notional * (tauEnd * discountFactor - (isCurrent ? 0 : tauStart * discountStart * retained));
+      ? notional * ((spot / initialLevel) * retainedFraction - discountFactor)
+      : notional * (discountStart * retainedFraction - discountFactor);
+    const financing = notional * (floatingInterest + spread * alpha) * discountFactor;
+    const equitySlope =
+      notional * (tauEnd * discountFactor - (isCurrent ? 0 : tauStart * discountStart * retainedFraction));
     const financingSlope =
-      notional * discountFactor * (accrual * (floating + 1) - tauEnd * (floating + spread * alpha));
+      notional * discountFactor * (accrual * (floatingInterest + 1) - tauEnd * (floatingInterest + spread * alpha));
 
-    if (isCurrent) delta = (notional / initialLevel) * retained;
+    if (isCurrent) delta = (notional / initialLevel) * retainedFraction;
     equityLeg += equity;
     financingLeg += financing;
     annuity += notional * alpha * discountFactor;
@@ -150,7 +151,7 @@ export function valueSwap(terms: SwapTerms): SwapValue {
   }
 
   const value = equityLeg - financingLeg;
-  const fixed =
+  const fixedPayment =
     Math.expm1((r * (periodEnds[0]! - periodStart)) / DAYS_PER_YEAR) /
     ((periodEnds[0]! - periodStart) / MONEY_MARKET_DAYS);
   return {
@@ -158,7 +159,7 @@ export function valueSwap(terms: SwapTerms): SwapValue {
     financingLeg,
     value,
     accruedEquity: notional * (spot / initialLevel - 1),
-    accruedFinancing: (notional * (fixed + spread) * (asOf - periodStart)) / MONEY_MARKET_DAYS,
+    accruedFinancing: (notional * (fixedPayment + spread) * (asOf - periodStart)) / MONEY_MARKET_DAYS,
     parSpread: spread + value / annuity,
     delta,
     rho: rho * 1e-4,

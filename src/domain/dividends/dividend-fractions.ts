@@ -36,7 +36,7 @@ export interface DividendTerms {
  */
 export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
   const rates = createExchangeRates(sm, terms.currency);
-  const withheldOf = createWithholding(sm.market, terms.withholding);
+  const findWithheldFraction = createWithholding(sm.market, terms.withholding);
   const { all, starts } = sm.actions;
   return all.flatMap(({ session, column, action }): DividendFraction[] => {
     if (action.type !== 'DIVIDEND' || session <= sm.first) return [];
@@ -53,7 +53,9 @@ export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): Divi
         terms,
       );
     const fraction = cash / before;
-    return Number.isFinite(fraction) ? [createFraction(action, sm.sessions[session]!, { fraction, withheldOf })] : [];
+    return Number.isFinite(fraction)
+      ? [createFraction(action, sm.sessions[session]!, { fraction, withheldOf: findWithheldFraction })]
+      : [];
   });
 }
 
@@ -63,7 +65,7 @@ export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): Divi
  */
 export function listAnnouncedDividends(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
   const rates = createExchangeRates(sm, terms.currency);
-  const withheldOf = createWithholding(sm.market, terms.withholding);
+  const findWithheldFraction = createWithholding(sm.market, terms.withholding);
   const day = sm.sessions[session]!;
   const shares = computePendingShares(sm, session, terms.splits);
   const corporateActions = sm.market.actions.filter(
@@ -76,7 +78,9 @@ export function listAnnouncedDividends(sm: SessionMarket, session: number, terms
     const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
     const price = sm.carriedClose(session, column) * rate;
     const fraction = (action.value * rate * shares(action.identifier, action.exDay)) / price;
-    return Number.isFinite(fraction) ? [createFraction(action, action.exDay, { fraction, withheldOf })] : [];
+    return Number.isFinite(fraction)
+      ? [createFraction(action, action.exDay, { fraction, withheldOf: findWithheldFraction })]
+      : [];
   });
 }
 

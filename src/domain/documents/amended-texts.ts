@@ -67,6 +67,6 @@ export function isInAnyText(document: IndexDocument, holds: (text: IndexDocument
 export function omitLaterAmendments(document: IndexDocument, date: string): IndexDocument {
   const { amendments, ...rest } = document;
   if (amendments === undefined) return document;
-  const effective = amendments.filter(({ effective_from: from }) => from <= date);
-  return effective.length === 0 ? rest : { ...rest, amendments: effective };
+  const effectiveAmendments = amendments.filter(({ effective_from: from }) => from <= date);
+  return effectiveAmendments.length === 0 ? rest : { ...rest, amendments: effectiveAmendments };
 }

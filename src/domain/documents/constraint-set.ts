@@ -35,11 +35,17 @@ export interface CheckedConstraintSet {
 /** Checks a constraint set as sent by a client. */
 export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
   const { rows, findings: ofTexts } = readRows(body['constraints'], 'constraints');
-  const shaped = checkShape(ConstraintSet, rows === undefined ? body : { ...body, constraints: rows }, {
+  const shapeResult = checkShape(ConstraintSet, rows === undefined ? body : { ...body, constraints: rows }, {
     unknownFields: 'warning',
   });
-  const findings = [...shaped.findings, ...listReservedId(body['id']), ...ofTexts, ...checkRows(rows, 'constraints')];
-  const set = hasErrors(findings) || shaped.value === undefined ? undefined : stateDefaults(shaped.value, 'today');
+  const findings = [
+    ...shapeResult.findings,
+    ...listReservedId(body['id']),
+    ...ofTexts,
+    ...checkRows(rows, 'constraints'),
+  ];
+  const set =
+    hasErrors(findings) || shapeResult.value === undefined ? undefined : stateDefaults(shapeResult.value, 'today');
   return { set, findings: sortFindings(findings) };
 }
 
@@ -78,9 +84,9 @@ export function readRows(
 /** Returns findings about the classes and parameters of a list of rows; the shape check reports invalid shapes. */
 export function checkRows(rows: unknown, path: string): Finding[] {
   if (!Array.isArray(rows)) return [];
-  const shaped = rows.map((row: unknown) => ConstraintRow.safeParse(removeUnknownMembers(row)).data);
-  if (shaped.every((row) => row !== undefined)) return validateConstraints(shaped, { path });
-  return shaped.flatMap((row, i) =>
+  const parsedRows = rows.map((row: unknown) => ConstraintRow.safeParse(removeUnknownMembers(row)).data);
+  if (parsedRows.every((row) => row !== undefined)) return validateConstraints(parsedRows, { path });
+  return parsedRows.flatMap((row, i) =>
     row === undefined
       ? []
       : validateConstraints([row], { path }).map((finding) => ({

@@ -18,13 +18,13 @@ export interface AmendedRounding {
 
 /** Returns the numbers of decimals of an index by date; undefined if nothing is ever rounded. */
 export function createDatedRounding(document: IndexDocument, calendar: Calendar): DatedRounding | undefined {
-  const amended = listTextSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
+  const amendedRoundings = listTextSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
     after,
     rounding: text.document.rounding ?? {},
   }));
-  if (amended.every(({ rounding }) => Object.keys(rounding).length === 0) && document.rounding === undefined)
+  if (amendedRoundings.every(({ rounding }) => Object.keys(rounding).length === 0) && document.rounding === undefined)
     return undefined;
-  return { ...document.rounding, ...(amended.length === 0 ? {} : { amended }) };
+  return { ...document.rounding, ...(amendedRoundings.length === 0 ? {} : { amended: amendedRoundings }) };
 }
 
 /** Returns the numbers of decimals on a day. */

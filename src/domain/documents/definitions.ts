@@ -7,7 +7,7 @@ import { listPluginDefinitions } from './plugin-document.js';
 const NO_DEFINITIONS: Definitions = new Map();
 
 const expressionsByDatapoints = new WeakMap<object, Definitions>();
-const withPlugins = new WeakMap<object, { readonly own: Definitions; readonly all: Definitions }>();
+const definitionsWithPlugins = new WeakMap<object, { readonly own: Definitions; readonly all: Definitions }>();
 
 type DefinedParts = Pick<IndexDocument, 'datapoints' | 'plugins'>;
 
@@ -15,12 +15,12 @@ type DefinedParts = Pick<IndexDocument, 'datapoints' | 'plugins'>;
  * Returns the expressions and plug-ins that a document defines, by name. @cost none for a document that was used before
  */
 export function readDefinitions({ datapoints, plugins }: DefinedParts): Definitions {
-  const ownDefinitions = datapoints === undefined ? NO_DEFINITIONS : listExpressions(datapoints);
-  if (plugins === undefined) return ownDefinitions;
-  const entry = withPlugins.get(plugins);
-  if (entry?.own === ownDefinitions) return entry.all;
-  const all = new Map([...ownDefinitions, ...listPluginDefinitions(plugins)]);
-  withPlugins.set(plugins, { own: ownDefinitions, all });
+  const datapointDefinitions = datapoints === undefined ? NO_DEFINITIONS : listExpressions(datapoints);
+  if (plugins === undefined) return datapointDefinitions;
+  const entry = definitionsWithPlugins.get(plugins);
+  if (entry?.own === datapointDefinitions) return entry.all;
+  const all = new Map([...datapointDefinitions, ...listPluginDefinitions(plugins)]);
+  definitionsWithPlugins.set(plugins, { own: datapointDefinitions, all });
   return all;
 }
 

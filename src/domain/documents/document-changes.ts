@@ -16,11 +16,11 @@ export interface DocumentChange {
  */
 export function listChanges(before: unknown, after: unknown): DocumentChange[] {
   const changes: DocumentChange[] = [];
-  compare(before, after, '', changes);
+  compareValues(before, after, '', changes);
   return changes;
 }
 
-function compare(before: unknown, after: unknown, path: string, changes: DocumentChange[]): void {
+function compareValues(before: unknown, after: unknown, path: string, changes: DocumentChange[]): void {
   if (isSame(before, after)) return;
   if (Array.isArray(before) && Array.isArray(after)) compareLists(before, after, path, changes);
   else if (isObject(before) && isObject(after)) compareObjects(before, after, path, changes);
@@ -37,7 +37,7 @@ function compareObjects(before: Json, after: Json, path: string, changes: Docume
       changes.push({ path: memberPath, op: 'remove', before: before[name], after: null });
     else if (!Object.hasOwn(before, name))
       changes.push({ path: memberPath, op: 'add', before: null, after: after[name] });
-    else compare(before[name], after[name], memberPath, changes);
+    else compareValues(before[name], after[name], memberPath, changes);
   }
 }
 
@@ -52,11 +52,11 @@ function compareLists(
   while (start < shorter && isSame(before[start], after[start])) start++;
   let tail = 0;
   while (tail < shorter - start && isSame(before.at(-1 - tail), after.at(-1 - tail))) tail++;
-  const paired = shorter - start - tail;
-  for (let i = start; i < start + paired; i++) compare(before[i], after[i], `${path}/${i}`, changes);
-  for (let i = before.length - tail - 1; i >= start + paired; i--)
+  const pairCount = shorter - start - tail;
+  for (let i = start; i < start + pairCount; i++) compareValues(before[i], after[i], `${path}/${i}`, changes);
+  for (let i = before.length - tail - 1; i >= start + pairCount; i--)
     changes.push({ path: `${path}/${i}`, op: 'remove', before: before[i], after: null });
-  for (let i = start + paired; i < after.length - tail; i++)
+  for (let i = start + pairCount; i < after.length - tail; i++)
     changes.push({ path: `${path}/${i}`, op: 'add', before: null, after: after[i] });
 }
 

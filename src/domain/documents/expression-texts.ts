@@ -33,10 +33,11 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextLoca
   const findings: Finding[] = [];
   const texts = new Map<string, ParsedText>();
   const visit = (currentSchema: z.ZodType, current: unknown, path: string): unknown => {
-    const expected = describeExpected(currentSchema);
-    if (expected !== undefined) return parseTree(current, { ...place, path }, { expected, findings, texts });
-    const inner = unwrap(currentSchema);
-    if (inner !== currentSchema) return visit(inner, current, path);
+    const expectedKind = describeExpected(currentSchema);
+    if (expectedKind !== undefined)
+      return parseTree(current, { ...place, path }, { expected: expectedKind, findings, texts });
+    const innerSchema = unwrap(currentSchema);
+    if (innerSchema !== currentSchema) return visit(innerSchema, current, path);
     if (currentSchema instanceof z.ZodArray && Array.isArray(current))
       return current.map((item: unknown, i) => visit(currentSchema.element as z.ZodType, item, `${path}[${i}]`));
     if (!(currentSchema instanceof z.ZodObject) || typeof current !== 'object' || current === null) return current;

@@ -34,8 +34,8 @@ export const FULL_RUN_REASON_NAMES = Object.keys({ ...FULL_RUN_REASONS, ...EARLI
 ];
 
 /** Error for a run that cannot be resumed. A full run follows, so it is not a failure. */
-export class CannotResume extends Error {
-  override readonly name = 'CannotResume';
+export class CannotResumeError extends Error {
+  override readonly name = 'CannotResumeError';
   readonly reason: FullRunReason;
   constructor(reason: FullRunReason) {
     super(FULL_RUN_REASONS[reason]);

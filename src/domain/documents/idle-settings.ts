@@ -15,8 +15,8 @@ export function reportIdleSettings(settings: Settings, path: string): Finding[] 
   return Object.entries(SETTINGS).flatMap(([name, { readers }]): Finding[] => {
     const setting = name as EstimatorSettingName; // the keys are names of settings
     const value = settings[setting];
-    const usual: unknown = RiskModelRequest.shape[setting].safeParse(undefined).data;
-    if (value === usual || value === undefined || readers.includes(estimator)) return [];
+    const defaultValue: unknown = RiskModelRequest.shape[setting].safeParse(undefined).data;
+    if (value === defaultValue || value === undefined || readers.includes(estimator)) return [];
     const message = `${path}${name} has no effect: ${estimator} does not read it; ${readers.join(', ')} ${readers.length === 1 ? 'does' : 'do'}.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', path: `${path}${name}`, message, ...keepSmallValue(value) }];
   });

@@ -112,8 +112,8 @@ export function isTooDeep(universe: unknown, depth = 1): boolean {
 /** Returns the watchlists of a universe, including those in sets. */
 export function listWatchlists(universe: UniverseSpec | undefined): string[] {
   if (universe === undefined) return [];
-  const ownWatchlists = universe.kind === 'watchlist' ? [universe.watchlist_id ?? ''] : [];
-  return [...ownWatchlists, ...(universe.of ?? []).flatMap(listWatchlists)];
+  const directWatchlists = universe.kind === 'watchlist' ? [universe.watchlist_id ?? ''] : [];
+  return [...directWatchlists, ...(universe.of ?? []).flatMap(listWatchlists)];
 }
 
 /** Returns the securities that a universe or its watchlist lists; undefined if it lists none. */

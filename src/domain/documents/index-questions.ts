@@ -40,12 +40,12 @@ export type WhatIfQuestion = z.infer<typeof WhatIfQuestion>;
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
-  const merged: Record<string, unknown> = isObject(target) ? { ...target } : {};
+  const mergedObject: Record<string, unknown> = isObject(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch)) {
-    if (value === null) delete merged[name];
-    else merged[name] = mergePatch(merged[name], value);
+    if (value === null) delete mergedObject[name];
+    else mergedObject[name] = mergePatch(mergedObject[name], value);
   }
-  return merged;
+  return mergedObject;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

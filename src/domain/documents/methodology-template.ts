@@ -72,13 +72,13 @@ interface Terms {
  */
 export function createTemplateDocuments(template: MethodologyTemplate, { indexId, baseDate }: Terms): Body[] {
   const stem = formatStem(template.id);
-  const renamed = new Map(
+  const newIds = new Map(
     template.documents.map(({ id }) => [id, indexId === undefined ? id : `${indexId}${id.slice(stem.length)}`]),
   );
   return template.documents.map((document) => {
     // The base date is also replaced where the document refers to it, for example in a bound that follows a path.
-    const words = baseDate === undefined ? renamed : new Map([...renamed, [document.base_date, baseDate]]);
-    return replaceIds(document, words) as Body; // an object remains an object
+    const replacements = baseDate === undefined ? newIds : new Map([...newIds, [document.base_date, baseDate]]);
+    return replaceIds(document, replacements) as Body; // an object remains an object
   });
 }
 

@@ -42,8 +42,8 @@ function findIndices(document: IndexDocument): IndexReference[] {
 /** Returns the indices in a universe, including indices within sets. */
 function listUniverseIndices(universe: UniverseSpec | undefined, path: string): IndexReference[] {
   if (universe === undefined) return [];
-  const ownIndex = universe.kind === 'index' && universe.id != null ? [{ path: `${path}.id`, id: universe.id }] : [];
-  return [...ownIndex, ...(universe.of ?? []).flatMap((part, i) => listUniverseIndices(part, `${path}.of[${i}]`))];
+  const directIndex = universe.kind === 'index' && universe.id != null ? [{ path: `${path}.id`, id: universe.id }] : [];
+  return [...directIndex, ...(universe.of ?? []).flatMap((part, i) => listUniverseIndices(part, `${path}.of[${i}]`))];
 }
 
 /** Functions of expressions that refer to an index. */

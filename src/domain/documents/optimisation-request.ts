@@ -72,8 +72,8 @@ export type OptimisationPreviewRequest = z.infer<typeof OptimisationPreviewReque
 /** Reads a preview request from a body. @throws Refusal VALIDATION_FAILED, with the path of each finding */
 export function readOptimisationPreview(body: Readonly<Record<string, unknown>>): OptimisationPreviewRequest {
   const { value, findings } = checkShape(OptimisationPreviewRequest, body);
-  const ofRows = checkRows(body['constraints'], 'constraints');
-  assertNoErrors('request', [...findings, ...checkOptimisation(body, ''), ...ofRows]);
+  const rowFindings = checkRows(body['constraints'], 'constraints');
+  assertNoErrors('request', [...findings, ...checkOptimisation(body, ''), ...rowFindings]);
   if (value === undefined) throw new Error('a request without errors has a value');
   return { ...value, constraints: [...stateRowDefaults(value.constraints, 'today')] };
 }
@@ -115,8 +115,8 @@ export function readStudyRequest(body: Body): ParsedStudy {
   assertNoErrors('request', findings);
   if (value === undefined) throw new Error('a request without errors has a value');
   const checks = value.runs.map((run, i) => ({ ...checkRequest(run), path: `runs[${i}]` }));
-  const faulty = checks.filter((check) => hasErrors(check.findings)).slice(0, FAULTY_RUNS_MAX);
-  const problemFindings = faulty.flatMap(({ path, findings: all }) =>
+  const faultyChecks = checks.filter((check) => hasErrors(check.findings)).slice(0, FAULTY_RUNS_MAX);
+  const problemFindings = faultyChecks.flatMap(({ path, findings: all }) =>
     all.map((finding) => ({ ...finding, path: finding.path === '' ? path : `${path}.${finding.path}` })),
   );
   assertNoErrors('request', problemFindings);

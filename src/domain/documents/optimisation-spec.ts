@@ -146,14 +146,14 @@ function reportObjective(objective: unknown, path: string): Finding[] {
   if (type === undefined) return [];
   const entry = findObjectiveClass(type);
   if (entry !== undefined) return reportParams(entry, objective, path);
-  const accepted = OBJECTIVE_CLASSES.map((known) => known.type);
+  const acceptedTypes = OBJECTIVE_CLASSES.map((known) => known.type);
   return [
     {
       severity: 'error',
       code: 'UNKNOWN_OBJECTIVE',
       path: typeof objective === 'string' ? path : `${path}.type`,
-      message: `Objective ${type} is not accepted; the accepted set is ${accepted.join(', ')}.${suggestName(type, accepted)}`,
-      accepted,
+      message: `Objective ${type} is not accepted; the accepted set is ${acceptedTypes.join(', ')}.${suggestName(type, acceptedTypes)}`,
+      accepted: acceptedTypes,
       ...keepSmallValue(type),
     },
   ];
@@ -164,14 +164,14 @@ function reportReturns(returns: unknown, path: string): Finding[] {
   if (type === undefined) return [];
   const entry = findReturnsClass(type);
   if (entry !== undefined) return reportParams(entry, returns, path);
-  const accepted = RETURNS_CLASSES.map((known) => known.type);
+  const acceptedTypes = RETURNS_CLASSES.map((known) => known.type);
   return [
     {
       severity: 'error',
       code: 'UNKNOWN_TYPE',
       path: `${path}.type`,
-      message: `${type} is not a model of expected returns; the accepted set is ${accepted.join(', ')}.${suggestName(type, accepted)}`,
-      accepted,
+      message: `${type} is not a model of expected returns; the accepted set is ${acceptedTypes.join(', ')}.${suggestName(type, acceptedTypes)}`,
+      accepted: acceptedTypes,
       ...keepSmallValue(type),
     },
   ];

@@ -20,9 +20,11 @@ export function checkGivenParameters({ parameters }: PluginUse, stored: PluginDo
     const parameterPath = `${path}.parameters.${name}`;
     const terms = Object.hasOwn(stored.parameters, name) ? stored.parameters[name] : undefined;
     if (terms === undefined) {
-      const accepted = Object.keys(stored.parameters);
-      const message = `${parameterPath} is not a parameter of the plug-in; the accepted set is ${accepted.join(', ') || 'empty'}.`;
-      return [{ severity: 'error', code: 'UNKNOWN_PARAMETER', path: parameterPath, message, accepted, value }];
+      const acceptedNames = Object.keys(stored.parameters);
+      const message = `${parameterPath} is not a parameter of the plug-in; the accepted set is ${acceptedNames.join(', ') || 'empty'}.`;
+      return [
+        { severity: 'error', code: 'UNKNOWN_PARAMETER', path: parameterPath, message, accepted: acceptedNames, value },
+      ];
     }
     const problem = checkParameter(value, terms);
     return problem === undefined

@@ -44,8 +44,8 @@ export function findPendingPrices(
   changedPrices: ChangedPrices,
 ): { changed_prices?: ChangedPrice[] } {
   if (stored.changed_prices === undefined) return {};
-  const applied = changedPrices.changed_prices ?? [];
+  const appliedPrices = changedPrices.changed_prices ?? [];
   const isApplied = ({ identifier, date, at }: ChangedPrice): boolean =>
-    applied.some((other) => other.identifier === identifier && other.date === date && other.at === at);
+    appliedPrices.some((other) => other.identifier === identifier && other.date === date && other.at === at);
   return { changed_prices: stored.changed_prices.filter((change) => !isApplied(change)) };
 }

@@ -25,12 +25,12 @@ export function listReviews(document: IndexDocument): readonly Review[] {
 }
 
 function findReviews(document: IndexDocument): Review[] {
-  const ownReview: Review = { id: DEFAULT_REVIEW, scope: 'membership', document };
-  if (!isRuleDocument(document)) return [ownReview];
-  const further = (document.reviews ?? [])
+  const mainReview: Review = { id: DEFAULT_REVIEW, scope: 'membership', document };
+  if (!isRuleDocument(document)) return [mainReview];
+  const furtherReviews = (document.reviews ?? [])
     .filter(({ scope }) => scope !== 'shares' || isMarketValue(document.pipeline.weighting))
     .map((spec): Review => ({ id: spec.id, scope: spec.scope, document: reviewDocument(document, spec) }));
-  return [ownReview, ...further].toSorted((a, b) => findRank(a) - findRank(b));
+  return [mainReview, ...furtherReviews].toSorted((a, b) => findRank(a) - findRank(b));
 }
 
 const findRank = ({ scope }: Review): number => REVIEW_SCOPES.indexOf(scope);

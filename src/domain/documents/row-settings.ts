@@ -38,8 +38,10 @@ export function stateRowDefaults<R extends readonly ConstraintRow[]>(
     );
   if (rows.every((row) => listMissing(row).length === 0)) return rows;
   return rows.map((row) => {
-    const missing = listMissing(row).map((entry) => [entry.parameter, entry[version]]);
-    return missing.length === 0 ? row : { ...row, params: { ...row.params, ...Object.fromEntries(missing) } };
+    const missingEntries = listMissing(row).map((entry) => [entry.parameter, entry[version]]);
+    return missingEntries.length === 0
+      ? row
+      : { ...row, params: { ...row.params, ...Object.fromEntries(missingEntries) } };
   }) as readonly ConstraintRow[] as R; // the result has the same number of rows, each of the same form
 }
 

@@ -12,10 +12,11 @@ interface StoreReference {
 
 /** Returns the stores that documents name, without duplicates. */
 function listStoreReferences(documents: Documents): StoreReference[] {
-  const named = new Map<string, StoreReference>();
+  const referenceByStore = new Map<string, StoreReference>();
   for (const { id, store_id: storeId } of Object.values(documents))
-    if (storeId != null && !named.has(storeId)) named.set(storeId, { storeId, by: `the index ${id}` });
-  return [...named.values()];
+    if (storeId != null && !referenceByStore.has(storeId))
+      referenceByStore.set(storeId, { storeId, by: `the index ${id}` });
+  return [...referenceByStore.values()];
 }
 
 /** Returns a finding if documents of one computation belong to several stores. */

@@ -40,10 +40,10 @@ function addAmendments(treatment: TreatmentSpec, document: IndexDocument, calend
   const calendar = calendars?.get(document.calendar);
   const spans = calendar === undefined ? [] : listTextSpans(document, calendar);
   if (spans.length === 0) return treatment;
-  const amended = spans.flatMap(({ after, text: { document: text } }): AmendedTreatment[] =>
+  const amendedTreatments = spans.flatMap(({ after, text: { document: text } }): AmendedTreatment[] =>
     text.pipeline === null ? [] : [{ after, treatment: text.pipeline.treatment, weighting: text.pipeline.weighting }],
   );
-  return { ...treatment, amended };
+  return { ...treatment, amended: amendedTreatments };
 }
 
 /** Applies a change to a treatment and to its amendments. */
@@ -51,10 +51,10 @@ export function changeTreatment(
   { amended, ...first }: DatedTreatment,
   change: (treatment: TreatmentSpec) => TreatmentSpec,
 ): DatedTreatment {
-  const changed = change(first);
-  if (amended === undefined) return changed;
+  const changedTreatment = change(first);
+  if (amended === undefined) return changedTreatment;
   return {
-    ...changed,
+    ...changedTreatment,
     amended: amended.map((amendedTreatment) => ({
       ...amendedTreatment,
       treatment: change(amendedTreatment.treatment),

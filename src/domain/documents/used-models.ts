@@ -21,10 +21,10 @@ export interface PlannedModel {
 export type PlannedModels = Readonly<Record<string, PlannedModel>>;
 
 export function toPlannedModel({ asset_ids, observed_end, covariance, imported }: RiskModelDocument): PlannedModel {
-  const planned = { asset_ids, observed_end, covariance: covariance.sha256 };
+  const plannedModel = { asset_ids, observed_end, covariance: covariance.sha256 };
   return imported === undefined
-    ? planned
-    : { ...planned, dates: imported.dates.map(({ date, lacks }) => ({ date, lacks })) };
+    ? plannedModel
+    : { ...plannedModel, dates: imported.dates.map(({ date, lacks }) => ({ date, lacks })) };
 }
 
 /** Returns the first day on which decisions may use a model. */
@@ -48,20 +48,23 @@ export function findModelUse({
   derivation,
   pipeline,
 }: Pick<IndexDocument, 'derivation' | 'pipeline'>): ModelUse | undefined {
-  const derived = derivation === null ? undefined : readStoredModelId(derivation);
-  if (derived !== undefined) return { modelId: derived, path: 'derivation.risk_model' };
-  const weighed = pipeline?.weighting.params['risk_model'];
-  return typeof weighed === 'string' ? { modelId: weighed, path: 'pipeline.weighting.params.risk_model' } : undefined;
+  const derivationModelId = derivation === null ? undefined : readStoredModelId(derivation);
+  if (derivationModelId !== undefined) return { modelId: derivationModelId, path: 'derivation.risk_model' };
+  const weightingModelId = pipeline?.weighting.params['risk_model'];
+  return typeof weightingModelId === 'string'
+    ? { modelId: weightingModelId, path: 'pipeline.weighting.params.risk_model' }
+    : undefined;
 }
 
 /** Returns the ids of the stored risk models that definitions use, ascending, each with its index and path. */
 export function listUsedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, ModelUser> {
-  const used = new Map<string, ModelUser>();
+  const usedModels = new Map<string, ModelUser>();
   for (const document of [...documents].flatMap((whole) => listTexts(whole).map((text) => text.document))) {
     const use = findModelUse(document);
-    if (use !== undefined && !used.has(use.modelId)) used.set(use.modelId, { indexId: document.id, path: use.path });
+    if (use !== undefined && !usedModels.has(use.modelId))
+      usedModels.set(use.modelId, { indexId: document.id, path: use.path });
   }
-  return new Map([...used].toSorted(([a], [b]) => compareText(a, b)));
+  return new Map([...usedModels].toSorted(([a], [b]) => compareText(a, b)));
 }
 
 export interface ModelUser extends Pick<ModelUse, 'path'> {

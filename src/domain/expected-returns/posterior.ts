@@ -64,19 +64,19 @@ interface View {
 
 /** Selects the views with positive confidence whose securities are all in the problem. */
 function selectViews(views: PosteriorParams['views'], { identifiers, warn }: ReturnsContext): View[] {
-  const places = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
+  const positionByIdentifier = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
   return views.flatMap(({ weights: legs, value, confidence }, position) => {
     if (confidence === 0) return [];
-    const absent = Object.keys(legs).filter((identifier) => !places.has(identifier));
-    if (absent.length > 0) {
+    const absentIdentifiers = Object.keys(legs).filter((identifier) => !positionByIdentifier.has(identifier));
+    if (absentIdentifiers.length > 0) {
       warn(
-        `View ${position + 1} is ignored: ${absent.join(', ')} ${absent.length === 1 ? 'is' : 'are'} not in the problem.`,
+        `View ${position + 1} is ignored: ${absentIdentifiers.join(', ')} ${absentIdentifiers.length === 1 ? 'is' : 'are'} not in the problem.`,
         `.views[${position}]`,
       );
       return [];
     }
     const weights = new Float64Array(identifiers.length);
-    for (const [identifier, weight] of Object.entries(legs)) weights[places.get(identifier)!] = weight;
+    for (const [identifier, weight] of Object.entries(legs)) weights[positionByIdentifier.get(identifier)!] = weight;
     return [{ position, weights, value, confidence }];
   });
 }
@@ -91,26 +91,26 @@ const PIVOT_MIN = 1e-12;
 function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Array {
   const n = right.length;
   const l = system.slice();
-  const skipped = new Uint8Array(n);
+  const isSkipped = new Uint8Array(n);
   for (let k = 0; k < n; k++) {
     let pivot = l[k * n + k]!;
     for (let j = 0; j < k; j++) pivot -= l[k * n + j]! ** 2;
-    skipped[k] = pivot > PIVOT_MIN * system[k * n + k]! ? 0 : 1;
-    l[k * n + k] = skipped[k] === 1 ? 0 : Math.sqrt(pivot);
+    isSkipped[k] = pivot > PIVOT_MIN * system[k * n + k]! ? 0 : 1;
+    l[k * n + k] = isSkipped[k] === 1 ? 0 : Math.sqrt(pivot);
     for (let i = k + 1; i < n; i++) {
       let value = l[i * n + k]!;
       for (let j = 0; j < k; j++) value -= l[i * n + j]! * l[k * n + j]!;
-      l[i * n + k] = skipped[k] === 1 ? 0 : value / l[k * n + k]!;
+      l[i * n + k] = isSkipped[k] === 1 ? 0 : value / l[k * n + k]!;
     }
   }
   const x = right.slice();
   for (let i = 0; i < n; i++) {
     for (let j = 0; j < i; j++) x[i]! -= l[i * n + j]! * x[j]!;
-    x[i] = skipped[i] === 1 ? 0 : x[i]! / l[i * n + i]!;
+    x[i] = isSkipped[i] === 1 ? 0 : x[i]! / l[i * n + i]!;
   }
   for (let i = n - 1; i >= 0; i--) {
     for (let j = i + 1; j < n; j++) x[i]! -= l[j * n + i]! * x[j]!;
-    x[i] = skipped[i] === 1 ? 0 : x[i]! / l[i * n + i]!;
+    x[i] = isSkipped[i] === 1 ? 0 : x[i]! / l[i * n + i]!;
   }
   return x;
 }

@@ -74,11 +74,11 @@ function createAccountRow(outcome: AccountOutcome, position: number): Row {
     return { account_id, position, status, findings: outcome.findings.map(({ message }) => message).join('; ') };
   if (outcome.status === 'infeasible') {
     const { value, conflicts, conflict_amounts: amounts = {} } = outcome as ResultWithConflicts;
-    const withAmounts = conflicts.map((rule) => {
+    const conflictTexts = conflicts.map((rule) => {
       const amount = amounts[rule] ?? null;
       return amount === null ? rule : `${rule} by ${Number(amount.toPrecision(6))}`;
     });
-    return { account_id, position, status, value, trades: 0, conflicts: withAmounts.join('; ') };
+    return { account_id, position, status, value, trades: 0, conflicts: conflictTexts.join('; ') };
   }
   const { trades, avoided_wash_sales, certificate, conflicts, ...rest } = outcome;
   return {

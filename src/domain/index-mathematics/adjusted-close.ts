@@ -31,11 +31,11 @@ export function computeGrowthStep(
   bar: number,
 ): { readonly factor: number; readonly carried: number } {
   const { ratio, rights, special, income } = effect;
-  const adjusted = adjustClose(effect, before);
+  const adjustedClose = adjustClose(effect, before);
   const cash = effect.cash + income + (special - computeReduction(effect, before));
-  if (bar !== bar) return { factor: 1 + cash / adjusted, carried: adjusted };
+  if (bar !== bar) return { factor: 1 + cash / adjustedClose, carried: adjustedClose };
   const isSplitAlone = rights === 0 && special === 0;
-  return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjusted, carried: bar };
+  return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjustedClose, carried: bar };
 }
 
 /** Settings that determine the effect of an action on index shares. */
@@ -48,12 +48,12 @@ export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
 export function computeOpeningFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights, subscription } = effect;
   const split = before / ratio;
-  const reduced = split - computeReduction(effect, before);
-  const ofSplit = terms.splitShares === 'keep' ? 1 / ratio : 1;
-  const ofSpecial = reduced === split ? 1 : reduced / split;
-  if (rights === 0 || terms.rights === 'constituent') return ofSplit * ofSpecial;
-  const subscribed = (reduced + rights * subscription) / reduced;
-  return ofSplit * ofSpecial * (terms.rights === 'subscribe' ? subscribed : subscribed / (1 + rights));
+  const reducedRatio = split - computeReduction(effect, before);
+  const splitFactor = terms.splitShares === 'keep' ? 1 / ratio : 1;
+  const specialFactor = reducedRatio === split ? 1 : reducedRatio / split;
+  if (rights === 0 || terms.rights === 'constituent') return splitFactor * specialFactor;
+  const subscribed = (reducedRatio + rights * subscription) / reducedRatio;
+  return splitFactor * specialFactor * (terms.rights === 'subscribe' ? subscribed : subscribed / (1 + rights));
 }
 
 /**
@@ -62,9 +62,9 @@ export function computeOpeningFactor(effect: SessionEffect, before: number, term
  */
 export function computeShareFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights } = effect;
-  const ofSplit = terms.splitShares === 'keep' ? 1 : ratio;
-  if (rights === 0 || terms.rights === 'price_only') return ofSplit;
-  if (terms.rights === 'subscribe') return ofSplit * (1 + rights);
-  const withoutRights = adjustClose({ ...effect, rights: 0 }, before);
-  return (ofSplit * withoutRights) / adjustClose(effect, before);
+  const splitFactor = terms.splitShares === 'keep' ? 1 : ratio;
+  if (rights === 0 || terms.rights === 'price_only') return splitFactor;
+  if (terms.rights === 'subscribe') return splitFactor * (1 + rights);
+  const closeWithoutRights = adjustClose({ ...effect, rights: 0 }, before);
+  return (splitFactor * closeWithoutRights) / adjustClose(effect, before);
 }

@@ -46,14 +46,14 @@ export function readEffect({ terms }: EffectsByDay, position: number): SessionEf
 
 function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
   const { actions, identifiers, adjustment } = market;
-  const withheldOf = createWithholding(market, terms.withholdingTax);
-  const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const findWithheldFraction = createWithholding(market, terms.withholdingTax);
+  const columnByIdentifier = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const datedEffects = actions.flatMap((action) => {
-    const column = columnOf.get(action.identifier);
+    const column = columnByIdentifier.get(action.identifier);
     const effect =
       action.status === 'cancelled'
         ? undefined
-        : computeEffect(action, adjustment, terms, withheldOf(action.identifier, action.exDay));
+        : computeEffect(action, adjustment, terms, findWithheldFraction(action.identifier, action.exDay));
     return column === undefined || effect === undefined ? [] : [{ day: action.exDay, column, effect }];
   });
   datedEffects.sort((a, b) => a.day - b.day);

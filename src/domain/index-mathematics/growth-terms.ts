@@ -56,8 +56,8 @@ export function findTerms(terms: GrowthTerms, day: Day): GrowthTerms {
 
 /** Returns terms without the changes that take effect after the close of a day. */
 export function selectTermsUntil({ amended, ...first }: GrowthTerms, day: Day): GrowthTerms {
-  const effective = (amended ?? []).filter(({ after }) => after < day);
-  return effective.length === 0 ? first : { ...first, amended: effective };
+  const effectiveAmendments = (amended ?? []).filter(({ after }) => after < day);
+  return effectiveAmendments.length === 0 ? first : { ...first, amended: effectiveAmendments };
 }
 
 /** Returns terms with some members changed on every date. */

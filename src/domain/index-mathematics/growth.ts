@@ -6,7 +6,7 @@ import { adjustsCloses, toHoldingTerms, createKey, selectTermsUntil, type Growth
 import { readEffect, findEffect, createEffectTable, type EffectTable, type SecurityEffect } from './session-effects.js';
 import { allocateRetainedFloats } from '../../base/memory/retained-memory.js';
 import {
-  BeforeMarket,
+  BeforeMarketError,
   readPanelRow,
   type MarketMark,
   type SessionMarket,
@@ -24,9 +24,9 @@ interface CachedPanels {
 const cache = new WeakMap<SessionMarket, CachedPanels>();
 
 function findCachedGrowth(sm: SessionMarket): CachedPanels {
-  let cached = cache.get(sm);
-  if (!cached) cache.set(sm, (cached = { panels: new Map(), indices: new Map() }));
-  return cached;
+  let cachedPanels = cache.get(sm);
+  if (!cachedPanels) cache.set(sm, (cachedPanels = { panels: new Map(), indices: new Map() }));
+  return cachedPanels;
 }
 
 /**
@@ -100,22 +100,22 @@ function computeGrowthPanel(
   const { columns, starts } = table;
   const growth = memory((sessions.length - first) * securityCount, securityCount);
   // Last price of each security on the share basis of the previous session.
-  const carried = findBasePrices(sm, terms);
+  const carriedPrices = findBasePrices(sm, terms);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
-    const touched: TouchedCell[] = [];
+    const touchedCells: TouchedCell[] = [];
     for (let e = starts[s]!; e < starts[s + 1]!; e++)
-      touched.push({ effect: readEffect(table, e), before: carried[columns[e]!]! });
+      touchedCells.push({ effect: readEffect(table, e), before: carriedPrices[columns[e]!]! });
     const row = readPanelRow(sm, s);
-    growOverSession({ close, growth, carried, from: rowOf[s]! * securityCount, to: row, securityCount });
-    for (const { effect, before } of touched) {
+    growOverSession({ close, growth, carried: carriedPrices, from: rowOf[s]! * securityCount, to: row, securityCount });
+    for (const { effect, before } of touchedCells) {
       if (!(before > 0)) continue;
       const step = computeGrowthStep(effect, before, sm.closeAt(s, effect.column));
       growth[row + effect.column] = step.factor;
-      carried[effect.column] = step.carried;
+      carriedPrices[effect.column] = step.carried;
     }
   }
   if (!sm.mark) growth.fill(Number.NaN, 0, Math.min(securityCount, growth.length));
-  convert(sm, terms.currency, growth);
+  convertGrowth(sm, terms.currency, growth);
   return growth;
 }
 
@@ -175,11 +175,11 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
 /**
  * Returns the start of the row of a session in `computeGrowth`. A market that does not begin with the first session has
  * no growth on its first session.
- * @throws BeforeMarket
+ * @throws BeforeMarketError
  */
 export function readGrowthRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
   if (session === sm.first && session > 0)
-    throw new BeforeMarket(`the growth of session ${session} begins before the market is there`);
+    throw new BeforeMarketError(`the growth of session ${session} begins before the market is there`);
   return readPanelRow(sm, session);
 }
 
@@ -214,17 +214,17 @@ export function findCarriedPrices(
   // Cash paid before the mark may be missing: the mark contains the carried prices.
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...findTermsMark(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
-  const carried = Float64Array.from(bars, (bar, column) =>
+  const carriedCloses = Float64Array.from(bars, (bar, column) =>
     isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : sm.closeAt(bar, column),
   );
   for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
       const column = columns[e]!;
-      const before = carried[column]!;
-      if (s > bars[column]! && before > 0) carried[column] = adjustClose(readEffect(table, e), before);
+      const before = carriedCloses[column]!;
+      if (s > bars[column]! && before > 0) carriedCloses[column] = adjustClose(readEffect(table, e), before);
     }
   }
-  return carried;
+  return carriedCloses;
 }
 
 interface TouchedCell {
@@ -258,7 +258,7 @@ function growOverSession({ close, growth, carried, from, to, securityCount }: Gr
 }
 
 /** Multiplies growth by the change of the exchange rate of each security. */
-function convert(sm: SessionMarket, currency: string, growth: Float64Array): void {
+function convertGrowth(sm: SessionMarket, currency: string, growth: Float64Array): void {
   const { securityCount, sessions } = sm;
   const rates = createExchangeRates(sm, currency);
   for (let i = 0; i < securityCount; i++) {

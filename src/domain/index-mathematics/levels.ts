@@ -3,14 +3,14 @@
  * `PR[t] / PR[t-1]` and the dividends `DP[t] / PR[t]` that a return variant reinvests.
  * @source S&P DJI, Index Mathematics Methodology: total return calculations
  */
-export function computeNextLevel(level: number, growth: number, dividends: number): number {
-  return level * growth * (1 + dividends);
+export function computeNextLevel(level: number, growth: number, dividendReturn: number): number {
+  return level * growth * (1 + dividendReturn);
 }
 
 /**
  * Converts ordinary dividends of a session from a fraction of the market value at its close to points of the price
  * return.
  */
-export function computeDividendPoints(priceReturn: number, dividends: number): number {
-  return priceReturn * dividends;
+export function computeDividendPoints(priceReturn: number, dividendReturn: number): number {
+  return priceReturn * dividendReturn;
 }

@@ -36,8 +36,12 @@ function createMark(sm: SessionMarket, terms: GrowthTerms, session: number): Mar
   const index = Float64Array.from(bars, (bar, column) =>
     bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
   );
-  const carried = findCarriedPrices(sm, growthTerms, { session, bars });
-  return { session, lastBar: bars, terms: new Map([[createMarkKey(sm, session, growthTerms), { carried, index }]]) };
+  const carriedPrices = findCarriedPrices(sm, growthTerms, { session, bars });
+  return {
+    session,
+    lastBar: bars,
+    terms: new Map([[createMarkKey(sm, session, growthTerms), { carried: carriedPrices, index }]]),
+  };
 }
 
 /** Returns the actions after one session up to another. */
@@ -46,13 +50,13 @@ function selectActions(
   { from, to }: { readonly from: number; readonly to: number },
 ): SessionActions {
   const first = starts[from + 1]!;
-  const ownSessionActions = all.slice(first, starts[to + 1]);
-  const ownStarts = new Int32Array(to + 2);
-  for (let s = from + 1; s <= to; s++) ownStarts[s + 1] = starts[s + 1]! - first;
+  const selectedActions = all.slice(first, starts[to + 1]);
+  const selectedStarts = new Int32Array(to + 2);
+  for (let s = from + 1; s <= to; s++) selectedStarts[s + 1] = starts[s + 1]! - first;
   return {
-    all: ownSessionActions,
-    starts: ownStarts,
-    related: ownSessionActions.filter(({ action }) => action.related !== null),
+    all: selectedActions,
+    starts: selectedStarts,
+    related: selectedActions.filter(({ action }) => action.related !== null),
     unpricedRights: [],
     isStructural: isStructural.subarray(0, to + 1),
   };

@@ -48,12 +48,12 @@ export interface EffectTable {
 /** Maximum number of terms with cached effects: more than the number of variants of a definition. */
 const TABLES_MAX = 8;
 
-const tablesOf = new WeakMap<SessionMarket, Map<string, EffectTable>>();
+const tablesByMarket = new WeakMap<SessionMarket, Map<string, EffectTable>>();
 
 /** Returns the effects of all actions under given terms. @cost O(A) once per market and terms */
 export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
-  let tables = tablesOf.get(sm);
-  if (!tables) tablesOf.set(sm, (tables = new Map()));
+  let tables = tablesByMarket.get(sm);
+  if (!tables) tablesByMarket.set(sm, (tables = new Map()));
   const key = createKey(terms);
   let table = tables.get(key);
   if (!table) {
@@ -122,34 +122,34 @@ interface ListedEffect {
 
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   const termsAt = createTermsBySession(sm, terms);
-  const listed = listEffects(sm, termsAt);
+  const listedEffects = listEffects(sm, termsAt);
   const starts = new Int32Array(sm.sessions.length + 1);
   const isOpening = new Uint8Array(sm.sessions.length);
-  for (const { effect, session } of listed) {
+  for (const { effect, session } of listedEffects) {
     starts[session + 1]!++;
     if (hasOpening(effect, termsAt(session))) isOpening[session] = 1;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
   const getEffects = (member: keyof SessionEffect): Float64Array =>
-    Float64Array.from(listed, ({ effect }) => effect[member]);
-  const ordinary = Float64Array.from(listed, (listedEffect) => listedEffect.ordinary);
+    Float64Array.from(listedEffects, ({ effect }) => effect[member]);
+  const ordinaryDividends = Float64Array.from(listedEffects, (listedEffect) => listedEffect.ordinary);
   return {
-    columns: Int32Array.from(listed, ({ effect }) => effect.column),
+    columns: Int32Array.from(listedEffects, ({ effect }) => effect.column),
     ratio: getEffects('ratio'),
     cash: getEffects('cash'),
     rights: getEffects('rights'),
     subscription: getEffects('subscription'),
     special: getEffects('special'),
     income: getEffects('income'),
-    ordinary,
-    net: Float64Array.from(listed, (listedEffect) => listedEffect.net),
+    ordinary: ordinaryDividends,
+    net: Float64Array.from(listedEffects, (listedEffect) => listedEffect.net),
     starts,
     isOpening,
     terms,
     termsAt,
-    closes: new Float64Array(listed.length).fill(Number.NaN),
-    carried: new Float64Array(listed.length).fill(Number.NaN),
-    sessions: Int32Array.from(listed, ({ session }) => session),
+    closes: new Float64Array(listedEffects.length).fill(Number.NaN),
+    carried: new Float64Array(listedEffects.length).fill(Number.NaN),
+    sessions: Int32Array.from(listedEffects, ({ session }) => session),
   };
 }
 
@@ -166,24 +166,24 @@ function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): 
 /** Returns one combined effect per security and session, in order. */
 function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): ListedEffect[] {
   const list: ListedEffect[] = [];
-  const withheldBy = new Map<WithholdingTax, ReturnType<typeof createWithholding>>();
+  const withholdingByTax = new Map<WithholdingTax, ReturnType<typeof createWithholding>>();
   const findWithholding = ({ withholdingTax: tax }: GrowthTerms): ReturnType<typeof createWithholding> => {
-    const withheldOf = withheldBy.get(tax) ?? createWithholding(sm.market, tax);
-    withheldBy.set(tax, withheldOf);
-    return withheldOf;
+    const findWithheldFraction = withholdingByTax.get(tax) ?? createWithholding(sm.market, tax);
+    withholdingByTax.set(tax, findWithheldFraction);
+    return findWithheldFraction;
   };
   for (const { action, column, session } of sm.actions.all) {
     const terms = termsAt(session);
-    const withheld = findWithholding(terms)(action.identifier, sm.sessions[session]!);
-    const change = computeEffect(action, sm.market.adjustment, terms, withheld);
+    const withheldFraction = findWithholding(terms)(action.identifier, sm.sessions[session]!);
+    const change = computeEffect(action, sm.market.adjustment, terms, withheldFraction);
     if (change === undefined) continue;
-    const ordinary = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
-    const net = ordinary * computeReinvestedShare('net', withheld);
+    const ordinaryDividend = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
+    const net = ordinaryDividend * computeReinvestedShare('net', withheldFraction);
     const before = list.at(-1);
     if (before?.effect.column === column && session === before.session) {
       const effect = { column, ...combineEffects(before.effect, change) };
-      list[list.length - 1] = { effect, session, ordinary: before.ordinary + ordinary, net: before.net + net };
-    } else list.push({ effect: { column, ...change }, session, ordinary, net });
+      list[list.length - 1] = { effect, session, ordinary: before.ordinary + ordinaryDividend, net: before.net + net };
+    } else list.push({ effect: { column, ...change }, session, ordinary: ordinaryDividend, net });
   }
   return list;
 }

@@ -28,9 +28,9 @@ export function isTaxed(tax: WithholdingTax): boolean {
 export function createWithholding(market: MarketData, tax: WithholdingTax): (identifier: string, day: Day) => number {
   if (typeof tax === 'number') return () => tax;
   const spells = createReferenceSpells(market, tax.field);
-  const columnOf = indexColumns(market);
+  const columnByIdentifier = indexColumns(market);
   return (identifier, day) => {
-    const column = columnOf.get(identifier);
+    const column = columnByIdentifier.get(identifier);
     return findRate(column === undefined ? null : findSpell(spells[column]!, day), tax);
   };
 }
@@ -67,23 +67,23 @@ export function listValuesWithoutRate(
 ): (string | null)[] {
   if (typeof tax === 'number' || tax.default !== undefined) return [];
   const spells = createReferenceSpells(market, tax.field);
-  const taxed = new Set(columns);
+  const taxedColumns = new Set(columns);
   const values = new Set<string | null>();
-  const add = (value: ReferenceValue): void => {
+  const addValue = (value: ReferenceValue): void => {
     if (Number.isNaN(findRate(value, tax))) values.add(isBlank(value) ? null : String(value));
   };
-  for (const column of taxed) {
-    const ownReferenceSpells = spells[column]!;
-    if (ownReferenceSpells.length === 0) add(null);
-    for (const [k, spell] of ownReferenceSpells.entries())
-      if (spell.from <= to && (ownReferenceSpells[k + 1]?.from ?? Infinity) > from) add(spell.value);
+  for (const column of taxedColumns) {
+    const columnSpells = spells[column]!;
+    if (columnSpells.length === 0) addValue(null);
+    for (const [k, spell] of columnSpells.entries())
+      if (spell.from <= to && (columnSpells[k + 1]?.from ?? Infinity) > from) addValue(spell.value);
   }
   // A dividend may be paid before the first field value of its security.
-  const columnOf = indexColumns(market);
+  const columnByIdentifier = indexColumns(market);
   for (const { type, status, identifier, exDay } of market.actions) {
-    const column = columnOf.get(identifier);
-    if (type !== 'DIVIDEND' || status === 'cancelled' || column === undefined || !taxed.has(column)) continue;
-    if (exDay > from && exDay <= to) add(findSpell(spells[column]!, exDay));
+    const column = columnByIdentifier.get(identifier);
+    if (type !== 'DIVIDEND' || status === 'cancelled' || column === undefined || !taxedColumns.has(column)) continue;
+    if (exDay > from && exDay <= to) addValue(findSpell(spells[column]!, exDay));
   }
   return [...values].toSorted((a, b) => compareText(a ?? '', b ?? ''));
 }

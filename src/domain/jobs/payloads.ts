@@ -24,11 +24,11 @@ import type { Patch, SweepBase } from '../sweeps/variants.js';
  * process that runs it. Documents and requests were validated on submission and are trusted here. For payloads stored
  * by earlier versions, the schema adds the defaults of those versions.
  */
-const accept = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
+const defineObjectPayload = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 
-const plan = accept<BacktestPlan>().transform(addDefaultsToPlan);
-const documents = accept<BacktestPlan['documents']>().transform(addDefaultsToDocuments);
-const treatment = accept<TreatmentSpec>().transform((stored) =>
+const plan = defineObjectPayload<BacktestPlan>().transform(addDefaultsToPlan);
+const documents = defineObjectPayload<BacktestPlan['documents']>().transform(addDefaultsToDocuments);
+const treatment = defineObjectPayload<TreatmentSpec>().transform((stored) =>
   'entry_stale_sessions' in stored ? stored : restoreTreatment(stored),
 );
 
@@ -73,21 +73,24 @@ export type RunDifferencePayload = Readonly<z.infer<typeof RunDifferencePayload>
 
 export const SweepPayload = z.object({
   sweep_id: z.string(),
-  base: accept<SweepBase>().transform((base) => ({ ...base, document: addDefaultsToDocument(base.document) })),
+  base: defineObjectPayload<SweepBase>().transform((base) => ({
+    ...base,
+    document: addDefaultsToDocument(base.document),
+  })),
   /** Id of the stored base index; null for a document in the request. */
   stored_id: z.string().nullable().default(null),
   /** Variants as a list of patches, or as a grid. */
-  patches: accept<readonly Patch[]>().nullable().default(null),
-  grid: accept<Readonly<Record<string, readonly unknown[]>>>().nullable().default(null),
+  patches: defineObjectPayload<readonly Patch[]>().nullable().default(null),
+  grid: defineObjectPayload<Readonly<Record<string, readonly unknown[]>>>().nullable().default(null),
   /** True if some variants have not been checked. */
   is_unchecked: z.boolean().default(false),
   /** Further documents to which the variants refer. */
   documents,
   /** Stored risk models that the variants use; absent if there are none. */
-  models: accept<PlannedModels>().optional(),
+  models: defineObjectPayload<PlannedModels>().optional(),
   rank_by: z.custom<RankingName>((value) => typeof value === 'string'),
   partitions: z.int(),
-  folds: accept<SweepFolds>().nullable().default(null),
+  folds: defineObjectPayload<SweepFolds>().nullable().default(null),
   ...dataVersion,
   engine_version: z.string(),
 });
@@ -108,7 +111,7 @@ export const SimulationPayload = z.object({
   ...storeFields,
   run_id: z.string(),
   ...runReference,
-  request: accept<SimulationRequest>(),
+  request: defineObjectPayload<SimulationRequest>(),
   calendar: z.string(),
   /** Future sessions, YYYY-MM-DD, [horizon]. */
   dates: z.array(z.string()).readonly(),
@@ -121,8 +124,8 @@ export const OptimisationPayload = z.object({
   /** Index, and every document to which it refers. */
   documents,
   /** Stored risk models that the documents and the request use; absent if there are none. */
-  models: accept<PlannedModels>().optional(),
-  constraints: accept<readonly ConstraintRow[]>(),
+  models: defineObjectPayload<PlannedModels>().optional(),
+  constraints: defineObjectPayload<readonly ConstraintRow[]>(),
   request: OptimisationRequest,
 });
 export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
@@ -133,9 +136,9 @@ export const StudyPayload = z.object({
   /** Indices of the runs, and every document to which they refer. */
   documents,
   /** Stored risk models that the documents and the requests use. */
-  models: accept<PlannedModels>(),
+  models: defineObjectPayload<PlannedModels>(),
   /** Rows of the constraint sets. */
-  sets: accept<Readonly<Record<string, readonly ConstraintRow[]>>>(),
+  sets: defineObjectPayload<Readonly<Record<string, readonly ConstraintRow[]>>>(),
   requests: z.array(OptimisationRequest).readonly(),
   /** Content of the data on which all runs are computed. */
   content_hash: z.string(),
@@ -145,10 +148,10 @@ export type StudyPayload = Readonly<z.infer<typeof StudyPayload>>;
 
 export const BatchPayload = z.object({
   batch_id: z.string(),
-  terms: accept<CommonTerms>(),
+  terms: defineObjectPayload<CommonTerms>(),
   /** Parent index, and every document to which it refers. */
   documents,
-  models: accept<PlannedModels>(),
+  models: defineObjectPayload<PlannedModels>(),
   /**
    * Accounts as sent, one JSON line each; they are checked when they are solved. The file is removed with the input of
    * the job.
@@ -162,10 +165,10 @@ export type BatchPayload = Readonly<z.infer<typeof BatchPayload>>;
 export const AccountBacktestPayload = z.object({
   backtest_id: z.string(),
   index_id: z.string(),
-  request: accept<Omit<AccountBacktestRequest, 'backtest_id'>>(),
+  request: defineObjectPayload<Omit<AccountBacktestRequest, 'backtest_id'>>(),
   /** Parent index, and every document to which it refers. */
   documents,
-  models: accept<PlannedModels>(),
+  models: defineObjectPayload<PlannedModels>(),
   ...dataVersion,
   engine_version: z.string(),
 });
@@ -181,7 +184,7 @@ export const RiskModelPayload = z.object({
     .object({
       run_id: z.string(),
       calendar: z.string(),
-      closures: accept<RecordedClosures>().optional(),
+      closures: defineObjectPayload<RecordedClosures>().optional(),
       currency: z.string(),
       treatment,
     })
@@ -198,7 +201,12 @@ export const RiskValidationPayload = z.object({
   model: z.object({ asset_ids: z.array(z.string()).readonly(), request: RiskModelRequest }).readonly(),
   /** Sessions and currency of the model; null: all days of its securities. */
   terms: z
-    .object({ calendar: z.string(), closures: accept<RecordedClosures>().optional(), currency: z.string(), treatment })
+    .object({
+      calendar: z.string(),
+      closures: defineObjectPayload<RecordedClosures>().optional(),
+      currency: z.string(),
+      treatment,
+    })
     .readonly()
     .nullable(),
   /** Index whose held weights form the portfolio. */
@@ -210,7 +218,7 @@ export type RiskValidationPayload = Readonly<z.infer<typeof RiskValidationPayloa
 export const RenderPayload = z.object({
   ...storeFields,
   render_id: z.string(),
-  template: accept<ReportTemplateDocument>(),
+  template: defineObjectPayload<ReportTemplateDocument>(),
   /** Index of a built-in report; null for a stored template. */
   index_id: z.string().nullable(),
   /** Runs to show instead of the latest ones, by index; absent if there are none. */
@@ -240,6 +248,6 @@ export const GeneratePayload = z.object({
   store_id: z.string(),
   name: z.string(),
   created_at: z.string(),
-  request: accept<GenerateRequest>(),
+  request: defineObjectPayload<GenerateRequest>(),
 });
 export type GeneratePayload = Readonly<z.infer<typeof GeneratePayload>>;

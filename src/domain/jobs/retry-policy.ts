@@ -52,8 +52,8 @@ export const RETRY_DEFAULTS = Object.fromEntries(
  * @returns the policies, or a clause that states the required form
  */
 export function parseRetryPolicies(text: string): RetryPolicies | string {
-  const common: Partial<Record<keyof RetryPolicy, number>> = {};
-  const ofKind = new Map<string, Partial<Record<keyof RetryPolicy, number>>>();
+  const commonPolicy: Partial<Record<keyof RetryPolicy, number>> = {};
+  const policyByKind = new Map<string, Partial<Record<keyof RetryPolicy, number>>>();
   for (const entry of text.split(',').map((each) => each.trim())) {
     if (entry === '') continue;
     const [, kind, member, value] = /^(?:([a-z]+)\.)?([a-z-]+)=(\d{1,9})$/.exec(entry) ?? [];
@@ -64,11 +64,11 @@ export function parseRetryPolicies(text: string): RetryPolicies | string {
     if (retryMember === undefined) return `must name one of ${MEMBERS.join(', ')}: ${entry}`;
     const { min, max } = RETRY_MEMBERS[retryMember];
     if (Number(value) < min || Number(value) > max) return `must be ${min} to ${max} for ${member}: ${entry}`;
-    const target = kind === undefined ? common : (ofKind.get(kind) ?? {});
+    const target = kind === undefined ? commonPolicy : (policyByKind.get(kind) ?? {});
     target[retryMember] = Number(value);
-    if (kind !== undefined) ofKind.set(kind, target);
+    if (kind !== undefined) policyByKind.set(kind, target);
   }
-  return (kind) => ({ ...RETRY_DEFAULTS, ...common, ...ofKind.get(kind) });
+  return (kind) => ({ ...RETRY_DEFAULTS, ...commonPolicy, ...policyByKind.get(kind) });
 }
 
 /** Minimum fraction of a delay after jitter, which spreads the retries of many jobs. */

@@ -66,7 +66,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   }
 
   function scanObject(depth: number): void {
-    open(depth);
+    openContainer(depth);
     if (skipBracket(BRACE_CLOSE)) return;
     const list: string[] = [];
     let set: Set<string> | undefined;
@@ -80,7 +80,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyAt);
       if (count > KEYS_LISTED) set ??= new Set(list);
       if (set === undefined ? list.includes(key) : set.has(key))
-        throw new Fault(`the key ${quote(key)} occurs twice in one object`, keyAt);
+        throw new Fault(`the key ${quoteText(key)} occurs twice in one object`, keyAt);
       if (set === undefined) list.push(key);
       else set.add(key);
       skipSpace();
@@ -93,7 +93,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   }
 
   function scanArray(depth: number): void {
-    open(depth);
+    openContainer(depth);
     if (skipBracket(BRACKET_CLOSE)) return;
     for (;;) {
       scanValue(depth);
@@ -102,7 +102,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     }
   }
 
-  function open(depth: number): void {
+  function openContainer(depth: number): void {
     if (depth > depthMax) throw new Fault(`the body is nested more than ${depthMax} levels deep`, position);
     position++;
   }
@@ -141,8 +141,8 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
 
 /** Returns the text between two quotes after decoding escapes. */
 function unescapeString(text: string, start: number, end: number): string {
-  const inner = text.slice(start + 1, end - 1);
-  return inner.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : inner;
+  const content = text.slice(start + 1, end - 1);
+  return content.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : content;
 }
 
 /** Returns the position after a string. @param start position of its opening quote */
@@ -198,7 +198,9 @@ function findDigitsEnd(text: string, start: number, expected: string): number {
 
 function createFault(text: string, position: number, expected: string): Fault {
   const result =
-    position < text.length ? `${quote(String.fromCodePoint(text.codePointAt(position) ?? 0))} stands` : 'the body ends';
+    position < text.length
+      ? `${quoteText(String.fromCodePoint(text.codePointAt(position) ?? 0))} stands`
+      : 'the body ends';
   return new Fault(`${result} where ${expected} is expected`, position);
 }
 
@@ -227,4 +229,4 @@ const ESCAPE_CHARACTERS = new Set([QUOTE, BACKSLASH, 0x2f, 0x62, 0x66, 0x6e, 0x7
 
 const isDigit = (code: number) => code >= ZERO && code <= 0x39;
 const isHex = (code: number) => isDigit(code) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);
-const quote = (text: string) => JSON.stringify(text.length <= 64 ? text : `${text.slice(0, 61)}...`);
+const quoteText = (text: string) => JSON.stringify(text.length <= 64 ? text : `${text.slice(0, 61)}...`);

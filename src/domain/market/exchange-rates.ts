@@ -146,9 +146,9 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     isNative: (column) => native[column]!,
     seriesOf: (column) => {
       const list = spells[column]!;
-      const steady =
+      const constantSeries =
         list.length === 1 && list[0]!.from === -Infinity ? findSeries(getCurrencyAt(0, column)) : undefined;
-      return steady ?? Float64Array.from(sm.sessions, (_, session) => getRateAt(session, column));
+      return constantSeries ?? Float64Array.from(sm.sessions, (_, session) => getRateAt(session, column));
     },
     missingPair: (session, column) => {
       const rate = getRateAt(session, column);
@@ -170,8 +170,8 @@ export function readRateSeries(sm: SessionMarket, from: string, to: string): Flo
   const target = findUnit(to);
   const scale = source.scale / target.scale;
   if (source.major === target.major) return new Float64Array(sm.sessions.length).fill(scale);
-  const direct = readDirectSeries(sm, [source.major, target.major], scale);
-  if (direct !== undefined) return direct;
+  const directSeries = readDirectSeries(sm, [source.major, target.major], scale);
+  if (directSeries !== undefined) return directSeries;
   for (const cross of CROSS_CURRENCIES) {
     const first = readDirectSeries(sm, [source.major, cross], scale);
     const second = first && readDirectSeries(sm, [cross, target.major], 1);
@@ -234,8 +234,8 @@ export function findFirstRateDay(market: MarketData, from: string, to: string): 
   if (source === target) return undefined;
   const findDirectDay = (a: string, b: string): Day | undefined =>
     findFirstDay(market, a + b) ?? findFirstDay(market, b + a);
-  const direct = findDirectDay(source, target);
-  if (direct !== undefined) return direct;
+  const directDay = findDirectDay(source, target);
+  if (directDay !== undefined) return directDay;
   for (const cross of CROSS_CURRENCIES) {
     const legs = [findDirectDay(source, cross), findDirectDay(cross, target)];
     if (legs.every((day) => day !== undefined)) return Math.max(...(legs as Day[])); // the pairs were checked above
@@ -262,8 +262,8 @@ export function listUsedPairs(
   const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   if (source === target) return [];
   const findAvailablePair = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
-  const direct = findAvailablePair(source, target);
-  if (direct !== undefined) return [direct];
+  const directPair = findAvailablePair(source, target);
+  if (directPair !== undefined) return [directPair];
   for (const cross of CROSS_CURRENCIES) {
     const [first, second] = [findAvailablePair(source, cross), findAvailablePair(cross, target)];
     if (first !== undefined && second !== undefined) return [first, second];

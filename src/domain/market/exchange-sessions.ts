@@ -30,30 +30,30 @@ export function createExchanges({
   calendars,
   sessions,
 }: ExchangesInput): (session: number, column: number) => Exchange {
-  const ownExchange: Exchange = placeOnAxis(calendar, sessions);
-  const byCode = new Map<string, Exchange>([[calendar.code, ownExchange]]);
+  const mainExchange: Exchange = placeOnAxis(calendar, sessions);
+  const byCode = new Map<string, Exchange>([[calendar.code, mainExchange]]);
   const findExchange = (code: unknown): Exchange => {
-    if (typeof code !== 'string') return ownExchange;
+    if (typeof code !== 'string') return mainExchange;
     let exchange = byCode.get(code);
     if (!exchange) {
       const entry = calendars.get(code);
-      exchange = entry ? placeOnAxis(entry, sessions) : ownExchange;
+      exchange = entry ? placeOnAxis(entry, sessions) : mainExchange;
       byCode.set(code, exchange);
     }
     return exchange;
   };
   const spells = createReferenceSpells(market, 'EXCHANGE');
-  const steady = spells.map((list) => {
-    if (list.length === 0) return ownExchange;
+  const constantExchanges = spells.map((list) => {
+    if (list.length === 0) return mainExchange;
     return list.length === 1 && list[0]!.from === -Infinity ? findExchange(list[0]!.value) : undefined;
   });
-  return (session, column) => steady[column] ?? findExchange(findSpell(spells[column]!, sessions[session]!));
+  return (session, column) => constantExchanges[column] ?? findExchange(findSpell(spells[column]!, sessions[session]!));
 }
 
 /** Outside its coverage, an exchange is assumed to follow the index calendar. */
 function placeOnAxis(calendar: Calendar, sessions: Int32Array): Exchange {
-  const open = new Uint8Array(sessions.length);
-  const counted = new Int32Array(sessions.length);
+  const openSessions = new Uint8Array(sessions.length);
+  const sessionCounts = new Int32Array(sessions.length);
   const { from, to } = calendar.coverage;
   let position = 0;
   let count = 0;
@@ -66,10 +66,10 @@ function placeOnAxis(calendar: Calendar, sessions: Int32Array): Exchange {
     const isCovered = day >= from && day <= to;
     const isOpen = isCovered ? calendar.sessions[position] === day : true;
     if (isOpen) {
-      open[s] = 1;
+      openSessions[s] = 1;
       count++;
     }
-    counted[s] = count;
+    sessionCounts[s] = count;
   }
-  return { open, counted };
+  return { open: openSessions, counted: sessionCounts };
 }

@@ -12,17 +12,17 @@ export type GroupOfDay = (name: string, day: Day) => { readonly group: string; r
  */
 export function createGroupsByDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => readonly string[] {
   let groups: readonly string[] = names.map(() => '');
-  const until = names.map(() => -Infinity);
+  const spellEnds = names.map(() => -Infinity);
   let next = -Infinity;
   return (day) => {
     if (day < next) return groups;
     groups = names.map((name, i) => {
-      if (day < until[i]!) return groups[i]!;
+      if (day < spellEnds[i]!) return groups[i]!;
       const result = groupOf(name, day);
-      until[i] = result.until;
+      spellEnds[i] = result.until;
       return result.group;
     });
-    next = until.reduce((least, each) => Math.min(least, each), Infinity);
+    next = spellEnds.reduce((least, each) => Math.min(least, each), Infinity);
     return groups;
   };
 }
@@ -46,11 +46,11 @@ export function createGroupNumbers(): GroupNumbers {
   return {
     groups,
     byDay(names, groupOf) {
-      const textsOn = createGroupsByDay(names, groupOf);
+      const readGroups = createGroupsByDay(names, groupOf);
       let texts: readonly string[] | undefined;
       let numbers = new Int32Array(0);
       return (day) => {
-        const result = textsOn(day);
+        const result = readGroups(day);
         if (result !== texts) numbers = Int32Array.from(result, findNumber);
         texts = result;
         return numbers;

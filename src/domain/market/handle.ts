@@ -184,9 +184,9 @@ export function listActionsSince(handle: MarketHandle, after: number): Corporate
 
 /** Returns all actions of some columns. @cost parsing these actions */
 export function listActions(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
-  const isAsked = new Uint8Array(1 + columns.reduce((highest, column) => Math.max(highest, column), 0));
-  for (const column of columns) isAsked[column] = 1;
-  return selectActions(handle, (places, p) => isAsked[places[p + 4]!] === 1);
+  const isRequested = new Uint8Array(1 + columns.reduce((highest, column) => Math.max(highest, column), 0));
+  for (const column of columns) isRequested[column] = 1;
+  return selectActions(handle, (places, p) => isRequested[places[p + 4]!] === 1);
 }
 
 /** Returns the actions that satisfy a condition, parsed as one list. */
@@ -211,10 +211,10 @@ const BRACKET = 91;
 const COMMA = 44;
 
 function joinParts(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
-  const joined = new Uint8Array(new SharedArrayBuffer(a.length + b.length));
-  joined.set(a);
-  joined.set(b, a.length);
-  return joined.buffer;
+  const joinedBytes = new Uint8Array(new SharedArrayBuffer(a.length + b.length));
+  joinedBytes.set(a);
+  joinedBytes.set(b, a.length);
+  return joinedBytes.buffer;
 }
 
 /** Returns lines of securities with their reference rows; a security with many rows has a separate line. */
@@ -304,7 +304,7 @@ type PanelsOfMarket = Pick<
 function openPanels(handle: MarketHandle, identifiers: readonly string[]): PanelsOfMarket {
   const { datasetId, contentHash, adjustment, currency = null } = handle;
   const dates = new Int32Array(handle.dates);
-  const cells = dates.length * identifiers.length;
+  const cellCount = dates.length * identifiers.length;
   return {
     datasetId,
     contentHash,
@@ -312,7 +312,7 @@ function openPanels(handle: MarketHandle, identifiers: readonly string[]): Panel
     currency,
     identifiers,
     dates,
-    fields: new Map(handle.fields.map(({ name, values }) => [name, new Float64Array(values, 0, cells)])),
+    fields: new Map(handle.fields.map(({ name, values }) => [name, new Float64Array(values, 0, cellCount)])),
   };
 }
 
@@ -343,7 +343,7 @@ function copyToSharedMemory(values: Float64Array): SharedArrayBuffer {
 function copyToSharedBytes(view: Int32Array | Float64Array | Uint8Array): SharedArrayBuffer {
   const isWholeBuffer = view.byteOffset === 0 && view.byteLength === view.buffer.byteLength;
   if (view.buffer instanceof SharedArrayBuffer && isWholeBuffer) return view.buffer;
-  const shared = new SharedArrayBuffer(view.byteLength);
-  new Uint8Array(shared).set(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
-  return shared;
+  const sharedMemory = new SharedArrayBuffer(view.byteLength);
+  new Uint8Array(sharedMemory).set(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
+  return sharedMemory;
 }

@@ -12,10 +12,10 @@ export function alignMarkedMarket(input: AlignMarketInput & { readonly mark: Mar
   let byCalendar = markedMarketsCache.get(market);
   if (byCalendar === undefined) markedMarketsCache.set(market, (byCalendar = new Map()));
   const { code } = calendar;
-  const others = byCalendar.get(code) ?? [];
-  const earlierMarket = others.find((sm) => sm.calendar === calendar && isSame(sm.mark!, mark));
+  const otherMarkets = byCalendar.get(code) ?? [];
+  const earlierMarket = otherMarkets.find((sm) => sm.calendar === calendar && isSame(sm.mark!, mark));
   const sessionMarket = earlierMarket ?? alignMarket(input);
-  byCalendar.set(code, [sessionMarket, ...others.filter((sm) => sm !== sessionMarket)].slice(0, MARKS_MAX));
+  byCalendar.set(code, [sessionMarket, ...otherMarkets.filter((sm) => sm !== sessionMarket)].slice(0, MARKS_MAX));
   return sessionMarket;
 }
 
@@ -24,8 +24,10 @@ function isSame(a: MarketMark, b: MarketMark): boolean {
   if (a.terms === null || b.terms === null) return a.terms === b.terms;
   if (a.terms.size !== b.terms.size) return false;
   return [...a.terms].every(([key, { carried, index }]) => {
-    const other = b.terms!.get(key);
-    return other !== undefined && haveSameMarks(carried, other.carried) && haveSameMarks(index, other.index);
+    const otherTerms = b.terms!.get(key);
+    return (
+      otherTerms !== undefined && haveSameMarks(carried, otherTerms.carried) && haveSameMarks(index, otherTerms.index)
+    );
   });
 }
 

@@ -20,20 +20,20 @@ export function listGroupSpells(market: MarketData, by: string): (name: string, 
   const spells = createReferenceSpells(market, by);
   const byName = new Map(market.identifiers.map((identifier, column) => [identifier, spells[column]!]));
   return (name, day) => {
-    const ownReferenceSpells = byName.get(name) ?? [];
-    const position = ownReferenceSpells.findLastIndex(({ from }) => from <= day);
+    const nameSpells = byName.get(name) ?? [];
+    const position = nameSpells.findLastIndex(({ from }) => from <= day);
     return {
-      group: readGroup(ownReferenceSpells[position]?.value ?? null),
-      until: ownReferenceSpells[position + 1]?.from ?? Infinity,
+      group: readGroup(nameSpells[position]?.value ?? null),
+      until: nameSpells[position + 1]?.from ?? Infinity,
     };
   };
 }
 
 /** Returns a function for the issuer of a security known on a day. A security without an issuer is its own issuer. */
 export function listIssuerSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
-  const spellOf = listGroupSpells(market, by);
+  const findSpell = listGroupSpells(market, by);
   return (name, day) => {
-    const { group, until } = spellOf(name, day);
+    const { group, until } = findSpell(name, day);
     return { group: group === UNCLASSIFIED ? name : group, until };
   };
 }

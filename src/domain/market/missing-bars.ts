@@ -34,10 +34,10 @@ export function findMissingBars(
       ? selectCached(cachedMissing, names, width)
       : undefined;
   if (cachedBars !== undefined) return cachedBars;
-  const missing = listMissing(close, width, names);
-  const count = missing.reduce((sum, { length }) => sum + length, 0);
-  if (count <= CACHED_MAX) latestMissing.set(close, { ...names, missing });
-  return missing;
+  const missingRows = listMissing(close, width, names);
+  const count = missingRows.reduce((sum, { length }) => sum + length, 0);
+  if (count <= CACHED_MAX) latestMissing.set(close, { ...names, missing: missingRows });
+  return missingRows;
 }
 
 /** Returns the missing rows from a cached result; undefined if it lacks a security. */
@@ -46,23 +46,23 @@ function selectCached(
   { columns, from, to }: SecuritiesOverRows,
   width: number,
 ): Int32Array[] | undefined {
-  const placeOf = new Int32Array(width).fill(-1);
-  cachedMissing.columns.forEach((column, place) => (placeOf[column] = place));
-  if (columns.some((column) => placeOf[column]! < 0)) return undefined;
+  const positionByColumn = new Int32Array(width).fill(-1);
+  cachedMissing.columns.forEach((column, place) => (positionByColumn[column] = place));
+  if (columns.some((column) => positionByColumn[column]! < 0)) return undefined;
   return Array.from(columns, (column) => {
-    const rows = cachedMissing.missing[placeOf[column]!]!;
+    const rows = cachedMissing.missing[positionByColumn[column]!]!;
     return rows.length === 0 ? rows : rows.filter((row) => row >= from && row <= to);
   });
 }
 
 function listMissing(close: Float64Array, width: number, { columns, from, to }: SecuritiesOverRows): Int32Array[] {
-  const missing: number[][] = Array.from(columns, () => []);
+  const missingRows: number[][] = Array.from(columns, () => []);
   for (let row = from; row <= to; row++) {
     const first = row * width;
     for (let k = 0; k < columns.length; k++) {
       const price = close[first + columns[k]!]!;
-      if (price !== price) missing[k]!.push(row);
+      if (price !== price) missingRows[k]!.push(row);
     }
   }
-  return missing.map((rows) => Int32Array.from(rows));
+  return missingRows.map((rows) => Int32Array.from(rows));
 }

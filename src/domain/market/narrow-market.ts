@@ -35,15 +35,16 @@ export function narrowMarket(market: MarketData, { columns, from, to, keeps }: N
   };
   const fields = keeps === 'datapoints' ? [...market.fields] : [['CLOSE', close] as const];
   const identifiers = Array.from(columns, (column) => market.identifiers[column]!);
-  const retained = new Set(identifiers);
+  const retainedIdentifiers = new Set(identifiers);
   return {
     ...market,
     currency: null,
     identifiers,
     dates: Int32Array.from(rows, (row) => market.dates[row]!),
     fields: new Map(fields.map(([name, panel]) => [name, copyPart(panel)])),
-    reference: keeps === undefined ? { columns: [], rows: new Map() } : selectReference(market.reference, retained),
-    actions: market.actions.filter(({ identifier }) => retained.has(identifier)),
+    reference:
+      keeps === undefined ? { columns: [], rows: new Map() } : selectReference(market.reference, retainedIdentifiers),
+    actions: market.actions.filter(({ identifier }) => retainedIdentifiers.has(identifier)),
     universes: [],
   };
 }

@@ -54,18 +54,18 @@ function computeGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
   const last = lastBar.subarray(lastBar.length - securityCount);
   const { starts, columns } = listGapsBySession(sm);
   let factors: Float64Array | undefined;
-  const place = new Int32Array(securityCount);
+  const positionByColumn = new Int32Array(securityCount);
   const findPositions = (requestedColumns: Int32Array): Int32Array => {
-    place.fill(-1);
-    for (let k = 0; k < requestedColumns.length; k++) place[requestedColumns[k]!] = k;
-    return place;
+    positionByColumn.fill(-1);
+    for (let k = 0; k < requestedColumns.length; k++) positionByColumn[requestedColumns[k]!] = k;
+    return positionByColumn;
   };
   return {
     of(requestedColumns, { from, to }) {
-      const places = findPositions(requestedColumns);
+      const positions = findPositions(requestedColumns);
       const result = new Int32Array(requestedColumns.length + 1);
       for (let g = starts[from - first]!; g < starts[to - first + 1]!; g++) {
-        const k = places[columns[g]!]!;
+        const k = positions[columns[g]!]!;
         if (k >= 0) result[k + 1]!++;
       }
       for (let k = 0; k < requestedColumns.length; k++)
@@ -74,7 +74,7 @@ function computeGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
       const sessions = new Int32Array(result.at(-1)!);
       for (let s = from; s <= to; s++) {
         for (let g = starts[s - first]!; g < starts[s - first + 1]!; g++) {
-          const k = places[columns[g]!]!;
+          const k = positions[columns[g]!]!;
           if (k >= 0) sessions[next[k]!++] = s;
         }
       }
@@ -91,9 +91,9 @@ function computeGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
     },
     multiplyGrowth(values, requestedColumns, { from, to }) {
       factors ??= computeGrowthAtGaps(sm, growth, { starts, columns });
-      const places = findPositions(requestedColumns);
+      const positions = findPositions(requestedColumns);
       for (let g = starts[from - first]!; g < starts[to - first + 1]!; g++) {
-        const k = places[columns[g]!]!;
+        const k = positions[columns[g]!]!;
         if (k >= 0) values[k]! *= factors[g]!;
       }
       for (let k = 0; k < requestedColumns.length; k++) {

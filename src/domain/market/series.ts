@@ -24,11 +24,11 @@ export function closeOn({ days, closes }: PriceSeries, day: Day): number {
 
 /** Returns the latest CLOSE on or before each of some ascending days, [days]; NaN before the first value. */
 export function carryCloses({ days, closes }: PriceSeries, on: Int32Array): Float64Array {
-  const carried = new Float64Array(on.length);
+  const carriedCloses = new Float64Array(on.length);
   let position = -1;
   for (let s = 0; s < on.length; s++) {
     while (position + 1 < days.length && days[position + 1]! <= on[s]!) position++;
-    carried[s] = position < 0 ? Number.NaN : closes[position]!;
+    carriedCloses[s] = position < 0 ? Number.NaN : closes[position]!;
   }
-  return carried;
+  return carriedCloses;
 }

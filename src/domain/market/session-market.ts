@@ -51,23 +51,23 @@ export interface SessionMarket {
 }
 
 /** Error for data before the start of a restricted market. The caller can use the whole market instead. */
-export class BeforeMarket extends Error {
-  override readonly name = 'BeforeMarket';
+export class BeforeMarketError extends Error {
+  override readonly name = 'BeforeMarketError';
 }
 
 /**
  * Returns the start of the row of a session in panels by session.
- * @throws BeforeMarket
+ * @throws BeforeMarketError
  */
 export function readPanelRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
   assertSecurity(sm, session);
   return (session - sm.first) * sm.securityCount;
 }
 
-/** Asserts that a session has rows. @throws BeforeMarket */
+/** Asserts that a session has rows. @throws BeforeMarketError */
 export function assertSecurity({ first }: Pick<SessionMarket, 'first'>, session: number): void {
   if (session < first)
-    throw new BeforeMarket(`session ${session} is before ${first}, from which on the market is there`);
+    throw new BeforeMarketError(`session ${session} is before ${first}, from which on the market is there`);
 }
 
 /**
@@ -107,11 +107,11 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const securityCount = identifiers.length;
   const axis = { first: mark ? mark.session : 0, securityCount };
   const sessions = listSessions(calendar, dates);
-  const rowOf = listRows(sessions, dates);
+  const rowBySession = listRows(sessions, dates);
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const findColumn = (identifier: string): number => columns.get(identifier) ?? -1;
-  const { lastBar, gaps } = createLastBars({ close, rowOf, securityCount }, mark);
+  const { lastBar, gaps } = createLastBars({ close, rowOf: rowBySession, securityCount }, mark);
   const actions = placeActions({ market, sessions, calendar, columnOf: findColumn });
   const splits = market.adjustment === 'none' ? listRatios(actions) : new Map<number, readonly Ratio[]>();
   const endings = listEndings(actions, findColumn);
@@ -119,8 +119,8 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   for (const column of endings.keys()) canEnd[column] = 1;
   const exchange = createExchanges({ market, calendar, calendars, sessions });
 
-  const closeAt = (session: number, column: number): number => {
-    const row = rowOf[session]!;
+  const readClose = (session: number, column: number): number => {
+    const row = rowBySession[session]!;
     return row < 0 ? Number.NaN : close[row * securityCount + column]!;
   };
   const computeBarAge = (session: number, column: number): number => {
@@ -132,9 +132,9 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   };
   const hasEnded = (session: number, column: number): boolean => {
     if (canEnd[column] !== 1) return false;
-    const ownEndings = endings.get(column)!; // endings exist for columns flagged in `canEnd`
+    const columnEndings = endings.get(column)!; // endings exist for columns flagged in `canEnd`
     const bar = lastBar[readPanelRow(axis, session) + column]!;
-    return ownEndings.some(
+    return columnEndings.some(
       (ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session),
     );
   };
@@ -142,7 +142,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     market,
     calendar,
     sessions,
-    rowOf,
+    rowOf: rowBySession,
     ...axis,
     identifiers,
     lastBar,
@@ -150,18 +150,18 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     actions,
     mark: mark ?? null,
     columnOf: findColumn,
-    closeAt,
+    closeAt: readClose,
     barAge: computeBarAge,
     hasEnded,
     sessionAt: (day) => findLastAtMost(sessions, day),
     valueAt: (panel, session, column) => {
-      const row = rowOf[session]!;
+      const row = rowBySession[session]!;
       return row < 0 ? Number.NaN : panel[row * securityCount + column]!;
     },
     carriedClose: (session, column) => {
       const bar = lastBar[readPanelRow(axis, session) + column]!;
       if (bar < 0) return Number.NaN;
-      let price = closeAt(bar, column);
+      let price = readClose(bar, column);
       if (bar === session) return price;
       for (const split of splits.get(column) ?? []) {
         if (split.session > bar && split.session <= session) price /= split.ratio;
@@ -208,7 +208,7 @@ function createLastBars(
   if (mark) bars.set(mark.lastBar);
   else if (rowOf.length > 0)
     for (let i = 0; i < securityCount; i++) bars[i] = hasBar(close, rowOf[0]! * securityCount + i) ? 0 : -1;
-  const resumed = new Int32Array(securityCount);
+  const resumedSessions = new Int32Array(securityCount);
   /** Column, session before and session after of each gap. */
   let gaps = new Int32Array(3 * securityCount);
   let count = 0;
@@ -219,10 +219,10 @@ function createLastBars(
       bars.copyWithin(to, to - securityCount, to);
       continue;
     }
-    const resuming = takeBars({ close, from: row * securityCount, bars, to, session }, resumed);
-    if (3 * (count + resuming) > gaps.length) gaps = widen(gaps);
+    const resuming = takeBars({ close, from: row * securityCount, bars, to, session }, resumedSessions);
+    if (3 * (count + resuming) > gaps.length) gaps = widenBars(gaps);
     for (let k = 0; k < resuming; k++) {
-      const column = resumed[k]!;
+      const column = resumedSessions[k]!;
       const before = bars[to - securityCount + column]!;
       if (before < 0) continue;
       gaps[3 * count] = column;
@@ -233,7 +233,7 @@ function createLastBars(
   return { lastBar: bars, gaps: gaps.subarray(0, 3 * count) };
 }
 
-function widen(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+function widenBars(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   const wide = new Int32Array(2 * values.length);
   wide.set(values);
   return wide;
@@ -286,7 +286,7 @@ export interface MarkWindowInput {
  */
 export function markWindow({ market, calendar, session, later }: MarkWindowInput): MarketMark {
   const securityCount = market.identifiers.length;
-  const rowOf = listRows(listSessions(calendar, market.dates), market.dates);
+  const rowBySession = listRows(listSessions(calendar, market.dates), market.dates);
   const close = market.fields.get('CLOSE')!;
   const lastBar = new Int32Array(securityCount).fill(-1);
   let missingColumns = new Int32Array(securityCount);
@@ -298,7 +298,7 @@ export function markWindow({ market, calendar, session, later }: MarkWindowInput
   }
   missingColumns = missingColumns.subarray(0, count);
   for (let s = session; s >= 0 && count > 0; s--) {
-    const row = rowOf[s]!;
+    const row = rowBySession[s]!;
     if (row < 0) continue;
     let left = 0;
     for (let k = 0; k < count; k++) {

@@ -23,12 +23,12 @@ function extendMarket(market: MarketData, { identifier, currency, days, closes }
   const width = market.identifiers.length;
   const identifiers = [...market.identifiers, identifier].toSorted(compareText);
   const position = identifiers.indexOf(identifier);
-  const old = market.fields.get('CLOSE')!;
+  const sourceClose = market.fields.get('CLOSE')!;
   const close = new Float64Array(dates.length * (width + 1)).fill(Number.NaN);
   for (let t = 0; t < dates.length; t++) {
     const row = t * (width + 1);
-    close.set(old.subarray(t * width, t * width + position), row);
-    close.set(old.subarray(t * width + position, (t + 1) * width), row + position + 1);
+    close.set(sourceClose.subarray(t * width, t * width + position), row);
+    close.set(sourceClose.subarray(t * width + position, (t + 1) * width), row + position + 1);
   }
   days.forEach((day, i) => {
     const t = findLastAtMost(dates, day);

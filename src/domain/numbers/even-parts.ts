@@ -38,12 +38,12 @@ export interface PartLocations {
 /** Locates the parts in outputs. Several outputs may contain the same part. */
 export function locateParts(outputs: readonly { readonly parts: readonly number[] }[]): PartLocations {
   const first = new Map<number, LocatedPart>();
-  const otherLocatedParts: LocatedPart[] = [];
+  const locatedParts: LocatedPart[] = [];
   for (const [output, { parts }] of outputs.entries())
     for (const [position, part] of parts.entries()) {
       const locatedPart = { part, output, at: position };
-      if (first.has(part)) otherLocatedParts.push(locatedPart);
+      if (first.has(part)) locatedParts.push(locatedPart);
       else first.set(part, locatedPart);
     }
-  return { first: [...first.values()].toSorted((a, b) => a.part - b.part), others: otherLocatedParts };
+  return { first: [...first.values()].toSorted((a, b) => a.part - b.part), others: locatedParts };
 }

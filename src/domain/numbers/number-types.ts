@@ -29,11 +29,11 @@ export function concatenate(parts: readonly Numbers[]): Numbers {
   const [first] = parts;
   if (first === undefined) throw new Error('no parts to concatenate');
   if (parts.length === 1) return first;
-  const joined = new NUMBER_TYPES[findNumberType(first)](parts.reduce((sum, { length }) => sum + length, 0));
+  const joinedNumbers = new NUMBER_TYPES[findNumberType(first)](parts.reduce((sum, { length }) => sum + length, 0));
   let position = 0;
   for (const part of parts) {
-    joined.set(part, position);
+    joinedNumbers.set(part, position);
     position += part.length;
   }
-  return joined;
+  return joinedNumbers;
 }

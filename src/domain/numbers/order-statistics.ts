@@ -4,9 +4,9 @@
  */
 export function computeQuantile(sorted: ArrayLike<number>, share: number): number {
   const position = share * (sorted.length - 1);
-  const below = Math.floor(position);
-  const low = sorted[below] ?? NaN;
-  return low + (position - below) * ((sorted[below + 1] ?? low) - low);
+  const lowerIndex = Math.floor(position);
+  const low = sorted[lowerIndex] ?? NaN;
+  return low + (position - lowerIndex) * ((sorted[lowerIndex + 1] ?? low) - low);
 }
 
 /**
@@ -14,10 +14,10 @@ export function computeQuantile(sorted: ArrayLike<number>, share: number): numbe
  * sample.
  */
 export function computeMedian(sample: Iterable<number>): number {
-  const sorted = Float64Array.from(sample).sort();
-  const half = sorted.length >> 1;
-  if (sorted.length % 2 === 1) return sorted[half]!;
-  return ((sorted[half - 1] ?? NaN) + (sorted[half] ?? NaN)) / 2;
+  const sortedSample = Float64Array.from(sample).sort();
+  const half = sortedSample.length >> 1;
+  if (sortedSample.length % 2 === 1) return sortedSample[half]!;
+  return ((sortedSample[half - 1] ?? NaN) + (sortedSample[half] ?? NaN)) / 2;
 }
 
 /**
@@ -25,6 +25,6 @@ export function computeMedian(sample: Iterable<number>): number {
  * empty sample.
  */
 export function findUpperMedian(sample: Iterable<number>): number {
-  const sorted = Float64Array.from(sample).sort();
-  return sorted[sorted.length >> 1] ?? NaN;
+  const sortedSample = Float64Array.from(sample).sort();
+  return sortedSample[sortedSample.length >> 1] ?? NaN;
 }

@@ -6,12 +6,12 @@
 export function roundHalfAwayFromZero(value: number, decimals: number): number {
   if (!Number.isFinite(value)) return value;
   const magnitude = Math.abs(value);
-  const rounded = shift(Math.round(shift(magnitude, decimals)), -decimals);
-  return value < 0 ? 0 - rounded : rounded;
+  const roundedMagnitude = shiftDecimals(Math.round(shiftDecimals(magnitude, decimals)), -decimals);
+  return value < 0 ? 0 - roundedMagnitude : roundedMagnitude;
 }
 
 /** Multiplies a number by a power of ten, by its decimal digits. */
-function shift(value: number, by: number): number {
+function shiftDecimals(value: number, by: number): number {
   const [digits, exponent = '0'] = String(value).split('e');
   return Number(`${digits}e${Number(exponent) + by}`);
 }

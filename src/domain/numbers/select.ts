@@ -22,9 +22,9 @@ export function select(values: Float64Array, { from, to, position }: SelectedRan
       while (values[i]! < pivot) i++;
       while (values[j]! > pivot) j--;
       if (i > j) break;
-      const swapped = values[i]!;
+      const savedValue = values[i]!;
       values[i++] = values[j]!;
-      values[j--] = swapped;
+      values[j--] = savedValue;
     }
     if (j < position) left = i;
     if (i > position) right = j;

@@ -48,8 +48,8 @@ function sortByDigit(
   if (ends[((half[0]! >>> shift) & mask) + 1] === count) return false;
   for (let digit = 1; digit <= mask; digit++) ends[digit]! += ends[digit - 1]!;
   for (let i = 0; i < count; i++) {
-    const place = from[i]!;
-    to[ends[(half[place]! >>> shift) & mask]!++] = place;
+    const position = from[i]!;
+    to[ends[(half[position]! >>> shift) & mask]!++] = position;
   }
   return true;
 }

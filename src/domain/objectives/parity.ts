@@ -13,9 +13,9 @@ export function createParityNumerator(
 ): EvennessNumerator {
   const names = Int32Array.from(budgets.keys()).filter((i) => budgets[i]! > 0);
   const result = new Float64Array(names.length);
-  const ownBudgets = Float64Array.from(names, (i) => budgets[i]!);
-  const budgeted = names.length === budgets.length ? metric : selectMetric(metric, names);
-  solveRiskBudgetWeights(algebra, budgeted, ownBudgets, result);
+  const nameBudgets = Float64Array.from(names, (i) => budgets[i]!);
+  const budgetedMetric = names.length === budgets.length ? metric : selectMetric(metric, names);
+  solveRiskBudgetWeights(algebra, budgetedMetric, nameBudgets, result);
   const parity = new Float64Array(budgets.length);
   names.forEach((i, p) => (parity[i] = result[p]!));
   const variance = Math.max(0, computeMetricSquare(metric, parity));

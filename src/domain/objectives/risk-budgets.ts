@@ -14,29 +14,29 @@ export interface BudgetParams {
  * @throws Refusal VALIDATION_FAILED if no security that may be held has a budget
  */
 export function readBudgets({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
-  const eligible = context.eligible.slice();
+  const eligibleFlags = context.eligible.slice();
   // a security with a constant price contributes nothing to the variance at any weight
-  computeMetricDiagonal(context.metric).forEach((variance, i) => variance > 0 || (eligible[i] = 0));
+  computeMetricDiagonal(context.metric).forEach((variance, i) => variance > 0 || (eligibleFlags[i] = 0));
   const shares =
     budgets === null
-      ? Float64Array.from(eligible, (isEligible) => isEligible)
-      : computeShares(budgets, budget_field, { ...context, eligible });
+      ? Float64Array.from(eligibleFlags, (isEligible) => isEligible)
+      : computeShares(budgets, budget_field, { ...context, eligible: eligibleFlags });
   const total = shares.reduce((sum, share) => sum + share, 0);
   return total > 0 ? shares.map((share) => share / total) : shares;
 }
 
 function computeShares(budgets: Readonly<Record<string, number>>, field: string, context: GoalContext): Float64Array {
   const { identifiers, eligible, warn } = context;
-  const places = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
+  const positionByIdentifier = new Map(identifiers.map((identifier, i): [string, number] => [identifier, i]));
   const shares = new Float64Array(identifiers.length);
-  const groups = Object.keys(budgets).some((key) => !places.has(key)) ? context.categories(field) : [];
+  const groups = Object.keys(budgets).some((key) => !positionByIdentifier.has(key)) ? context.categories(field) : [];
   const lost: string[] = [];
   for (const [key, share] of Object.entries(budgets)) {
-    const place = places.get(key);
+    const position = positionByIdentifier.get(key);
     const members =
-      place === undefined
+      position === undefined
         ? Array.from(eligible.keys()).filter((i) => groups[i] === key && budgets[identifiers[i]!] === undefined)
-        : [place];
+        : [position];
     const eligibleMembers = members.filter((i) => eligible[i] === 1);
     for (const i of eligibleMembers) shares[i]! += share / eligibleMembers.length;
     if (eligibleMembers.length === 0) lost.push(key);
@@ -47,10 +47,10 @@ function computeShares(budgets: Readonly<Record<string, number>>, field: string,
       `No security that may be held has the budget of ${lost.join(', ')}; it is distributed over the other budgets in proportion.`,
       '.budgets',
     );
-  const withoutBudget = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);
-  if (withoutBudget.length > 0)
+  const identifiersWithoutBudget = identifiers.filter((_, i) => eligible[i] === 1 && shares[i] === 0);
+  if (identifiersWithoutBudget.length > 0)
     warn(
-      `${withoutBudget.length} of ${identifiers.length} securities have no risk budget and no weight: ${formatKeys(withoutBudget)}.`,
+      `${identifiersWithoutBudget.length} of ${identifiers.length} securities have no risk budget and no weight: ${formatKeys(identifiersWithoutBudget)}.`,
       '.budgets',
     );
   return shares;

@@ -21,16 +21,16 @@ export function createTailGoal(
   measure: TailMeasure,
   confidence: number,
   returns: Float64Array,
-  names: number,
+  securityCount: number,
 ): TailGoal {
-  const scenarios = returns.length / names;
-  const sums = measure === 'loss' ? returns : cumulateReturns(returns, names);
-  return { form: 'tail', measure, confidence, scenarios, returns: sums };
+  const scenarioCount = returns.length / securityCount;
+  const sums = measure === 'loss' ? returns : cumulateReturns(returns, securityCount);
+  return { form: 'tail', measure, confidence, scenarios: scenarioCount, returns: sums };
 }
 
-function cumulateReturns(returns: Float64Array, names: number): Float64Array {
+function cumulateReturns(returns: Float64Array, securityCount: number): Float64Array {
   const sums = returns.slice();
-  for (let e = names; e < sums.length; e++) sums[e]! += sums[e - names]!;
+  for (let e = securityCount; e < sums.length; e++) sums[e]! += sums[e - securityCount]!;
   return sums;
 }
 
@@ -133,12 +133,12 @@ export interface TailOutcome {
 export function computeTailOutcome(goal: TailGoal, weights: Float64Array): TailOutcome {
   const values = computeOutcomes(goal, weights);
   const size = countTailScenarios(goal);
-  const sorted = values.toSorted().reverse();
+  const sortedValues = values.toSorted().reverse();
   return {
     scenarios: goal.scenarios,
     average: computeTailAverage(values, size),
-    level: sorted[Math.max(Math.ceil(size) - 1, 0)]!,
-    largest: sorted[0]!,
+    level: sortedValues[Math.max(Math.ceil(size) - 1, 0)]!,
+    largest: sortedValues[0]!,
   };
 }
 
@@ -154,15 +154,15 @@ export function countTailScenarios({ confidence, scenarios }: Pick<TailGoal, 'co
  *   Finance 26(7), proposition 8.
  */
 export function computeTailAverage(values: Float64Array, size: number): number {
-  const sorted = values.toSorted().reverse();
+  const sortedValues = values.toSorted().reverse();
   const tailSize = computeTailSize(size, values.length);
   let total = 0;
-  for (let k = 0; k < Math.min(Math.ceil(tailSize), sorted.length); k++)
-    total += Math.min(1, tailSize - k) * sorted[k]!;
+  for (let k = 0; k < Math.min(Math.ceil(tailSize), sortedValues.length); k++)
+    total += Math.min(1, tailSize - k) * sortedValues[k]!;
   return total / tailSize;
 }
 
 /** Returns the number of averaged scenarios, raised to 1 if it is smaller. */
-function computeTailSize(size: number, scenarios: number): number {
-  return Math.max(size, Math.min(1, scenarios));
+function computeTailSize(size: number, scenarioCount: number): number {
+  return Math.max(size, Math.min(1, scenarioCount));
 }

@@ -192,15 +192,15 @@ export function computeMovedValue(
   changes: readonly RowParameterChange[] | undefined,
   outward: 1 | -1,
 ): number {
-  const ownChanges = changes?.filter((change) => change.origin === origin) ?? [];
-  if (ownChanges.length === 0) return limit.value;
-  if (hasNoParameter(limit)) return limit.value + outward * (findMovedParameter(origin, null, ownChanges) ?? 0);
+  const rowChanges = changes?.filter((change) => change.origin === origin) ?? [];
+  if (rowChanges.length === 0) return limit.value;
+  if (hasNoParameter(limit)) return limit.value + outward * (findMovedParameter(origin, null, rowChanges) ?? 0);
   if (limit.further !== undefined)
     return limit.further.valueOf({
       ...origin.params,
-      ...Object.fromEntries(ownChanges.map(({ parameter, to }) => [parameter, to])),
+      ...Object.fromEntries(rowChanges.map(({ parameter, to }) => [parameter, to])),
     });
-  const to = findMovedParameter(origin, limit.parameter, ownChanges);
+  const to = findMovedParameter(origin, limit.parameter, rowChanges);
   if (to === undefined) return limit.value;
   const from = origin.params[limit.parameter!] as number; // parameters of limits are numbers
   return limit.value + limit.slope * (to - from);

@@ -88,8 +88,8 @@ export function branchAndBound({
   nodesMax = isAnyEnough ? NODES_ANY_MAX : computeNodesMax(problem),
 }: BranchInput): BranchOutcome {
   const n = problem.index.length;
-  const short = markShort(relaxed.weights);
-  const common: SearchRows = { rows, short, variances: computeMetricDiagonal(problem.metric) };
+  const shortFlags = markShort(relaxed.weights);
+  const searchRows: SearchRows = { rows, short: shortFlags, variances: computeMetricDiagonal(problem.metric) };
   const costs = createMoveCosts(algebra, problem);
   const threshold = findThreshold(rows);
   const workMax = hasTails(problem) ? (isAnyEnough ? WORK_MAX / 10 : WORK_MAX) : Infinity;
@@ -98,12 +98,12 @@ export function branchAndBound({
   let iterations = 0;
   const large = selectConcentrations(rows).map(() => new Uint8Array(n));
   const root = { names: new Uint8Array(n), shares: certified?.shares, large, bound: relaxed.value };
-  const open: Node[] = [{ ...root, ...createWarmStart(relaxed) }];
-  for (let nodes = 0; open.length > 0; nodes++) {
+  const openNodes: Node[] = [{ ...root, ...createWarmStart(relaxed) }];
+  for (let nodeCount = 0; openNodes.length > 0; nodeCount++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
-    const node = takeLowestNode(open);
+    const node = takeLowestNode(openNodes);
     if (best !== undefined && !isBetter(node.bound)) return { best, isComplete: true, bound: best.value, iterations };
-    if (nodes >= nodesMax || solver.spent() > workMax)
+    if (nodeCount >= nodesMax || solver.spent() > workMax)
       return { best, isComplete: false, bound: node.bound, iterations };
     visitNode(node);
   }
@@ -111,9 +111,9 @@ export function branchAndBound({
 
   /** Bounds a node by its relaxation, and adds the branches that may contain a better solution. */
   function visitNode(node: Node): void {
-    const closed = closeNode(node, rows);
-    if (closed === undefined) return;
-    const restriction = restrictNode(closed, common);
+    const closedNode = closeNode(node, rows);
+    if (closedNode === undefined) return;
+    const restriction = restrictNode(closedNode, searchRows);
     const { warm, tail, planes } = node;
     const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', warm, tail, planes });
     iterations += solution?.iterations ?? 0;
@@ -122,11 +122,11 @@ export function branchAndBound({
       best = solution;
       return;
     }
-    const finished = finishNode(closed, solution);
-    if (finished !== undefined && isBetter(finished.value)) best = finished;
-    const narrowed = narrowNode(closed, solution, costs.at(solution, threshold));
-    if (narrowed !== undefined)
-      open.push(...branchNode(narrowed, solution, common).filter(({ bound }) => isBetter(bound)));
+    const nodeResult = finishNode(closedNode, solution);
+    if (nodeResult !== undefined && isBetter(nodeResult.value)) best = nodeResult;
+    const narrowedNode = narrowNode(closedNode, solution, costs.at(solution, threshold));
+    if (narrowedNode !== undefined)
+      openNodes.push(...branchNode(narrowedNode, solution, searchRows).filter(({ bound }) => isBetter(bound)));
   }
 
   function isBetter(value: number): boolean {
@@ -140,36 +140,36 @@ export function branchAndBound({
   function narrowNode(node: Node, solution: ConvexSolution, moves: Moves): NarrowedNode | undefined {
     const { value } = solution;
     const heldCosts = moves.hold.map((cost) => value + cost);
-    const dropped = moves.drop.map((cost) => value + cost);
-    const proven = certified?.over(node.names, node.shares!);
-    let bound = Math.max(node.bound, value, proven?.bound ?? value);
-    proven?.held.forEach((least, i) => (heldCosts[i] = Math.max(heldCosts[i]!, least)));
-    proven?.dropped.forEach((least, i) => (dropped[i] = Math.max(dropped[i]!, least)));
+    const droppedCosts = moves.drop.map((cost) => value + cost);
+    const provenBound = certified?.over(node.names, node.shares!);
+    let bound = Math.max(node.bound, value, provenBound?.bound ?? value);
+    provenBound?.held.forEach((least, i) => (heldCosts[i] = Math.max(heldCosts[i]!, least)));
+    provenBound?.dropped.forEach((least, i) => (droppedCosts[i] = Math.max(droppedCosts[i]!, least)));
     for (const row of rows) {
       if (row.form !== 'count') continue;
-      const undecided = row.members.filter((i) => node.names[i] === UNDECIDED);
-      const already = row.members.reduce((count, i) => count + (node.names[i] === INCLUDED ? 1 : 0), 0);
-      const choice = computeChoiceBound(moves, undecided, row.minimum - already, row.maximum - already);
+      const undecidedMembers = row.members.filter((i) => node.names[i] === UNDECIDED);
+      const heldCount = row.members.reduce((count, i) => count + (node.names[i] === INCLUDED ? 1 : 0), 0);
+      const choice = computeChoiceBound(moves, undecidedMembers, row.minimum - heldCount, row.maximum - heldCount);
       bound = Math.max(bound, value + choice.least);
-      undecided.forEach((i, place) => {
+      undecidedMembers.forEach((i, place) => {
         heldCosts[i] = Math.max(heldCosts[i]!, value + choice.ifHeld[place]!);
-        dropped[i] = Math.max(dropped[i]!, value + choice.ifDropped[place]!);
+        droppedCosts[i] = Math.max(droppedCosts[i]!, value + choice.ifDropped[place]!);
       });
     }
     if (!isBetter(bound)) return undefined;
     const names = node.names.slice();
     for (let i = 0; i < n; i++) {
       if (names[i] !== UNDECIDED) continue;
-      if (!isBetter(dropped[i]!)) names[i] = INCLUDED;
+      if (!isBetter(droppedCosts[i]!)) names[i] = INCLUDED;
       else if (!isBetter(heldCosts[i]!)) names[i] = EXCLUDED;
     }
     return {
       ...node,
       names,
-      shares: proven?.shares ?? node.shares,
+      shares: provenBound?.shares ?? node.shares,
       bound,
       held: heldCosts,
-      dropped,
+      dropped: droppedCosts,
       ...createWarmStart(solution),
     };
   }
@@ -181,7 +181,7 @@ export function branchAndBound({
       return undefined;
     const choice = {
       held: flags,
-      short,
+      short: shortFlags,
       large: large.map((set) => set.map((decided) => (decided === INCLUDED ? 1 : 0))),
       isFinal: true,
     };

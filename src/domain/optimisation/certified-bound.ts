@@ -82,29 +82,29 @@ const PART_MIN = 0.1;
  * @cost a dozen to a hundred factorisations a step
  */
 export function createCertifiedBound(solvers: Solvers, choice: BoundedChoice): CertifiedBound | undefined {
-  const counted = createCountedProgram(choice);
-  const best = counted && findBestSplit(solvers, counted);
-  if (counted === undefined || best === undefined) return undefined;
+  const countedProgram = createCountedProgram(choice);
+  const best = countedProgram && findBestSplit(solvers, countedProgram);
+  if (countedProgram === undefined || best === undefined) return undefined;
   const { split, answer } = best;
   return {
     bound: Math.max(choice.relaxed.bound, answer.bound),
     shares: answer.shares,
     over: (decided, shares) =>
-      relaxShares(solvers.solver, counted, split, {
+      relaxShares(solvers.solver, countedProgram, split, {
         names: decided,
         shares,
         shareMin: SHARE_MIN,
         turnsMax: ITERATIONS_NODE,
       }),
     prove: (bestChoice) =>
-      proveBound(solvers, counted, { least: answer.bound, known: bestChoice, effort: THOROUGH_PROOF }),
+      proveBound(solvers, countedProgram, { least: answer.bound, known: bestChoice, effort: THOROUGH_PROOF }),
   };
 }
 
 /** Returns the bound of `proveBound`; undefined if the problem has none. */
 export function proveChoice(solvers: Solvers, choice: BoundedChoice, terms: ProofTerms): number | undefined {
-  const counted = createCountedProgram(choice);
-  return counted && proveBound(solvers, counted, terms);
+  const countedProgram = createCountedProgram(choice);
+  return countedProgram && proveBound(solvers, countedProgram, terms);
 }
 
 /** Split of the variances, with the bound that results from it. */
@@ -145,20 +145,20 @@ function findBestSplit({ solver, algebra }: Solvers, counted: CardinalityProgram
     const weight = (barrier * Math.abs(answer.bound)) / n;
     const direction = computeNewtonStep(algebra, { answer, split, rest: remainingSplitRemainder, weight });
     const value = answer.bound + weight * remainingSplitRemainder.logDeterminant;
-    let found: typeof best | undefined;
+    let improvedSplit: typeof best | undefined;
     length = Math.min(1, 3 * length);
-    for (let trial = 0; trial < STEP_TRIALS && found === undefined; trial++, length /= 3) {
-      const tried = split.map((part, i) => Math.max(part + length * direction[i]!, PART_MIN * part));
-      const leftSplitRemainder = factorRemainder(algebra, metric, tried);
-      const next = leftSplitRemainder && relaxSplit(tried, answer.shares, ITERATIONS_STEP);
-      if (next === undefined || !(next.bound + weight * leftSplitRemainder!.logDeterminant > value)) continue;
-      found = { split: tried, answer: next };
-      remainingSplitRemainder = leftSplitRemainder;
+    for (let trial = 0; trial < STEP_TRIALS && improvedSplit === undefined; trial++, length /= 3) {
+      const trialSplit = split.map((part, i) => Math.max(part + length * direction[i]!, PART_MIN * part));
+      const trialRemainder = factorRemainder(algebra, metric, trialSplit);
+      const next = trialRemainder && relaxSplit(trialSplit, answer.shares, ITERATIONS_STEP);
+      if (next === undefined || !(next.bound + weight * trialRemainder!.logDeterminant > value)) continue;
+      improvedSplit = { split: trialSplit, answer: next };
+      remainingSplitRemainder = trialRemainder;
     }
-    if (found === undefined) break;
+    if (improvedSplit === undefined) break;
     length *= 3;
-    ({ split, answer } = found);
-    if (answer.bound > best.answer.bound) best = found;
+    ({ split, answer } = improvedSplit);
+    if (answer.bound > best.answer.bound) best = improvedSplit;
   }
   return best;
 }

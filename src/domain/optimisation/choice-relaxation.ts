@@ -40,11 +40,11 @@ export function findJointMoves(
     movable,
     to: movable.from + (to - movable.from) * (1 + 1e-6),
   }));
-  const ways = findLeastMoves(listWays(problem, origins), (chosen) => {
+  const leastMoves = findLeastMoves(listWays(problem, origins), (chosen) => {
     const changes = [...wider, ...chosen].map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     return trials.succeeds({ changes });
   });
-  return ways === undefined ? undefined : roundMovesOutward(solvers, problem, [...wider, ...ways]);
+  return leastMoves === undefined ? undefined : roundMovesOutward(solvers, problem, [...wider, ...leastMoves]);
 }
 
 interface RangeMove extends ParameterMove {
@@ -64,16 +64,16 @@ function findLeastMoves(
   /** Shortens moves that suffice as far as the other moves allow, last move first. */
   const shortenMoves = (moved: readonly RangeMove[]): readonly RangeMove[] =>
     moved.reduceRight<readonly RangeMove[]>((moves, each) => {
-      const others = moves.filter((move) => move !== each);
-      return isEnough(others)
-        ? others
-        : moves.map((move) => (move === each ? shortenMove(each.movable, others) : move));
+      const otherMoves = moves.filter((move) => move !== each);
+      return isEnough(otherMoves)
+        ? otherMoves
+        : moves.map((move) => (move === each ? shortenMove(each.movable, otherMoves) : move));
     }, moved);
   let steps: readonly RangeMove[] = [];
   for (const priority of [...new Set(ways.map(({ origin }) => origin.priority))].toSorted((a, b) => b - a)) {
     const level = ways.filter(({ origin }) => origin.priority === priority);
-    const alone = level.filter((way) => isEnough([...steps, toEnd(way)])).map((way) => shortenMove(way, steps));
-    const [first] = alone.toSorted((a, b) => Math.abs(a.to - a.movable.from) - Math.abs(b.to - b.movable.from));
+    const singleMoves = level.filter((way) => isEnough([...steps, toEnd(way)])).map((way) => shortenMove(way, steps));
+    const [first] = singleMoves.toSorted((a, b) => Math.abs(a.to - a.movable.from) - Math.abs(b.to - b.movable.from));
     if (first !== undefined) return shortenMoves([...steps, first]);
     steps = [...steps, ...level.map(toEnd)];
     if (level.length > 1 && isEnough(steps)) return shortenMoves(steps);
@@ -167,7 +167,7 @@ export function findChoiceMoves(
   { trials, origins, within, convex: which }: ChoiceMoves,
 ): ExecutedMove[] {
   const distances = new Set(problem.rows.filter(({ row }) => row.form === 'distance').map(({ origin }) => origin));
-  const convex = listMovableParameters(problem, origins)
+  const convexMoves = listMovableParameters(problem, origins)
     .filter(
       (movable) =>
         which === 'all' || distances.has(movable.origin) || (which === 'sought' && isSought(problem, movable)),
@@ -181,7 +181,9 @@ export function findChoiceMoves(
     }));
   // Distances come first: their nearest choice needs one search, and bisections of the other parameters may use up the
   // work limit.
-  const [near, others] = [true, false].map((isNear) => convex.filter(({ origin }) => distances.has(origin) === isNear));
+  const [near, others] = [true, false].map((isNear) =>
+    convexMoves.filter(({ origin }) => distances.has(origin) === isNear),
+  );
   return [...near!, ...listWays(problem, origins), ...others!]
     .flatMap((way) => findLeastMove(solvers, problem, { ...way, trials, within }) ?? [])
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
@@ -216,9 +218,9 @@ function findLeastMove(solvers: Solvers, problem: Problem, search: MoveSearch): 
   const least =
     findLeastDistance(problem, search) ?? findLeastTail(problem, search) ?? findLeastByBisection(problem, search);
   if (least === undefined) return undefined;
-  const rounded = roundMovesOutward(solvers, problem, [{ movable: search, to: least.to }]);
+  const roundedMoves = roundMovesOutward(solvers, problem, [{ movable: search, to: least.to }]);
   const isProven = Math.abs(least.to - least.bound) <= computeTolerance(search, least.to);
-  return isProven ? rounded : rounded?.map((move) => ({ ...move, bound: least.bound }));
+  return isProven ? roundedMoves : roundedMoves?.map((move) => ({ ...move, bound: least.bound }));
 }
 
 /** Finds the smallest feasible limit on a distance: the distance of the feasible weights nearest to the reference. */
@@ -229,15 +231,15 @@ function findLeastDistance(
   const entry = problem.rows.find((each) => each.origin === origin);
   if (entry?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
   const { limit } = entry.row;
-  const calm = createMeasureProblem(problem, entry)!; // every distance row has a measure problem
-  const least = minimiseMeasure(trials.solvers, calm);
+  const measure = createMeasureProblem(problem, entry)!; // every distance row has a measure problem
+  const least = minimiseMeasure(trials.solvers, measure);
   if (least === undefined) return undefined;
   const toParameter = (distance: number) => from + Math.max(distance - limit.value, 0) / limit.slope;
-  const to = toParameter(computeCost(calm.problem.costs, least.weights));
+  const to = toParameter(computeCost(measure.problem.costs, least.weights));
   if (to <= from || to > end) return undefined;
   return {
     to,
-    bound: least.isHeuristic ? Math.min(to, toParameter(Math.max(least.bound - MEASURE_TOLERANCE, calm.floor))) : to,
+    bound: least.isHeuristic ? Math.min(to, toParameter(Math.max(least.bound - MEASURE_TOLERANCE, measure.floor))) : to,
   };
 }
 
@@ -249,8 +251,8 @@ function findLeastTail(problem: Problem, { trials, origin, from, end }: MoveSear
   const rows = problem.rows.filter(
     (each) => each.origin.soft === null && (each.row.form !== 'tail' || each.row.goal !== goal),
   );
-  const alone = { ...problem, goal, rows, costs: null, robustness: null };
-  const least = minimiseMeasure(trials.solvers, { problem: alone, floor: -Infinity, limit: null });
+  const tailProblem = { ...problem, goal, rows, costs: null, robustness: null };
+  const least = minimiseMeasure(trials.solvers, { problem: tailProblem, floor: -Infinity, limit: null });
   if (least === undefined || least.objective <= from || least.objective > end) return undefined;
   const to = least.objective;
   return { to, bound: least.isHeuristic ? Math.min(to, Math.max(from, least.bound)) : to };
@@ -317,9 +319,9 @@ function bisectFrom(search: RelaxationRange & Pick<MoveSearch, 'within'>, succee
   let near = from;
   let step = isWhole ? 1 : within * Math.max(1, Math.abs(from));
   while (step < Math.abs(end - near)) {
-    const tried = near + side * step;
-    if (succeeds(tried)) return bisect({ ...search, from: near, end: tried }, succeeds);
-    near = tried;
+    const trialValue = near + side * step;
+    if (succeeds(trialValue)) return bisect({ ...search, from: near, end: trialValue }, succeeds);
+    near = trialValue;
     step *= isWhole ? GROWTH.whole : GROWTH.fraction;
   }
   return bisect({ ...search, from: near }, succeeds);

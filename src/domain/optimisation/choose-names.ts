@@ -1,7 +1,7 @@
 import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { CountRow } from '../constraints/program-row.js';
-import { sortBySaliency, countHoldings, dropSecurities, markRequiredSecurities } from './drop-securities.js';
+import { sortBySaliency, countHoldings, removeSecurities, markRequiredSecurities } from './drop-securities.js';
 import { findBestLargeSecurities } from './large-securities.js';
 import type { FoundChoice, RestrictedSolves, SearchInput } from './restricted-solves.js';
 import { listPositions, markHoldings } from './restriction.js';
@@ -35,25 +35,25 @@ export function createChoice(
   return chooseSecurities;
 
   function chooseSecurities(start: Uint8Array): FoundChoice | undefined {
-    const pruned = dropExcess(start);
-    if (pruned === undefined) return undefined;
-    const enough = fillCounts(pruned, input, counts);
-    if (threshold === 0) return chooseLarge(enough);
-    const pending: { readonly held: Uint8Array; readonly least: number }[] = [];
+    const prunedFlags = removeExcess(start);
+    if (prunedFlags === undefined) return undefined;
+    const filledFlags = fillCounts(prunedFlags, input, counts);
+    if (threshold === 0) return chooseLarge(filledFlags);
+    const pendingChoices: { readonly held: Uint8Array; readonly least: number }[] = [];
     let best: FoundChoice | undefined;
     const takeChoice = (heldFlags: Uint8Array) => {
       const result = chooseLarge(heldFlags);
       if (result !== undefined && (best === undefined || result.solution.value < best.solution.value)) best = result;
     };
-    for (const { held, value } of raiseToThreshold(enough)) {
+    for (const { held, value } of raiseToThreshold(filledFlags)) {
       if (best !== undefined && value >= best.solution.value) break; // later choices hold fewer securities
       if (concentrations.length === 0) takeChoice(held);
       else {
         const least = solves.solveWithin(solves.restrictLoosely(held, true))?.value;
-        if (least !== undefined) pending.push({ held, least });
+        if (least !== undefined) pendingChoices.push({ held, least });
       }
     }
-    for (const { held, least } of pending.toSorted((a, b) => a.least - b.least)) {
+    for (const { held, least } of pendingChoices.toSorted((a, b) => a.least - b.least)) {
       if (best !== undefined && least >= best.solution.value) break;
       takeChoice(held);
     }
@@ -61,13 +61,13 @@ export function createChoice(
   }
 
   /** Drops the securities of least saliency until no group holds too many. */
-  function dropExcess(start: Uint8Array): Uint8Array | undefined {
+  function removeExcess(start: Uint8Array): Uint8Array | undefined {
     let heldFlags: Uint8Array = start.slice();
     const retained = markRequiredSecurities(options.base.program);
     let solution = solveLoose(heldFlags);
     // An infeasible start is extended to every security.
     if (solution === undefined)
-      return heldFlags.includes(0) ? dropExcess(new Uint8Array(problem.index.length).fill(1)) : undefined;
+      return heldFlags.includes(0) ? removeExcess(new Uint8Array(problem.index.length).fill(1)) : undefined;
     let order: readonly number[] | undefined;
     for (;;) {
       heldFlags = markHoldings(solution.weights);
@@ -75,10 +75,11 @@ export function createChoice(
       const total = excess.reduce((sum, value) => sum + value, 0);
       if (total === 0) return heldFlags;
       const size = heldFlags.reduce((sum, value) => sum + value, 0);
-      const few = total <= SINGLE_DROPS_MAX ? 1 : Math.min(total - SINGLE_DROPS_MAX, Math.ceil(DROP_SHARE * size));
-      const dropCount = solves.isHurried() ? total : few;
+      const stepCount =
+        total <= SINGLE_DROPS_MAX ? 1 : Math.min(total - SINGLE_DROPS_MAX, Math.ceil(DROP_SHARE * size));
+      const removalCount = solves.isHurried() ? total : stepCount;
       order ??= sortBySaliency(algebra, problem.metric, heldFlags, solution.weights);
-      const next = dropSecurities(counts, heldFlags, { retained, order, excess, wanted: dropCount });
+      const next = removeSecurities(counts, heldFlags, { retained, order, excess, wanted: removalCount });
       if (next === undefined) return undefined;
       const solutionWithout = solveLoose(next.held);
       if (solutionWithout !== undefined) {
@@ -102,8 +103,10 @@ export function createChoice(
       const solution = solveLoose(heldFlags);
       yield { held: heldFlags, value: solution?.value ?? Number.NEGATIVE_INFINITY };
       if (solution === undefined) return;
-      const below = listPositions(heldFlags).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
-      if (below.length === 0) return;
+      const smallHoldings = listPositions(heldFlags).filter(
+        (i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12,
+      );
+      if (smallHoldings.length === 0) return;
       const names = listPositions(markHoldings(solution.weights));
       const cost = new Map(
         Array.from(computeSaliencies(algebra, problem.metric, names, solution.weights), (value, p) => [
@@ -111,10 +114,10 @@ export function createChoice(
           value,
         ]),
       );
-      const order = Array.from(below).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
-      const dropCount = below.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * below.length);
+      const order = Array.from(smallHoldings).toSorted((a, b) => (cost.get(a) ?? 0) - (cost.get(b) ?? 0) || a - b);
+      const removalCount = smallHoldings.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * smallHoldings.length);
       const next = heldFlags.slice();
-      for (const i of order.slice(0, dropCount))
+      for (const i of order.slice(0, removalCount))
         if (!counts.some((row) => row.members.includes(i) && countHoldings(row, next) <= row.minimum)) next[i] = 0;
       if (next.every((value, i) => value === heldFlags[i])) return;
       heldFlags = next;
@@ -143,12 +146,12 @@ export function createChoice(
 function fillCounts(heldFlags: Uint8Array, { problem }: SearchInput, counts: readonly CountRow[]): Uint8Array {
   const next = heldFlags.slice();
   for (const row of counts) {
-    let missing = row.minimum - countHoldings(row, next);
-    const spare = Array.from(row.members)
+    let missingCount = row.minimum - countHoldings(row, next);
+    const spareMembers = Array.from(row.members)
       .filter((i) => next[i] === 0)
       .toSorted((a, b) => problem.index[b]! - problem.index[a]! || a - b);
-    for (const i of spare) {
-      if (missing <= 0) break;
+    for (const i of spareMembers) {
+      if (missingCount <= 0) break;
       if (
         counts.some(
           (otherCountRow) =>
@@ -157,7 +160,7 @@ function fillCounts(heldFlags: Uint8Array, { problem }: SearchInput, counts: rea
       )
         continue;
       next[i] = 1;
-      missing--;
+      missingCount--;
     }
   }
   return next;

@@ -112,8 +112,8 @@ export function estimateRisk(
     };
   }
   const n = coverage.columns.length;
-  const observations = coverage.sessions.length;
-  if (n > SECURITIES_PER_OBSERVATION * observations) {
+  const observationCount = coverage.sessions.length;
+  if (n > SECURITIES_PER_OBSERVATION * observationCount) {
     const loadings = engine.scope(() => computeCovarianceFromLoadings(engine, window, coverage));
     if (loadings !== undefined)
       return {
@@ -129,8 +129,8 @@ export function estimateRisk(
     readReturns(window, { ...coverage, sessions }, out),
   );
   const matrix = new Float64Array(n * n);
-  shrinkGram(gram, observations, periods, matrix);
-  const means = gram.sums.map((sum) => (periods * sum) / observations);
+  shrinkGram(gram, observationCount, periods, matrix);
+  const means = gram.sums.map((sum) => (periods * sum) / observationCount);
   return {
     periods,
     metric: extendMetric(createDenseMetric(matrix, n), coverage, columns),
@@ -183,8 +183,8 @@ function readStoredMetric(model: StoredModel, names: SecuritiesOfDecision): Metr
 
 /** Returns the factor form of a stored model; undefined for a model without factors. */
 function readFactorMetric(model: StoredModel, names: SecuritiesOfDecision): Metric | undefined {
-  const factored = readModelFactors(model, names);
-  return factored && createFactorMetric(factored.loadings, factored.specific);
+  const modelFactors = readModelFactors(model, names);
+  return modelFactors && createFactorMetric(modelFactors.loadings, modelFactors.specific);
 }
 
 function computeWindowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32Array): Float64Array {
@@ -227,12 +227,12 @@ function estimateCovered(
 ): { readonly metric: Metric; readonly means: Float64Array } {
   const { estimator, target, intensity, intensity_method: method, half_life: halfLife } = settings;
   const n = coverage.columns.length;
-  const observations = coverage.sessions.length;
-  const panel = engine.allocate(observations * n);
+  const observationCount = coverage.sessions.length;
+  const panel = engine.allocate(observationCount * n);
   readReturns(window, coverage, panel);
   const means = computeColumnMeans(panel, n, estimatePeriodsPerYear(window.sm.sessions));
   const scale = estimatePeriodsPerYear(window.sm.sessions);
-  const weights = halfLife === null ? {} : { weights: createWeights(halfLife, observations) };
+  const weights = halfLife === null ? {} : { weights: createWeights(halfLife, observationCount) };
   if (isFactorEstimator(estimator)) {
     const { model } = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
     return { metric: createFactorMetric(factorLoadings(model), model.specific), means };
@@ -244,15 +244,15 @@ function estimateCovered(
     return { metric: createDenseMetric(matrix, n), means };
   }
   const covariance = estimateLowRankCovariance(engine, panel, n, { target, intensity, method, scale, ...weights });
-  if (n > SECURITIES_PER_OBSERVATION * observations && covariance.target.common >= 0)
+  if (n > SECURITIES_PER_OBSERVATION * observationCount && covariance.target.common >= 0)
     return { metric: toLoadings(covariance), means };
   const matrix = new Float64Array(n * n);
   expandCovariance(engine, covariance, matrix);
   return { metric: createDenseMetric(matrix, n), means };
 }
 
-function createWeights(halfLife: number, observations: number): Float64Array {
-  const weights = new Float64Array(observations);
+function createWeights(halfLife: number, observationCount: number): Float64Array {
+  const weights = new Float64Array(observationCount);
   fillHalfLifeWeights(halfLife, weights);
   return weights;
 }
@@ -263,14 +263,14 @@ function createIdentity(n: number): Metric {
 
 /**
  * Returns the annualised means of the columns of a panel.
- * @param periods sessions of a year
+ * @param periodsPerYear sessions of a year
  */
-function computeColumnMeans(panel: Float64Array, n: number, periods: number): Float64Array {
+function computeColumnMeans(panel: Float64Array, n: number, periodsPerYear: number): Float64Array {
   const means = new Float64Array(n);
   for (let rowStart = 0; rowStart < panel.length; rowStart += n)
     for (let i = 0; i < n; i++) means[i]! += panel[rowStart + i]!;
-  const observations = panel.length / n;
-  return means.map((sum) => (periods * sum) / observations);
+  const observationCount = panel.length / n;
+  return means.map((sum) => (periodsPerYear * sum) / observationCount);
 }
 
 /**
@@ -281,10 +281,10 @@ function toLoadings({ panel, observations, assets, intensity, target, scale }: L
   const k = observations + 1;
   const loadings = new Float64Array(assets * k);
   const keep = Math.sqrt(scale * (1 - intensity));
-  const common = Math.sqrt(scale * intensity * target.common);
+  const commonDeviation = Math.sqrt(scale * intensity * target.common);
   for (let t = 0; t < observations; t++)
     for (let i = 0; i < assets; i++) loadings[i * k + t] = keep * panel[t * assets + i]!;
-  for (let i = 0; i < assets; i++) loadings[i * k + observations] = common * target.scale[i]!;
+  for (let i = 0; i < assets; i++) loadings[i * k + observations] = commonDeviation * target.scale[i]!;
   return createFactorMetric(
     loadings,
     Float64Array.from(target.addedVariances, (own) => scale * intensity * own),
@@ -293,26 +293,26 @@ function toLoadings({ panel, observations, assets, intensity, target, scale }: L
 
 /** Returns the positions of the covered securities among the requested securities. */
 function findPositions(coverage: Coverage, columns: Int32Array): Int32Array {
-  const covered = new Set(coverage.columns);
-  return Int32Array.from(columns.keys()).filter((place) => covered.has(columns[place]!));
+  const coveredColumns = new Set(coverage.columns);
+  return Int32Array.from(columns.keys()).filter((place) => coveredColumns.has(columns[place]!));
 }
 
 /** Extends a metric to every requested security: an uncovered security gets the mean variance and no covariances. */
 export function extendMetric(covered: Metric, coverage: Coverage, columns: Int32Array): Metric {
   const n = columns.length;
   if (covered.n === n) return covered;
-  const places = findPositions(coverage, columns);
+  const positions = findPositions(coverage, columns);
   if (covered.form === 'factor') {
     const { factors: k, loadings, specific } = covered;
     const all = new Float64Array(n * k);
     let total = 0;
-    for (let p = 0; p < places.length; p++) {
-      all.set(loadings.subarray(p * k, p * k + k), places[p]! * k);
+    for (let p = 0; p < positions.length; p++) {
+      all.set(loadings.subarray(p * k, p * k + k), positions[p]! * k);
       total += specific[p]!;
       for (let f = 0; f < k; f++) total += loadings[p * k + f]! ** 2;
     }
-    const uniform = new Float64Array(n).fill(total / places.length);
-    places.forEach((place, p) => (uniform[place] = specific[p]!));
+    const uniform = new Float64Array(n).fill(total / positions.length);
+    positions.forEach((place, p) => (uniform[place] = specific[p]!));
     return createFactorMetric(all, uniform);
   }
   const m = covered.n;
@@ -321,7 +321,7 @@ export function extendMetric(covered: Metric, coverage: Coverage, columns: Int32
   for (let p = 0; p < m; p++) total += covered.matrix[p * m + p]!;
   for (let i = 0; i < n; i++) matrix[i * n + i] = total / m;
   for (let p = 0; p < m; p++)
-    for (let q = 0; q < m; q++) matrix[places[p]! * n + places[q]!] = covered.matrix[p * m + q]!;
+    for (let q = 0; q < m; q++) matrix[positions[p]! * n + positions[q]!] = covered.matrix[p * m + q]!;
   return createDenseMetric(matrix, n);
 }
 

@@ -28,8 +28,8 @@ export function findLargestMeasure(
   { origin, row }: CurvedLimit,
   { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
-  const ownRadius = radii?.get(origin);
-  if (ownRadius !== undefined) return ownRadius;
+  const assignedRadius = radii?.get(origin);
+  if (assignedRadius !== undefined) return assignedRadius;
   return row.form === 'norm'
     ? computeMovedRadius(row, origin, changes)
     : computeMovedValue(row.limit, origin, changes, 1);

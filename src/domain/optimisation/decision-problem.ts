@@ -185,9 +185,9 @@ function createTradeCosts(costs: CostsSpec | null | undefined, { weights, leaver
   if (costs === null || costs === undefined) return null;
   const linear = costs.linear_bps / 1e4;
   const impact = costs.impact_coefficient;
-  const fixed = leavers.reduce(
+  const fixedCost = leavers.reduce(
     (sum, weight) => sum + linear * Math.abs(weight) + impact * raiseToPower(Math.abs(weight), 1.5),
     0,
   );
-  return { linear, impact, reference: weights, fixed };
+  return { linear, impact, reference: weights, fixed: fixedCost };
 }

@@ -56,11 +56,11 @@ interface Blocks {
  *   17(3)
  */
 export function resampleReturns(returns: Float64Array, n: number, { draws, block, random }: Blocks): Float64Array {
-  const rows = returns.length / n;
-  const length = Math.min(block, rows);
+  const rowCount = returns.length / n;
+  const length = Math.min(block, rowCount);
   const out = new Float64Array(draws * n);
   for (let t = 0; t < draws; t += length) {
-    const from = random.integer(rows - length + 1);
+    const from = random.integer(rowCount - length + 1);
     const count = Math.min(length, draws - t);
     out.set(returns.subarray(from * n, (from + count) * n), t * n);
   }
@@ -79,8 +79,8 @@ export interface RequestedDraws {
  * Checks that the requested draws fit into memory.
  * @throws Refusal VALIDATION_FAILED with a finding for each parameter that requests too many draws
  */
-export function assertDrawsFit(names: number, requestedDraws: readonly RequestedDraws[]): void {
-  const most = Math.floor(LIMITS.MAX_SCENARIO_VALUES / names);
+export function assertDrawsFit(securityCount: number, requestedDraws: readonly RequestedDraws[]): void {
+  const most = Math.floor(LIMITS.MAX_SCENARIO_VALUES / securityCount);
   const findings = requestedDraws.flatMap(({ params: { source = 'historical', draws }, path, rowId }): Finding[] =>
     source === 'historical' || typeof draws !== 'number' || draws <= most
       ? []
@@ -90,7 +90,7 @@ export function assertDrawsFit(names: number, requestedDraws: readonly Requested
             code: 'OUT_OF_RANGE',
             path: `${path}.draws`,
             row_id: rowId,
-            message: `${draws} scenarios of ${names} securities need too much memory; the maximum is ${most}.`,
+            message: `${draws} scenarios of ${securityCount} securities need too much memory; the maximum is ${most}.`,
             value: draws,
           },
         ],

@@ -5,7 +5,7 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { CountRow } from '../constraints/program-row.js';
 import { listPositions } from './restriction.js';
 
-interface DropInput {
+interface RemovalInput {
   /** 1 for securities that must be kept, [n]. */
   readonly retained: Uint8Array;
   /** Held securities in the order of dropping. */
@@ -15,7 +15,7 @@ interface DropInput {
   readonly wanted: number;
 }
 
-interface DropOutcome {
+interface RemovalOutcome {
   readonly held: Uint8Array;
   readonly dropped: readonly number[];
 }
@@ -40,29 +40,29 @@ export function sortBySaliency(
 }
 
 /** Drops securities in the given order from each row that has too many; undefined if none can be dropped. */
-export function dropSecurities(
+export function removeSecurities(
   counts: readonly CountRow[],
   heldFlags: Uint8Array,
-  { retained, order, excess, wanted }: DropInput,
-): DropOutcome | undefined {
+  { retained, order, excess, wanted }: RemovalInput,
+): RemovalOutcome | undefined {
   const left = excess.slice();
   const next = heldFlags.slice();
-  const dropped: number[] = [];
+  const droppedSecurities: number[] = [];
   const memberSets = counts.map((row) => new Set(row.members));
-  const heldIn = counts.map((row) => countHoldings(row, heldFlags));
+  const heldCounts = counts.map((row) => countHoldings(row, heldFlags));
   for (const i of order) {
-    if (dropped.length === wanted) break;
+    if (droppedSecurities.length === wanted) break;
     if (retained[i] === 1) continue;
-    const rowsOf = counts.flatMap((_, c) => (memberSets[c]!.has(i) ? [c] : []));
-    if (!rowsOf.some((c) => left[c]! > 0) || rowsOf.some((c) => heldIn[c]! <= counts[c]!.minimum)) continue;
-    for (const c of rowsOf) {
+    const memberRows = counts.flatMap((_, c) => (memberSets[c]!.has(i) ? [c] : []));
+    if (!memberRows.some((c) => left[c]! > 0) || memberRows.some((c) => heldCounts[c]! <= counts[c]!.minimum)) continue;
+    for (const c of memberRows) {
       left[c]!--;
-      heldIn[c]!--;
+      heldCounts[c]!--;
     }
     next[i] = 0;
-    dropped.push(i);
+    droppedSecurities.push(i);
   }
-  return dropped.length === 0 ? undefined : { held: next, dropped };
+  return droppedSecurities.length === 0 ? undefined : { held: next, dropped: droppedSecurities };
 }
 
 export function countHoldings({ members }: CountRow, heldFlags: Uint8Array): number {

@@ -12,12 +12,12 @@ type UnsolvedProblem = Pick<DerivedSolve, 'problem' | 'outcome'>;
 
 /** Returns the refusal of an infeasible problem, with its explanation. */
 export function refuseInfeasible(solvers: Solvers, { problem, outcome }: UnsolvedProblem): Refusal {
-  const explained =
+  const explanation =
     outcome.kind === 'no-choice'
       ? { detail: explainChoice(solvers, problem, outcome.isProven), remaining: [] }
       : explainRows(solvers, problem);
-  if (explained === undefined) return refuseUnattained(solvers, problem);
-  const { detail, remaining } = explained;
+  if (explanation === undefined) return refuseUnattained(solvers, problem);
+  const { detail, remaining } = explanation;
   return new Refusal('INFEASIBLE', describeInfeasibility(problem, detail, remaining), { ...detail });
 }
 

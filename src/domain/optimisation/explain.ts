@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeNormForce } from '#kernels/optimisation/program/norms.js';
-import { restoreDataDate, findInForce as inForceBefore, type Composer } from '../books/compositions.js';
+import { restoreDataDate, findCompositionInForce as inForceBefore, type Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { readObjectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
@@ -126,12 +126,12 @@ export function explainWeight(
   const solve = solver.solve(target, { previous, outgoing });
   if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
-  const place = solve.columns.indexOf(column);
+  const position = solve.columns.indexOf(column);
   return {
     ...findHolding(inForce, column, listHeldWeights(solve)),
-    inUniverse: place >= 0,
+    inUniverse: position >= 0,
     datapoints:
-      place < 0
+      position < 0
         ? []
         : listReadDatapoints({
             composer,
@@ -143,7 +143,7 @@ export function explainWeight(
     sourceIndexId,
     objective: readObjectiveType(objective),
     source,
-    solve: place < 0 ? null : explainSecurity(solve, solve.outcome.solution, place),
+    solve: position < 0 ? null : explainSecurity(solve, solve.outcome.solution, position),
     findings: listFindings(solve, composer.market(sourceIndexId)),
   };
 }
@@ -189,21 +189,21 @@ function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: numbe
   const { program } = solution.assembled;
   const { metric, curvature, centre } = program;
   const { x } = solution.answer.point;
-  const solved = x[i]!;
-  const others = x.map((value, j) => (j === i ? 0 : value - centre[j]!));
+  const xi = x[i]!;
+  const otherWeights = x.map((value, j) => (j === i ? 0 : value - centre[j]!));
   const units = solution.priceScale;
-  const pull = units * (curvature * applyMetric(metric!, others)[i]! + program.linear[i]!); // a solved program has a metric
+  const pull = units * (curvature * applyMetric(metric!, otherWeights)[i]! + program.linear[i]!); // a solved program has a metric
   const stiffness = units * (curvature * computeMetricDiagonal(metric!)[i]! + program.ridge);
   const forces = listForces(solution, i);
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
   const [lower, upper] = [program.lower[i]!, program.upper[i]!];
-  const kink = program.kinks.find(({ at, left, right }) => left[i] !== right[i] && isAtBound(solved, at[i]!))?.at[i];
+  const kink = program.kinks.find(({ at, left, right }) => left[i] !== right[i] && isAtBound(xi, at[i]!))?.at[i];
   const heldBy =
     lower === upper
       ? 'fixed'
-      : isAtBound(solved, lower)
+      : isAtBound(xi, lower)
         ? 'lower'
-        : isAtBound(solved, upper)
+        : isAtBound(xi, upper)
           ? 'upper'
           : kink !== undefined
             ? 'kink'
@@ -221,8 +221,8 @@ function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: numbe
     free: stiffness > 0 ? centre[i]! - (pull + force) / stiffness : null,
     heldBy,
     heldAt: { free: null, lower, upper, fixed: lower, kink: kink ?? null }[heldBy],
-    solved,
-    scale: weight === 0 ? 1 : weight / solved,
+    solved: xi,
+    scale: weight === 0 ? 1 : weight / xi,
   };
 }
 
@@ -241,13 +241,13 @@ function listForces({ assembled, answer, priceScale }: Solution, i: number): For
   const { program, linear, kinks, norms } = assembled;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
   const { n, rows } = program;
-  const ofRows = linear.map((rowWithOrigin, r): Force => ({
+  const rowForces = linear.map((rowWithOrigin, r): Force => ({
     placed: rowWithOrigin,
     side: rowMultipliers[r]! > 0 ? 'upper' : 'lower',
     force: priceScale * rowMultipliers[r]! * rows.coefficients[r * n + i]!,
   }));
   // A kink sum with a limit is an upper bound. A penalised kink sum is a soft lower bound if its left side has a slope.
-  const ofKinks = program.kinks.map(({ at, left, right, limit }, k): Force => {
+  const kinkForces = program.kinks.map(({ at, left, right, limit }, k): Force => {
     const side = limit === null && left[i] !== 0 ? 'lower' : 'upper';
     return {
       placed: kinks[k],
@@ -255,12 +255,12 @@ function listForces({ assembled, answer, priceScale }: Solution, i: number): For
       force: priceScale * kinkMultipliers[k]! * (x[i]! > at[i]! ? right[i]! : left[i]!),
     };
   });
-  const ofNorms = program.norms.map((norm, q): Force => {
+  const normForces = program.norms.map((norm, q): Force => {
     const offset = x.map((value, j) => value - norm.centre[j]!);
     const slope = computeNormForce(program, norm, offset, new Float64Array(n))[i]!;
     return { placed: norms[q], side: (norms[q]!.row as NormRow).side, force: priceScale * normMultipliers[q]! * slope }; // norms of the program come from norm rows
   });
-  return [...ofRows, ...ofKinks, ...ofNorms].filter(({ force }) => force !== 0);
+  return [...rowForces, ...kinkForces, ...normForces].filter(({ force }) => force !== 0);
 }
 
 interface SideInput {
@@ -293,10 +293,14 @@ function listSideOfRow({ problem, solution, i, forces }: SideInput, side: RowSid
       if (row.average === undefined)
         return row.coefficients[i] === 0 ? [] : [{ side, coefficient: row.coefficients[i]!, force }];
       const { numerator, denominator } = row.average;
-      const invested = denominator.reduce((total, value, j) => total + value * weights[j]!, 0);
+      const investedWeight = denominator.reduce((total, value, j) => total + value * weights[j]!, 0);
       if (numerator[i] === 0 && denominator[i] === 0) return [];
       return [
-        { side, coefficient: invested === 0 ? null : (numerator[i]! - side.value * denominator[i]!) / invested, force },
+        {
+          side,
+          coefficient: investedWeight === 0 ? null : (numerator[i]! - side.value * denominator[i]!) / investedWeight,
+          force,
+        },
       ];
     }
     case 'distance': {

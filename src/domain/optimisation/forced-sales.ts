@@ -21,8 +21,8 @@ export function countsForcedSales(problem: Problem, origin: Origin): boolean {
 function sumForcedSales({ rows }: Problem, turnover: Origin): number {
   const row = rows.find(({ origin }) => origin === turnover)?.row;
   if (row?.form !== 'distance') return 0;
-  const excluded = rows.flatMap(({ origin, row: otherProgramRow }) =>
+  const excludedMembers = rows.flatMap(({ origin, row: otherProgramRow }) =>
     origin.index === null && origin.type === 'Exclude' && otherProgramRow.form === 'name' ? [otherProgramRow.name] : [],
   );
-  return excluded.reduce((sum, name) => sum + Math.abs(row.reference[name]!), row.fixed);
+  return excludedMembers.reduce((sum, name) => sum + Math.abs(row.reference[name]!), row.fixed);
 }

@@ -28,11 +28,11 @@ export function reportJointEstimate({ spec, held, candidates, coverage, alone }:
         `The covariance is one joint estimate of ${columns.length} candidates over their ${sessions.length} common sessions: its shrinkage and sessions differ from those of a run among the ${held} securities of the index, which may have a better value. Use a stored risk model to compare both runs.`,
       ),
     ];
-  const ownSessions = alone().sessions.length;
-  if (spec.expected_returns?.type !== 'historical' || ownSessions === sessions.length) return [];
+  const sessionsAlone = alone().sessions.length;
+  if (spec.expected_returns?.type !== 'historical' || sessionsAlone === sessions.length) return [];
   return [
     createJointFinding(
-      `The means use the ${sessions.length} common sessions of all candidates; in a run among the ${held} securities of the index they use ${ownSessions}.`,
+      `The means use the ${sessions.length} common sessions of all candidates; in a run among the ${held} securities of the index they use ${sessionsAlone}.`,
     ),
   ];
 }

@@ -76,18 +76,18 @@ function findLeastJoint(solver: Solver, search: JointSearch): JointMove | undefi
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const start = currentMoves;
     const moveCheck = checkMoves(solver, problem, (step) => toChanges(movables, nudgeMoves(start, step)), views);
-    const tried = nudgeMoves(start, moveCheck.nudge);
+    const trialMoves = nudgeMoves(start, moveCheck.nudge);
     if (moveCheck.kind === 'feasible') {
       // Cuts overestimate a move whose effect is not proportional to it.
-      const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
+      const isLeast = movables.every(({ isLinear }, k) => isLinear || trialMoves[k] === 0);
       return isLeast
-        ? { moved: tried, weights: moveCheck.weights }
-        : shrinkMoves(movables, { wanted: tried, whole: fullMoves, close: MOVE_TOLERANCE }, solveWeights);
+        ? { moved: trialMoves, weights: moveCheck.weights }
+        : shrinkMoves(movables, { wanted: trialMoves, whole: fullMoves, close: MOVE_TOLERANCE }, solveWeights);
     }
     const result =
       moveCheck.kind === 'undecided'
         ? []
-        : groupProofsBySecurity(moveCheck.proof).flatMap((proof) => createCut(search, proof, tried) ?? []);
+        : groupProofsBySecurity(moveCheck.proof).flatMap((proof) => createCut(search, proof, trialMoves) ?? []);
     cuts.push(...result);
     const next = result.length === 0 ? undefined : findLeastMoves(solver, movables, cuts);
     if (next === undefined) break;
@@ -164,17 +164,17 @@ function shrinkMoves(
   { wanted, whole, close }: MoveSpan,
   weightsAt: WeightsAt,
 ): JointMove | undefined {
-  let moved = findNearest({ from: wanted, to: whole, close }, weightsAt);
+  let nearestMoves = findNearest({ from: wanted, to: whole, close }, weightsAt);
   const order = Array.from(movables.keys()).toSorted(
     (a, b) => movables[a]!.origin.priority - movables[b]!.origin.priority || a - b,
   );
   for (const k of order) {
-    const movesWithout = moved.slice();
+    const movesWithout = nearestMoves.slice();
     movesWithout[k] = 0;
-    moved = findNearest({ from: movesWithout, to: moved, close }, weightsAt);
+    nearestMoves = findNearest({ from: movesWithout, to: nearestMoves, close }, weightsAt);
   }
-  const weights = weightsAt(moved);
-  return weights === undefined ? undefined : { moved, weights };
+  const weights = weightsAt(nearestMoves);
+  return weights === undefined ? undefined : { moved: nearestMoves, weights };
 }
 
 /** Growth factor of the steps away from each end: about five steps from CLOSE to the full distance. */
@@ -255,10 +255,10 @@ function createCut(
   });
   const steepest = slopes.reduce((most, slope) => Math.max(most, slope), 0);
   if (!(steepest > 0)) return undefined;
-  const clean = slopes.map((slope) => (slope < SLOPE_MIN * steepest ? 0 : slope / steepest));
+  const cleanSlopes = slopes.map((slope) => (slope < SLOPE_MIN * steepest ? 0 : slope / steepest));
   return {
-    slopes: clean,
-    least: gapAtMoves / steepest + clean.reduce((sum, slope, k) => sum + slope * currentMoves[k]!, 0),
+    slopes: cleanSlopes,
+    least: gapAtMoves / steepest + cleanSlopes.reduce((sum, slope, k) => sum + slope * currentMoves[k]!, 0),
   };
 }
 
@@ -272,15 +272,15 @@ function findLeastMoves(
   cuts: readonly MoveCondition[],
 ): Float64Array | undefined {
   const levels = [...new Set(movables.map(({ origin }) => origin.priority))].toSorted((a, b) => a - b);
-  const settled: { readonly members: Float64Array; readonly most: number }[] = [];
-  let moved: Float64Array | undefined;
+  const settledLevels: { readonly members: Float64Array; readonly most: number }[] = [];
+  let cheapestMoves: Float64Array | undefined;
   for (const level of levels) {
     const members = Float64Array.from(movables, ({ origin }) => (origin.priority === level ? 1 : 0));
-    moved = findCheapestMoves(solver, movables, cuts, members, settled);
-    if (moved === undefined) return undefined;
-    settled.push({ members, most: moved.reduce((sum, value, k) => sum + members[k]! * value, 0) });
+    cheapestMoves = findCheapestMoves(solver, movables, cuts, members, settledLevels);
+    if (cheapestMoves === undefined) return undefined;
+    settledLevels.push({ members, most: cheapestMoves.reduce((sum, value, k) => sum + members[k]! * value, 0) });
   }
-  return moved;
+  return cheapestMoves;
 }
 
 /** Finds the moves with the least cost under cuts and fixed sums, by a linear program. */

@@ -8,13 +8,13 @@ import type { ConvexSolution } from './solve-convex.js';
 export function listLargeSwaps({ held, short, large }: Choice, { weights }: ConvexSolution, most: number): Choice[] {
   const order = Array.from(listPositions(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
   return large.flatMap((set, position) => {
-    const inside = order
+    const insideMembers = order
       .filter((i) => set[i] === 1)
       .toReversed()
       .slice(0, most);
-    const outside = order.filter((i) => set[i] === 0).slice(0, most);
-    return inside.flatMap((a) =>
-      outside.map((b) => ({
+    const outsideMembers = order.filter((i) => set[i] === 0).slice(0, most);
+    return insideMembers.flatMap((a) =>
+      outsideMembers.map((b) => ({
         held,
         short,
         large: large.map((other, q) => (q === position ? swapMember(other, a, b) : other)),

@@ -25,10 +25,10 @@ export function createMeasureProblem(
   options: RowOptions = {},
 ): MeasureProblem | null {
   const { row } = rowWithOrigin;
-  const withoutCosts = { ...problem, costs: null, robustness: null };
+  const problemWithoutCosts = { ...problem, costs: null, robustness: null };
   if (row.form === 'tail') {
-    const others = problem.rows.filter(({ row: { form } }) => form !== 'tail');
-    return { problem: { ...withoutCosts, goal: row.goal, rows: others }, floor: -Infinity, limit: null };
+    const otherRows = problem.rows.filter(({ row: { form } }) => form !== 'tail');
+    return { problem: { ...problemWithoutCosts, goal: row.goal, rows: otherRows }, floor: -Infinity, limit: null };
   }
   if (row.form !== 'distance') return null;
   const { reference, fixed } = row;
@@ -48,7 +48,7 @@ export function createMeasureProblem(
   const limit = computeMovedValue(row.limit, rowWithOrigin.origin, options.changes, 1);
   const costs = { linear: 0.5, impact: 0, reference, fixed: fixed / 2 };
   return {
-    problem: { ...withoutCosts, rows, goal, costs, metric },
+    problem: { ...problemWithoutCosts, rows, goal, costs, metric },
     floor: computeLeastDistance(row, rows, options),
     limit,
   };
@@ -94,8 +94,8 @@ interface ChoiceLimits {
 function collectChoiceLimits({ rows, index }: Problem, { includes, changes }: RowOptions): ChoiceLimits {
   const lower = new Float64Array(index.length).fill(-Infinity);
   const upper = new Float64Array(index.length).fill(Infinity);
-  const counted = new Map<Origin, CountRow[]>();
-  let invested = 0;
+  const countRowsByOrigin = new Map<Origin, CountRow[]>();
+  let investedWeight = 0;
   let threshold = 0;
   for (const { origin, row } of rows) {
     if (origin.soft !== null || includes?.(origin) === false) continue;
@@ -104,16 +104,16 @@ function collectChoiceLimits({ rows, index }: Problem, { includes, changes }: Ro
     if (row.form === 'name' && row.upper !== null)
       upper[row.name] = Math.min(upper[row.name]!, computeMovedValue(row.upper, origin, changes, 1));
     if (row.form === 'linear' && isBudgetRow(row) && row.lower !== null)
-      invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
+      investedWeight = Math.max(investedWeight, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form === 'threshold')
       threshold = Math.max(threshold, findMovedParameter(origin, 'threshold', changes) ?? row.threshold);
     if (row.form === 'count')
-      counted.set(origin, [
-        ...(counted.get(origin) ?? []),
+      countRowsByOrigin.set(origin, [
+        ...(countRowsByOrigin.get(origin) ?? []),
         { ...row, maximum: findMovedParameter(origin, 'maximum', changes) ?? row.maximum },
       ]);
   }
-  return { lower, upper, invested, threshold, counted: [...counted.values()] };
+  return { lower, upper, invested: investedWeight, threshold, counted: [...countRowsByOrigin.values()] };
 }
 
 /**
@@ -149,17 +149,17 @@ function isHoldingForced(limits: ChoiceLimits): boolean {
  * of one row are disjoint.
  */
 function computeLargestSum(groups: readonly CountRow[], upper: Float64Array, isHeld: (i: number) => boolean): number {
-  const free = upper.slice();
-  let reach = 0;
+  const remainingUpper = upper.slice();
+  let largestSum = 0;
   for (const { members, maximum } of groups) {
     const heldMembers = members.filter(isHeld);
-    const others = Float64Array.from(members, (i) => (isHeld(i) ? 0 : upper[i]!)).sort();
-    for (const i of members) free[i] = 0;
+    const freeBounds = Float64Array.from(members, (i) => (isHeld(i) ? 0 : upper[i]!)).sort();
+    for (const i of members) remainingUpper[i] = 0;
     const left = Math.max(0, maximum - heldMembers.length);
-    reach += heldMembers.reduce((sum, i) => sum + upper[i]!, 0);
-    reach += others.subarray(Math.max(0, others.length - left)).reduce((sum, most) => sum + most, 0);
+    largestSum += heldMembers.reduce((sum, i) => sum + upper[i]!, 0);
+    largestSum += freeBounds.subarray(Math.max(0, freeBounds.length - left)).reduce((sum, most) => sum + most, 0);
   }
-  return free.reduce((sum, most) => sum + most, reach);
+  return remainingUpper.reduce((sum, most) => sum + most, largestSum);
 }
 
 /** Accepted shortfall of the sum of weights below the budget. */
@@ -174,39 +174,39 @@ function computeLeastDistance(
   rows: readonly RowWithOrigin[],
   { includes, changes }: RowOptions,
 ): number {
-  const sold = new Map<Origin, number>();
-  let invested = -Infinity;
+  const soldByOrigin = new Map<Origin, number>();
+  let investedWeight = -Infinity;
   for (const { origin, row } of rows) {
     if (origin.soft !== null || includes?.(origin) === false) continue;
     if (row.form === 'linear' && isBudgetRow(row) && row.lower !== null)
-      invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
+      investedWeight = Math.max(investedWeight, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form !== 'count') continue;
     const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
     const referenceWeights = Float64Array.from(row.members, (i) => Math.max(reference[i]!, 0)).sort();
-    const dropped = referenceWeights.subarray(0, Math.max(0, referenceWeights.length - maximum));
+    const droppedWeights = referenceWeights.subarray(0, Math.max(0, referenceWeights.length - maximum));
     // the groups of one row are disjoint
-    sold.set(origin, (sold.get(origin) ?? 0) + dropped.reduce((sum, weight) => sum + weight, 0));
+    soldByOrigin.set(origin, (soldByOrigin.get(origin) ?? 0) + droppedWeights.reduce((sum, weight) => sum + weight, 0));
   }
-  const most = Math.max(0, ...sold.values());
-  const bought = invested - reference.reduce((sum, weight) => sum + weight, 0) + most;
-  return (most + Math.max(bought, 0) + fixed) / 2;
+  const most = Math.max(0, ...soldByOrigin.values());
+  const boughtWeight = investedWeight - reference.reduce((sum, weight) => sum + weight, 0) + most;
+  return (most + Math.max(boughtWeight, 0) + fixed) / 2;
 }
 
 /** Returns the smallest norm of weights with a limited number of securities: that of equal weights. */
 function computeLeastLength({ rows, index }: Problem, { includes, changes }: RowOptions): number {
-  const allowed = new Map<Origin, number>();
-  let invested = 0;
+  const allowedCounts = new Map<Origin, number>();
+  let investedWeight = 0;
   for (const { origin, row } of rows) {
     if (origin.soft !== null || includes?.(origin) === false) continue;
     if (row.form === 'linear' && isBudgetRow(row) && row.lower !== null)
-      invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
+      investedWeight = Math.max(investedWeight, computeMovedValue(row.lower, origin, changes, -1));
     if (row.form !== 'count') continue;
     const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
     // the groups of one row are disjoint
-    const others = allowed.get(origin) ?? index.length;
-    allowed.set(origin, others - Math.max(0, row.members.length - maximum));
+    const allowedCount = allowedCounts.get(origin) ?? index.length;
+    allowedCounts.set(origin, allowedCount - Math.max(0, row.members.length - maximum));
   }
-  return invested / Math.sqrt(Math.max(1, Math.min(index.length, ...allowed.values())));
+  return investedWeight / Math.sqrt(Math.max(1, Math.min(index.length, ...allowedCounts.values())));
 }
 
 function isBudgetRow({ average, coefficients }: LinearRow): boolean {

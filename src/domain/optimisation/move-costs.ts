@@ -80,8 +80,8 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
 
 /** Returns bounds of zero, because moves may cost nothing if the goal is a ratio or a tail and so not quadratic. */
 function createEmptyBounds(n: number): Moves {
-  const none = new Float64Array(n);
-  return { drop: none, hold: none, dropPart: none, holdPart: none };
+  const zeros = new Float64Array(n);
+  return { drop: zeros, hold: zeros, dropPart: zeros, holdPart: zeros };
 }
 
 /**
@@ -115,18 +115,18 @@ export function computeChoiceBound(
   let least = names.reduce((sum, i) => sum + dropPart[i]!, 0);
   let heldCount = 0;
   while (heldCount < to && (heldCount < from || more[order[heldCount]!]! < 0)) least += more[order[heldCount++]!]!;
-  const dearest = heldCount > 0 ? more[order[heldCount - 1]!]! : Number.NEGATIVE_INFINITY;
+  const dearestCost = heldCount > 0 ? more[order[heldCount - 1]!]! : Number.NEGATIVE_INFINITY;
   const next = heldCount < count ? more[order[heldCount]!]! : Number.POSITIVE_INFINITY;
   order.forEach((place, rank) => {
     // A further security replaces the most expensive holding or is added. A dropped one is replaced by the next
     // security or not replaced.
-    const extra = Math.min(
+    const extraCost = Math.min(
       heldCount < to ? 0 : Number.POSITIVE_INFINITY,
-      heldCount > 0 ? -dearest : Number.POSITIVE_INFINITY,
+      heldCount > 0 ? -dearestCost : Number.POSITIVE_INFINITY,
     );
-    const spare = Math.min(heldCount > from ? 0 : Number.POSITIVE_INFINITY, next);
-    ifHeld[place] = rank < heldCount ? least : least + more[place]! + extra;
-    ifDropped[place] = rank >= heldCount ? least : least - more[place]! + spare;
+    const savedCost = Math.min(heldCount > from ? 0 : Number.POSITIVE_INFINITY, next);
+    ifHeld[place] = rank < heldCount ? least : least + more[place]! + extraCost;
+    ifDropped[place] = rank >= heldCount ? least : least - more[place]! + savedCost;
   });
   return { least, ifHeld, ifDropped };
 }
@@ -158,18 +158,20 @@ function computeInverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgete
   for (let i = 0; i < n; i++) inverse[i * n + i] = 1;
   algebra.solveLower(factor, n, inverse);
   const diagonal = new Float64Array(n);
-  const along = new Float64Array(n);
+  const inverseRowSums = new Float64Array(n);
   let total = 0;
   for (let k = 0; k < n; k++) {
     let sum = 0;
     for (let i = 0; i <= k; i++) sum += inverse[k * n + i]!;
     for (let i = 0; i <= k; i++) {
       diagonal[i]! += inverse[k * n + i]! ** 2;
-      along[i]! += inverse[k * n + i]! * sum;
+      inverseRowSums[i]! += inverse[k * n + i]! * sum;
     }
     total += sum * sum;
   }
-  return isBudgeted ? diagonal.map((value, i) => Math.max(value - along[i]! ** 2 / total, ROUNDING * value)) : diagonal;
+  return isBudgeted
+    ? diagonal.map((value, i) => Math.max(value - inverseRowSums[i]! ** 2 / total, ROUNDING * value))
+    : diagonal;
 }
 
 /**

@@ -71,13 +71,13 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   function findBetterNeighbour({ choice, solution }: FoundChoice): FoundChoice | undefined {
     const target = computeImprovementBound(solution.value, GAIN_MIN);
     const neighbours = [...listSwaps(choice, solution), ...listLargeSwaps(choice, solution, SWAP_CANDIDATES)];
-    const leastOf =
+    const computeSwapBound =
       neighbours.length < NEIGHBOURS_MIN
         ? undefined
         : createSwapBound(algebra, input, { choice, solution }, neighbours);
     for (const neighbour of neighbours) {
       if (isSpent()) return undefined;
-      const least = leastOf?.(createRestriction(rows, neighbour)) ?? Number.NEGATIVE_INFINITY;
+      const least = computeSwapBound?.(createRestriction(rows, neighbour)) ?? Number.NEGATIVE_INFINITY;
       if (solution.value + solution.priceScale * least >= target) continue;
       const result = finish(neighbour);
       if (result !== undefined && result.solution.value < target) return result;
@@ -106,11 +106,9 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     const out = Array.from(names.keys())
       .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
       .slice(0, SWAP_CANDIDATES);
-    const otherPromisingSecurities = listPromisingSecurities(held, solution, { ...terms, most: SWAP_CANDIDATES });
+    const candidates = listPromisingSecurities(held, solution, { ...terms, most: SWAP_CANDIDATES });
     return out
-      .flatMap((p) =>
-        otherPromisingSecurities.map(({ name, gain }) => ({ out: names[p]!, in: name, promise: gain - 2 * cost[p]! })),
-      )
+      .flatMap((p) => candidates.map(({ name, gain }) => ({ out: names[p]!, in: name, promise: gain - 2 * cost[p]! })))
       .toSorted((a, b) => b.promise - a.promise || a.out - b.out || a.in - b.in)
       .map((swap) => {
         const next = held.slice();

@@ -98,12 +98,12 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
  */
 function minimiseFirstTwo([a, b]: readonly MovedSecurity[], response: (a: number, b: number) => number): number {
   if (a === undefined) return 0;
-  const one = response(a.name, a.name);
-  if (b === undefined) return minimiseStep(a.side, 1 / one);
+  const ownResponse = response(a.name, a.name);
+  if (b === undefined) return minimiseStep(a.side, 1 / ownResponse);
   const [two, both] = [response(b.name, b.name), response(a.name, b.name)];
-  const size = one * two - both * both;
+  const size = ownResponse * two - both * both;
   return size > 0
-    ? minimiseTwoSteps(a.side, b.side, { aa: two / size, ab: -both / size, bb: one / size })
+    ? minimiseTwoSteps(a.side, b.side, { aa: two / size, ab: -both / size, bb: ownResponse / size })
     : Number.NEGATIVE_INFINITY;
 }
 
@@ -125,17 +125,17 @@ export function isFixedQuadratic({ goal, costs, robustness, rows }: Problem): bo
 
 /** Returns a function for entries of the inverse curvature of some securities; columns are solved on demand. */
 function createResponses(curvature: Curvature, names: Int32Array, n: number): (a: number, b: number) => number {
-  const places = new Int32Array(n);
-  names.forEach((name, place) => (places[name] = place));
+  const positionByName = new Int32Array(n);
+  names.forEach((name, place) => (positionByName[name] = place));
   const columns = new Map<number, Float64Array>();
   return (a, b) => {
     let column = columns.get(a);
     if (column === undefined) {
       column = new Float64Array(names.length);
-      column[places[a]!] = 1;
+      column[positionByName[a]!] = 1;
       curvature.solve(column, 1);
       columns.set(a, column);
     }
-    return column[places[b]!]!;
+    return column[positionByName[b]!]!;
   };
 }

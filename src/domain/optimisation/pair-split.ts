@@ -55,15 +55,16 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
   multiplyMetric(metric, centre, toCentre);
   const slopes = toCentre.map((slope, i) => linear[i]! / curvature - slope);
   const quadratic = { n, matrix, linear: slopes, sum, counts: selectDisjointCounts(counted) };
-  const along = (SUM_CURVATURE * computeMetricDiagonal(metric).reduce((total, variance) => total + variance, 0)) / n;
+  const sumCurvature =
+    (SUM_CURVATURE * computeMetricDiagonal(metric).reduce((total, variance) => total + variance, 0)) / n;
   return (decisions, iterations, from) => {
     const covarianceSplit = splitCovariance(algebra, quadratic, decisions, iterations, from);
     if (covarianceSplit === undefined) return undefined;
     const { pairs, diagonal, state } = covarianceSplit;
     const share = findConvexFraction(state.open, pairs, diagonal);
-    const parts = pairs.map((part) => share * part);
+    const pairShares = pairs.map((part) => share * part);
     return {
-      counted: removePairs(state.open, parts),
+      counted: removePairs(state.open, pairShares),
       split: diagonal.map((part) => share * part),
       shares: covarianceSplit.shares.map((part) => Math.max(SHARE_MIN, part)),
       state,
@@ -75,7 +76,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
     rest.fill(0);
     for (let i = 0; i < n; i++) rest[i * n + i] = matrix[i * n + i]!;
     for (const i of open)
-      for (const j of open) rest[i * n + j] = matrix[i * n + j]! + along - share * parts[i * n + j]!;
+      for (const j of open) rest[i * n + j] = matrix[i * n + j]! + sumCurvature - share * parts[i * n + j]!;
   }
 
   /** Returns the largest fraction of the parts that can be subtracted while the covariance stays positive definite. */
@@ -95,16 +96,16 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
    * without a weight to the linear term.
    */
   function removePairs(open: Int32Array, pairs: Float64Array): CardinalityProgram {
-    const ofPairs = createDenseMetric(pairs, n);
+    const pairMetric = createDenseMetric(pairs, n);
     const product = new Float64Array(n);
-    multiplyMetric(ofPairs, centre, product);
+    multiplyMetric(pairMetric, centre, product);
     const isOpen = new Uint8Array(n);
     for (const i of open) isOpen[i] = 1;
-    const outside = new Float64Array(n);
+    const outsideProduct = new Float64Array(n);
     multiplyMetric(
       metric,
       centre.map((weight, i) => (isOpen[i] === 1 ? 0 : weight)),
-      outside,
+      outsideProduct,
     );
     const rest = new Float64Array(n * n);
     subtractParts(open, pairs, 1, rest);
@@ -113,14 +114,14 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
     return {
       ...counted,
       valueAt(weights) {
-        multiplyMetric(ofPairs, weights, pairProduct);
+        multiplyMetric(pairMetric, weights, pairProduct);
         let square = 0;
         let total = 0;
         for (const i of open) {
           square += pairProduct[i]! * weights[i]!;
           total += weights[i]! - centre[i]!;
         }
-        return counted.valueAt(weights) + (curvature / 2) * (along * (total * total - excess * excess) - square);
+        return counted.valueAt(weights) + (curvature / 2) * (sumCurvature * (total * total - excess * excess) - square);
       },
       program: {
         ...program,
@@ -128,7 +129,9 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
         upper: program.upper.map((bound) => Math.min(bound, sum!)),
         metric: createDenseMetric(rest, n),
         norms: program.norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric } : norm)),
-        linear: linear.map((slope, i) => (isOpen[i] === 1 ? slope - curvature * (product[i]! + outside[i]!) : slope)),
+        linear: linear.map((slope, i) =>
+          isOpen[i] === 1 ? slope - curvature * (product[i]! + outsideProduct[i]!) : slope,
+        ),
       },
     };
   }

@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { findInForce, type Composer, type Composition } from '../books/compositions.js';
+import { findCompositionInForce, type Composer, type Composition } from '../books/compositions.js';
 import { composeAsKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
 import { parseValidDay, type Day } from '../time/days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
@@ -50,7 +50,7 @@ export function previewDerived(
   const parentId = findParent(composer, indexId);
   const session = findSessionWithData(composer.market(parentId), asOf);
   const list = session < 0 ? [] : listParentRebalances(composer, parentId);
-  const parent = findInForce(list, session);
+  const parent = findCompositionInForce(list, session);
   if (parent === undefined) throw reportNoRebalance(composer.document(parentId), asOf);
   return previewAt(composer, indexId, { session, parent, isFirst: parent === list[0], engine });
 }
@@ -78,12 +78,12 @@ export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): 
   const parent = composer.document(findParent(composer, indexId));
   const last = composer.market(parent.id).market.dates.at(-1) ?? 0;
   for (let span = FIRST_SPAN; ; span *= 4) {
-    const until = Math.min(parseValidDay(parent.base_date) + span, last);
-    composer = composerUntil(until);
+    const endDay = Math.min(parseValidDay(parent.base_date) + span, last);
+    composer = composerUntil(endDay);
     const [first] = listParentRebalances(composer, parent.id);
     if (first !== undefined)
       return previewAt(composer, indexId, { session: first.session, parent: first, isFirst: true, engine });
-    if (until === last) throw reportNoRebalance(parent, last);
+    if (endDay === last) throw reportNoRebalance(parent, last);
   }
 }
 
@@ -144,7 +144,7 @@ const NO_EARLIER_PORTFOLIOS: EarlierPortfolios = { previous: null, outgoing: nul
 function findWeightsBefore(composer: Composer, indexId: string, parent: Composition): EarlierPortfolios {
   try {
     const { list } = composer.compositions(indexId);
-    const before = findInForce(list, parent.session - 1);
+    const before = findCompositionInForce(list, parent.session - 1);
     return {
       previous: list.findLast(({ decision }) => decision < parent.decision) ?? null,
       outgoing: before === undefined ? null : { ...before, effective: parent.session },

@@ -92,13 +92,15 @@ function listLimits({ n, rows, kinks }: Program, counts: readonly CountRow[]): P
  */
 function listOptions(program: Program, limits: readonly PricedLimit[], threshold: number): OptionProblem | undefined {
   const { n, linear, kinks } = program;
-  const priced = kinks.filter(({ limit }) => limit === null);
+  const pricedKinks = kinks.filter(({ limit }) => limit === null);
   const starts = [0];
   const costs: number[] = [];
   const amounts: number[] = [];
   const addOption = (option: SecurityOption) => {
     const { i, weight } = option;
-    const charges = priced.map(({ at, left, right }) => (weight > at[i]! ? right[i]! : left[i]!) * (weight - at[i]!));
+    const charges = pricedKinks.map(
+      ({ at, left, right }) => (weight > at[i]! ? right[i]! : left[i]!) * (weight - at[i]!),
+    );
     costs.push(charges.reduce((sum, charge) => sum + charge, linear[i]! * weight));
     for (const { partOf } of limits) amounts.push(partOf(option));
   };

@@ -1,7 +1,7 @@
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import { plainAlgebra, type DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
-import { exclude } from '../constraints/classes/exclude.js';
+import { excludeConstraint } from '../constraints/classes/exclude.js';
 import type { ReferencePortfolio } from '../constraints/constraint-class.js';
 import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
 import { hasNoParameter, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
@@ -130,13 +130,14 @@ export function createProblem(input: ProblemInput): Problem {
   });
   for (const { type, names } of listDefaults(input)) {
     const entry = findConstraintClass(type)!; // the catalogue contains both classes
-    const expanded = entry.toRows(entry.params.parse({}), context);
-    const narrowed = names === null ? expanded : expanded.filter((row) => row.form !== 'name' || names[row.name] === 1);
-    placeRows(createImplicitOrigin(type, entry.kind, entry.unit), narrowed);
+    const expandedRows = entry.toRows(entry.params.parse({}), context);
+    const narrowedRows =
+      names === null ? expandedRows : expandedRows.filter((row) => row.form !== 'name' || names[row.name] === 1);
+    placeRows(createImplicitOrigin(type, entry.kind, entry.unit), narrowedRows);
   }
   const { excluded = [] } = input;
   if (excluded.length > 0) {
-    const { type, kind, unit, toRows } = exclude;
+    const { type, kind, unit, toRows } = excludeConstraint;
     const names = excluded.map((name) => input.identifiers[name]!);
     placeRows(
       createImplicitOrigin(type, kind, unit, 'uncovered'),
@@ -204,23 +205,23 @@ function createGoal(input: ProblemInput, { objective: { entry, params }, rows, w
 
 /** Returns an eligibility mask, [N]: 0 for securities that a hard row keeps at or below zero, otherwise 1. */
 function markEligible(n: number, rows: readonly RowWithOrigin[]): Uint8Array {
-  const eligible = new Uint8Array(n).fill(1);
+  const eligibleFlags = new Uint8Array(n).fill(1);
   for (const { row, origin } of rows)
     if (row.form === 'name' && origin.soft === null && row.upper !== null && row.upper.value <= 0)
-      eligible[row.name] = 0;
-  return eligible;
+      eligibleFlags[row.name] = 0;
+  return eligibleFlags;
 }
 
 function listChangedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
   return rows.map((row, index) => {
-    const ownParameterChanges = changes.filter(({ origin, parameter }) => origin.index === index && parameter !== null);
-    return ownParameterChanges.length === 0
+    const rowChanges = changes.filter(({ origin, parameter }) => origin.index === index && parameter !== null);
+    return rowChanges.length === 0
       ? row
       : {
           ...row,
           params: {
             ...row.params,
-            ...Object.fromEntries(ownParameterChanges.map(({ parameter, to }) => [parameter, to])),
+            ...Object.fromEntries(rowChanges.map(({ parameter, to }) => [parameter, to])),
           },
         };
   });
@@ -232,17 +233,17 @@ function widenRows(problem: Problem, changes: readonly ParameterChange[]): Probl
     changes.filter(({ parameter }) => parameter === null).map(({ origin, to }) => [origin.index, to]),
   );
   if (widths.size === 0) return problem;
-  const widened = new Map(
+  const widenedOrigins = new Map(
     problem.origins.map((origin): [Origin, Origin] => [
       origin,
       widths.has(origin.index) ? { ...origin, kind: 'ineq' } : origin,
     ]),
   );
   const rows = problem.rows.map(({ origin, row }) => ({
-    origin: widened.get(origin)!,
+    origin: widenedOrigins.get(origin)!,
     row: widenRow(row, widths.get(origin.index) ?? 0),
   }));
-  return { ...problem, rows, origins: [...widened.values()] };
+  return { ...problem, rows, origins: [...widenedOrigins.values()] };
 }
 
 function widenRow(row: ProgramRow, by: number): ProgramRow {

@@ -57,12 +57,13 @@ export function listPromisingSecurities(
   { isFlat, threshold, isForced, lower, variances, most }: PromiseTerms,
 ): PromisingSecurity[] {
   const { right } = computeLagrangianSlopes(assembled.program, answer.point);
-  const typical = 1 / heldFlags.reduce((count, isHeld) => count + isHeld, 1);
+  const typicalWeight = 1 / heldFlags.reduce((count, isHeld) => count + isHeld, 1);
   const computeGain = (i: number) => {
-    const curved = (assembled.program.curvature / 2) * variances[i]!;
-    const pulled = curved > 0 ? -right[i]! / (2 * curved) : isFlat && right[i]! < 0 ? typical : 0;
-    const weight = Math.max(threshold, pulled);
-    return -weight * (right[i]! + curved * weight);
+    const ownCurvature = (assembled.program.curvature / 2) * variances[i]!;
+    const pulledWeight =
+      ownCurvature > 0 ? -right[i]! / (2 * ownCurvature) : isFlat && right[i]! < 0 ? typicalWeight : 0;
+    const weight = Math.max(threshold, pulledWeight);
+    return -weight * (right[i]! + ownCurvature * weight);
   };
   return Array.from(heldFlags.keys())
     .filter((i) => heldFlags[i] === 0 && (isForced || lower[i]! < 0 || right[i]! < 0))

@@ -82,34 +82,35 @@ export function proveBound(
   const { n } = counted.program;
   let value = bestValue;
   let work = 0;
-  let lowest = Infinity;
+  let lowestBound = Infinity;
   const { workMax, rootIterations, branchIterations } = effort;
-  const iterations = Math.min(rootIterations, Math.ceil((ROOT_SHARE * workMax) / countWork(n)));
-  const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterations, ROOT_SHARE_ITERATIONS);
+  const iterationCount = Math.min(rootIterations, Math.ceil((ROOT_SHARE * workMax) / countWork(n)));
+  const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterationCount, ROOT_SHARE_ITERATIONS);
   if (root === undefined) return undefined;
   ({ value } = improve(selectLargestShares(root)));
   const isDeep = workMax - work >= 2 * BRANCHES_MIN * branchIterations * countWork(n);
-  const open: Branch[] = [root];
-  for (let count = 0; open.length > 0; count++) {
-    const branch = takeLowestNode(open);
+  const openBranches: Branch[] = [root];
+  for (let count = 0; openBranches.length > 0; count++) {
+    const branch = takeLowestNode(openBranches);
     if (!isOpen(branch.bound)) break;
-    if (!isDeep || work >= workMax || count >= BRANCHES_MAX) return Math.min(lowest, branch.bound);
+    if (!isDeep || work >= workMax || count >= BRANCHES_MAX) return Math.min(lowestBound, branch.bound);
     const name = findLeastCertain(branch);
     if (name === undefined) {
-      const improved = improve(selectLargestShares(branch));
-      ({ value } = improved);
-      if (!improved.isExact) lowest = Math.min(lowest, Math.max(branch.bound, boundChoice(branch.names)));
+      const improvedChoice = improve(selectLargestShares(branch));
+      ({ value } = improvedChoice);
+      if (!improvedChoice.isExact)
+        lowestBound = Math.min(lowestBound, Math.max(branch.bound, boundChoice(branch.names)));
       continue;
     }
     for (const decision of [INCLUDED, EXCLUDED]) {
       const names = excludeSecurities(branch.names.with(name, decision), counts);
       if (names === undefined) continue;
       const next = boundBranch({ ...branch, names }, branchIterations, BRANCH_SHARE_ITERATIONS);
-      if (next === undefined) return Math.min(lowest, branch.bound);
-      if (isOpen(next.bound)) open.push(next);
+      if (next === undefined) return Math.min(lowestBound, branch.bound);
+      if (isOpen(next.bound)) openBranches.push(next);
     }
   }
-  return Math.min(lowest, value);
+  return Math.min(lowestBound, value);
 
   function isOpen(bound: number): boolean {
     return bound < value - PROOF_TOLERANCE * Math.abs(value);
@@ -128,13 +129,18 @@ export function proveBound(
     if (pairs === undefined) return undefined;
     work += count * countWork(pairs.state.open.length);
     const start = { names, shares: pairs.shares, shareMin: SHARE_MIN, turnsMax };
-    const relaxed = relaxShares(solver, pairs.counted, pairs.split, start);
-    if (relaxed === undefined) return { names, bound, shares: pairs.shares, state: pairs.state };
+    const relaxedShares = relaxShares(solver, pairs.counted, pairs.split, start);
+    if (relaxedShares === undefined) return { names, bound, shares: pairs.shares, state: pairs.state };
     const decided = names.map((decision, i) => {
       if (decision !== UNDECIDED) return decision;
-      return relaxed.dropped[i]! >= value ? INCLUDED : relaxed.held[i]! >= value ? EXCLUDED : UNDECIDED;
+      return relaxedShares.dropped[i]! >= value ? INCLUDED : relaxedShares.held[i]! >= value ? EXCLUDED : UNDECIDED;
     });
-    return { names: decided, bound: Math.max(bound, relaxed.bound), shares: relaxed.shares, state: pairs.state };
+    return {
+      names: decided,
+      bound: Math.max(bound, relaxedShares.bound),
+      shares: relaxedShares.shares,
+      state: pairs.state,
+    };
   }
 
   /** Returns the bound of a single choice, which is its objective up to rounding. */

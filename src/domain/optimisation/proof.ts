@@ -70,8 +70,9 @@ export function checkFeasibility(solver: Solver, problem: Problem, assembly: Ass
   for (let round = 0; round < PLANES_MAX; round++) {
     const assembled = assembleProgram(problem, { ...assembly, withTracking: true });
     const { program } = assembled;
-    const crossed = findCrossedBounds(program);
-    if (crossed !== null) return { proof: { assembled, includes, certificate: null, crossed }, weights: null };
+    const crossedPosition = findCrossedBounds(program);
+    if (crossedPosition !== null)
+      return { proof: { assembled, includes, certificate: null, crossed: crossedPosition }, weights: null };
     const { certificate, x, isReliable } = findLeastViolation(solver, program);
     if (certificate !== null) return { proof: { assembled, includes, certificate, crossed: null }, weights: null };
     // A program that is feasible with the known planes may be infeasible with the tangent planes at its solution.
@@ -100,10 +101,10 @@ export function computeGap({ certificate, crossed }: Proof, { program }: Assembl
 /** Returns the security whose bounds contradict each other most; null if there is none. */
 function findCrossedBounds({ lower, upper, n }: Program): number | null {
   let result: number | null = null;
-  let worst = FEASIBILITY_TOLERANCE;
+  let worstGap = FEASIBILITY_TOLERANCE;
   for (let i = 0; i < n; i++) {
-    if (lower[i]! - upper[i]! <= worst) continue;
-    worst = lower[i]! - upper[i]!;
+    if (lower[i]! - upper[i]! <= worstGap) continue;
+    worstGap = lower[i]! - upper[i]!;
     result = i;
   }
   return result;
@@ -255,18 +256,18 @@ function findIrreducibleSet(solver: Solver, problem: Problem, start: Conflict): 
   let { origins, proof } = start;
   for (const origin of start.origins) {
     if (!origins.includes(origin)) continue;
-    const others = new Set(origins.filter((otherOrigin) => otherOrigin !== origin));
+    const otherOrigins = new Set(origins.filter((otherOrigin) => otherOrigin !== origin));
     const certificateWithout = proveInfeasibility(solver, problem, {
-      includes: (otherOrigin) => others.has(otherOrigin),
+      includes: (otherOrigin) => otherOrigins.has(otherOrigin),
     });
     if (certificateWithout === null) continue;
-    const used = new Set(listOrigins(problem, certificateWithout));
-    origins = origins.filter((otherOrigin) => used.has(otherOrigin));
+    const usedOrigins = new Set(listOrigins(problem, certificateWithout));
+    origins = origins.filter((otherOrigin) => usedOrigins.has(otherOrigin));
     proof = certificateWithout;
   }
-  const retained = new Set(origins);
-  const ownProof = proveInfeasibility(solver, problem, { includes: (origin) => retained.has(origin) });
-  return { origins, proof: ownProof ?? proof };
+  const retainedOrigins = new Set(origins);
+  const finalProof = proveInfeasibility(solver, problem, { includes: (origin) => retainedOrigins.has(origin) });
+  return { origins, proof: finalProof ?? proof };
 }
 
 /** Returns the rows of a conflict with their multipliers in the proof. */
@@ -287,9 +288,9 @@ export function listConflictRows(problem: Problem, { origins, proof }: Conflict)
 
 /** Returns the label of a row in a conflict with its strongest side; with the member if the proof uses only one. */
 function formatConflictLabel(origin: Origin, uses: readonly ProofRowUse[]): string {
-  const strongest = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
-  if (strongest === undefined) return origin.name;
-  const side = origin.kind === 'eq' ? 'eq' : strongest.side;
-  if (uses.length === 1) return describeRow(strongest.placed, side);
+  const strongestUse = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
+  if (strongestUse === undefined) return origin.name;
+  const side = origin.kind === 'eq' ? 'eq' : strongestUse.side;
+  if (uses.length === 1) return describeRow(strongestUse.placed, side);
   return `${origin.name}:${side}`;
 }

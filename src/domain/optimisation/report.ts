@@ -56,7 +56,7 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
   // Factor from the units of the program to those of the reported objective.
   const scale = problem.objective.entry.sense === 'maximise' ? -priceScale : priceScale;
   const activeBounds = new Set<string>();
-  const ofName = new Map<RowWithOrigin, { lower: number; upper: number }>();
+  const pricesByRow = new Map<RowWithOrigin, { lower: number; upper: number }>();
   for (const rowWithOrigin of problem.rows) {
     const { row, origin } = rowWithOrigin;
     if (row.form !== 'name' || origin.soft !== null) continue;
@@ -81,7 +81,7 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
       if (isSetBy(row.lower?.value, program.lower[i]!, 'lower')) price.lower = Math.max(right[i]!, 0);
       if (isSetBy(row.upper?.value, program.upper[i]!, 'upper')) price.upper = Math.min(left[i]!, 0);
     }
-    ofName.set(rowWithOrigin, price);
+    pricesByRow.set(rowWithOrigin, price);
   }
   const findMultiplier = (rowWithOrigin: RowWithOrigin): number => {
     if (rowWithOrigin.row.form === 'tail')
@@ -105,7 +105,7 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
     const { row, origin } = rowWithOrigin;
     switch (row.form) {
       case 'name':
-        return ofName.get(rowWithOrigin)?.[side] ?? 0;
+        return pricesByRow.get(rowWithOrigin)?.[side] ?? 0;
       case 'linear': {
         const y = findMultiplier(rowWithOrigin);
         const sideMultiplier = origin.kind === 'eq' ? y : side === 'upper' ? Math.max(y, 0) : Math.min(y, 0);
@@ -157,10 +157,10 @@ function listSides(problem: Problem, rowWithOrigin: RowWithOrigin, weights: Floa
       const value = computeDotProduct(row.coefficients, weights);
       if (row.average === undefined) return createBoundSides(row, value, origin.kind, createSide);
       const { denominator, numerator, scale } = row.average;
-      const invested = computeDotProduct(denominator, weights);
-      const average = invested === 0 ? 0 : computeDotProduct(numerator, weights) / invested;
-      const which = row.lower === null ? 'upper' : 'lower';
-      return [createSide(which, average, (origin.params[which] as number) * scale)]; // the row exists because this parameter is set
+      const investedWeight = computeDotProduct(denominator, weights);
+      const average = investedWeight === 0 ? 0 : computeDotProduct(numerator, weights) / investedWeight;
+      const side = row.lower === null ? 'upper' : 'lower';
+      return [createSide(side, average, (origin.params[side] as number) * scale)]; // the row exists because this parameter is set
     }
     case 'distance':
       return [createSide('upper', computeDistance(row.reference, weights) + row.fixed / 2, row.limit.value)];
@@ -185,15 +185,15 @@ function listSides(problem: Problem, rowWithOrigin: RowWithOrigin, weights: Floa
     }
     case 'concentration': {
       let largest = 0;
-      let above = 0;
+      let sumAbove = 0;
       for (const weight of weights) {
         largest = Math.max(largest, weight);
-        if (weight > row.trigger + BINDING_TOLERANCE) above += weight;
+        if (weight > row.trigger + BINDING_TOLERANCE) sumAbove += weight;
       }
       return [
-        row.single - largest <= row.aggregate - above
+        row.single - largest <= row.aggregate - sumAbove
           ? createSide('upper', largest, row.single)
-          : createSide('upper', above, row.aggregate),
+          : createSide('upper', sumAbove, row.aggregate),
       ];
     }
   }

@@ -70,27 +70,27 @@ export interface RestrictedSolves {
 
 export function createRestrictedSolves(inner: Solver, input: SearchInput): RestrictedSolves {
   const { problem, rows, options, relaxed } = input;
-  const short = markShort(relaxed.weights);
+  const shortFlags = markShort(relaxed.weights);
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const workMax = computeWorkMax(input);
   const solver = meterSolver(inner);
-  let near: Pick<ConvexSolution, 'tail' | 'planes' | 'answer'> = relaxed;
+  let nearSolution: Pick<ConvexSolution, 'tail' | 'planes' | 'answer'> = relaxed;
   let solves = 0;
   let iterations = 0;
 
   function solveWithin(restriction: Restriction): ConvexSolution | undefined {
     if (solves >= SOLVES_MAX || solver.spent() > ABANDON_FACTOR * workMax) return undefined;
     solves++;
-    const { tail, planes, answer: beside } = near;
+    const { tail, planes, answer: beside } = nearSolution;
     const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', tail, planes, beside });
     iterations += solution?.iterations ?? 0;
-    near = solution ?? near;
+    nearSolution = solution ?? nearSolution;
     return solution;
   }
 
   function restrictLoosely(heldFlags: Uint8Array, isFinal: boolean): Restriction {
     const large = concentrations.map(() => new Uint8Array(problem.index.length).fill(1));
-    return { ...createRestriction(rows, { held: heldFlags, short, large, isFinal }), sums: [] };
+    return { ...createRestriction(rows, { held: heldFlags, short: shortFlags, large, isFinal }), sums: [] };
   }
 
   function solveFinal(choice: Choice): FoundChoice | undefined {
@@ -100,7 +100,7 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
   }
 
   return {
-    short,
+    short: shortFlags,
     solveWithin,
     solveLoose: (held) => solveWithin(restrictLoosely(held, false)),
     finish: solveFinal,

@@ -80,12 +80,12 @@ export function satisfiesRow(row: NonConvexRow, weights: Float64Array): boolean 
     case 'threshold':
       return weights.every((weight) => weight <= HELD_MIN || weight >= row.threshold - ROUNDING);
     case 'concentration': {
-      let above = 0;
+      let sumAbove = 0;
       for (const weight of weights) {
         if (weight > row.single + ROUNDING) return false;
-        if (weight > row.trigger + ROUNDING) above += weight;
+        if (weight > row.trigger + ROUNDING) sumAbove += weight;
       }
-      return above <= row.aggregate + ROUNDING;
+      return sumAbove <= row.aggregate + ROUNDING;
     }
   }
 }

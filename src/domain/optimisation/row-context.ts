@@ -32,11 +32,11 @@ export function createRowContext(
   { tail, warn }: RowReports,
 ): RowContext {
   let product: Float64Array | undefined;
-  const ofIndex: ReferencePortfolio = { weights: index, outside: 0 };
+  const indexPortfolio: ReferencePortfolio = { weights: index, outside: 0 };
   const portfolios: Record<Reference, ReferencePortfolio | null> = {
-    index: ofIndex,
-    previous: previous ?? ofIndex,
-    held: held === undefined ? ofIndex : held,
+    index: indexPortfolio,
+    previous: previous ?? indexPortfolio,
+    held: held === undefined ? indexPortfolio : held,
   };
   return {
     ...datapoints,
@@ -46,9 +46,9 @@ export function createRowContext(
     covarianceTimesIndex: () => (product ??= applyMetric(metric, index)),
     tail,
     missing(lack) {
-      const lacking = listMissingValues(lack, { identifiers, weights: index });
-      if (lacking.identifiers.length === 0) return;
-      warn(describeLackingValues(lack, lacking, { count: identifiers.length, whole: 'the index' }));
+      const missingSecurities = listMissingValues(lack, { identifiers, weights: index });
+      if (missingSecurities.identifiers.length === 0) return;
+      warn(describeLackingValues(lack, missingSecurities, { count: identifiers.length, whole: 'the index' }));
     },
   };
 }

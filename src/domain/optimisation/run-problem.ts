@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { findInForce, type Composer, type Composition } from '../books/compositions.js';
+import { findCompositionInForce, type Composer, type Composition } from '../books/compositions.js';
 import { formatDay, type Day } from '../time/days.js';
 import { validateConstraints } from '../constraints/validate.js';
 import { findUnknownGroups } from '../constraints/groups-on-market.js';
@@ -139,7 +139,7 @@ function findTargetComposition({ composer, indexId, asOf, constraints, spec }: P
     throw new Refusal('VALIDATION_FAILED', message, { findings });
   }
   const session = asOf === null ? sm.sessions.length - 1 : sm.sessionAt(asOf);
-  const target = session < 0 ? undefined : findInForce(composer.compositions(indexId).list, session);
+  const target = session < 0 ? undefined : findCompositionInForce(composer.compositions(indexId).list, session);
   if (target !== undefined) return target;
   throw new Refusal(
     'NO_DATA_AT_DATE',

@@ -122,18 +122,21 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
   const means = problem.expectedReturns ?? risk.means();
-  const traced = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
-  const frontier = computeFrontier({ ...traced, riskFreeRate: readTangencyRate(input.spec, input.riskFreeRate) });
-  const ownFrontier = frontier && computeObjectiveFrontier({ ...traced, most: frontier.most, solution });
-  const resampled = resampleInSpan(
+  const frontierInput = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
+  const frontier = computeFrontier({
+    ...frontierInput,
+    riskFreeRate: readTangencyRate(input.spec, input.riskFreeRate),
+  });
+  const objectiveFrontier = frontier && computeObjectiveFrontier({ ...frontierInput, most: frontier.most, solution });
+  const resampledFrontier = resampleInSpan(
     input,
-    { ...traced, algebra: engine, periods: risk.periods },
+    { ...frontierInput, algebra: engine, periods: risk.periods },
     risk.coverage.sessions.length,
   );
   report(0.9, 'weighing the constraints');
   const sides = listRowSides(problem, solution);
-  const explained = { problem, solution, sides };
-  const priced = computeOneSidedPrices(solvers, explained);
+  const explainedInput = { problem, solution, sides };
+  const oneSidedPrices = computeOneSidedPrices(solvers, explainedInput);
   const { assembled, answer, weights } = solution;
   const trackingError = Math.sqrt(computeTrackingVariance(problem, weights));
   return {
@@ -144,7 +147,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     solution,
     proof: input.proof,
     problem,
-    sides: priced.sides,
+    sides: oneSidedPrices.sides,
     trackingError,
     outcome: createOutcome(problem, solution),
     before: computeFigures(problem, problem.index),
@@ -152,15 +155,15 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
     rows: listWeightRows(problem, solution, trackingError),
     frontier,
-    ownFrontier,
-    resampled,
-    sensitivities: computeSensitivities(solvers, explained, { dependent: priced.dependent }),
-    rowCosts: computeRowCosts(solvers, explained),
+    ownFrontier: objectiveFrontier,
+    resampled: resampledFrontier,
+    sensitivities: computeSensitivities(solvers, explainedInput, { dependent: oneSidedPrices.dependent }),
+    rowCosts: computeRowCosts(solvers, explainedInput),
     nextNames: listNextSecurities(problem, solution),
     findings: [
       ...findings,
       ...checkTangencyRate(input.spec, input.riskFreeRate),
-      ...listFrontierFindings({ problem, hasFrontier: frontier !== null, hasOwn: ownFrontier !== null }),
+      ...listFrontierFindings({ problem, hasFrontier: frontier !== null, hasOwn: objectiveFrontier !== null }),
     ],
   };
 }
@@ -207,21 +210,21 @@ function listWeightRows(
   { weights, assembled }: Solution,
   trackingError: number,
 ): WeightRow[] {
-  const active = weights.map((weight, i) => weight - index[i]!);
-  const product = applyMetric(metric, active);
+  const activeWeights = weights.map((weight, i) => weight - index[i]!);
+  const product = applyMetric(metric, activeWeights);
   const marginals = applyMetric(metric, weights);
   const variance = weights.reduce((sum, weight, i) => sum + weight * marginals[i]!, 0);
-  const bounded = new Set(rows.flatMap(({ row }) => (row.form === 'name' ? [row.name] : [])));
+  const boundedNames = new Set(rows.flatMap(({ row }) => (row.form === 'name' ? [row.name] : [])));
   const { lower, upper } = assembled.program;
   return identifiers
     .map((identifier, i): WeightRow => ({
       identifier,
       weight: weights[i]!,
       index_weight: index[i]!,
-      active_weight: active[i]!,
-      risk_contribution: trackingError > 0 ? (active[i]! * product[i]!) / trackingError : 0,
+      active_weight: activeWeights[i]!,
+      risk_contribution: trackingError > 0 ? (activeWeights[i]! * product[i]!) / trackingError : 0,
       variance_share: variance > 0 ? (weights[i]! * marginals[i]!) / variance : 0,
-      at_bound: !bounded.has(i)
+      at_bound: !boundedNames.has(i)
         ? null
         : weights[i]! - lower[i]! <= BOUND_TOLERANCE
           ? 'lower'

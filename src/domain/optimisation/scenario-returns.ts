@@ -26,21 +26,21 @@ export function readScenarioReturns(
   };
 }
 
-function readScenarios(window: RequestedWindow, columns: Int32Array, sessions: number | null): Scenarios {
-  const ownRequestedWindow =
-    sessions === null ? window : { ...window, from: Math.max(window.to - sessions, 0), start: null };
-  const coverage = findCoverage(ownRequestedWindow, columns);
+function readScenarios(window: RequestedWindow, columns: Int32Array, sessionCount: number | null): Scenarios {
+  const scenarioWindow =
+    sessionCount === null ? window : { ...window, from: Math.max(window.to - sessionCount, 0), start: null };
+  const coverage = findCoverage(scenarioWindow, columns);
   const { columns: covered, sessions: complete } = coverage;
   if (!isEstimable(coverage))
-    throw refuseInsufficientRisk(coverage, columns.length, { by: 'scenarios', window: ownRequestedWindow });
+    throw refuseInsufficientRisk(coverage, columns.length, { by: 'scenarios', window: scenarioWindow });
   const panel = new Float64Array(complete.length * covered.length);
-  readReturns(ownRequestedWindow, coverage, panel);
+  readReturns(scenarioWindow, coverage, panel);
   if (covered.length === columns.length) return { returns: panel, coverage };
-  const places = new Map(Array.from(columns, (column, place): [number, number] => [column, place]));
+  const positionByColumn = new Map(Array.from(columns, (column, place): [number, number] => [column, place]));
   const returns = new Float64Array(complete.length * columns.length);
   covered.forEach((column, k) => {
-    const place = places.get(column)!; // covered securities are among the requested ones
-    for (let t = 0; t < complete.length; t++) returns[t * columns.length + place] = panel[t * covered.length + k]!;
+    const position = positionByColumn.get(column)!; // covered securities are among the requested ones
+    for (let t = 0; t < complete.length; t++) returns[t * columns.length + position] = panel[t * covered.length + k]!;
   });
   return { returns, coverage };
 }

@@ -60,14 +60,14 @@ export function excludeSecurities(decided: Uint8Array, counts: readonly CountRow
   const names = decided.slice();
   for (const { members, minimum, maximum } of counts) {
     let heldCount = 0;
-    let possible = 0;
+    let possibleCount = 0;
     for (const i of members) {
       if (names[i] === INCLUDED) heldCount++;
-      if (names[i] !== EXCLUDED) possible++;
+      if (names[i] !== EXCLUDED) possibleCount++;
     }
-    if (heldCount > maximum || possible < minimum) return undefined;
+    if (heldCount > maximum || possibleCount < minimum) return undefined;
     if (heldCount === maximum) for (const i of members) if (names[i] === UNDECIDED) names[i] = EXCLUDED;
-    if (possible === minimum) for (const i of members) if (names[i] === UNDECIDED) names[i] = INCLUDED;
+    if (possibleCount === minimum) for (const i of members) if (names[i] === UNDECIDED) names[i] = INCLUDED;
   }
   return names;
 }
@@ -127,14 +127,14 @@ export function branchNode(
       large: node.large.map((set, q) => (q === c ? setValue(set, i, decided) : set)),
     }));
   }
-  const involved = new Uint8Array(weights.length);
+  const involvedFlags = new Uint8Array(weights.length);
   for (const row of rows) {
     if (satisfiesRow(row, weights)) continue;
-    if (row.form === 'count') for (const i of row.members) involved[i] = 1;
+    if (row.form === 'count') for (const i of row.members) involvedFlags[i] = 1;
     if (row.form === 'threshold')
-      weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
+      weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involvedFlags[i] = 1));
   }
-  const isOpen = (name: number) => node.names[name] === UNDECIDED && involved[name] === 1;
+  const isOpen = (name: number) => node.names[name] === UNDECIDED && involvedFlags[name] === 1;
   let i = node.shares === undefined ? -1 : findMostDecisive(node.bound, { held, dropped }, isOpen);
   if (i < 0) i = findHeaviestPosition((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
   if (i < 0) i = findHeaviestPosition(isOpen);

@@ -79,9 +79,9 @@ const NODES_FIRST_MAX = 400;
 const BRIEF_SHARE = 0.1;
 
 /** Effort of proofs for few securities: up to three seconds (quick), and up to a third of a second (brief). */
-const SMALL_QUICK: ProofEffort = { workMax: 4e9, rootIterations: 300, branchIterations: 30 };
-const SMALL_BRIEF: ProofEffort = { ...SMALL_QUICK, workMax: 4e8 };
-const SMALL_THOROUGH: ProofEffort = { ...SMALL_QUICK, workMax: THOROUGH_PROOF.workMax };
+const QUICK_EFFORT: ProofEffort = { workMax: 4e9, rootIterations: 300, branchIterations: 30 };
+const BRIEF_EFFORT: ProofEffort = { ...QUICK_EFFORT, workMax: 4e8 };
+const THOROUGH_EFFORT: ProofEffort = { ...QUICK_EFFORT, workMax: THOROUGH_PROOF.workMax };
 
 /**
  * Maximum number of nodes of an exact search with certified bounds among more securities, and maximum product of nodes
@@ -115,13 +115,13 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const { floor } = options;
   const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough, floor });
   const isSought = !isAnyEnough && floor === undefined && !isSmall(relaxed);
-  const swapped = isSought
+  const swapStart = isSought
     ? findSwapStart(solvers, { problem, rows, relaxed }, SWAP_WORK_MAX[options.proof ?? 'quick'])
     : undefined;
   const priced = isSought ? priceChoice({ problem, rows, relaxed }) : undefined;
-  const further = [...(swapped === undefined ? [] : [swapped]), ...(priced?.starts ?? [])];
+  const furtherStarts = [...(swapStart === undefined ? [] : [swapStart]), ...(priced?.starts ?? [])];
   const result =
-    search.from([...listStarts(problem, rows, relaxed), ...further]) ??
+    search.from([...listStarts(problem, rows, relaxed), ...furtherStarts]) ??
     search.from(listReferenceStarts(problem, rows)) ??
     startFromMinimum(solvers, problem, rows, options) ??
     startFromWidestBounds(search, solvers, { problem, rows, options: restricted, relaxed });
@@ -140,12 +140,12 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const certified = isBounded ? createCertifiedBound(solvers, { problem, rows, relaxed }) : undefined;
   const bounds = [relaxed, certified, priced].map((each) => each?.bound ?? Number.NEGATIVE_INFINITY);
   const bound = Math.min(Math.max(...bounds), result.value);
-  const proven =
+  const provenSolution =
     options.proof === 'thorough' && certified
       ? proveResult(certified.prove, bound, { search, rows, result })
       : undefined;
-  if (proven !== undefined)
-    return { kind: 'solved', solution: { ...proven, iterations: relaxed.iterations + search.iterations() } };
+  if (provenSolution !== undefined)
+    return { kind: 'solved', solution: { ...provenSolution, iterations: relaxed.iterations + search.iterations() } };
   if (certified === undefined || result.value - bound > GAP_MAX * Math.abs(result.value))
     return { kind: 'solved', solution: { ...result, isHeuristic: true, bound, iterations } };
   const exact = branchAndBound({
@@ -188,13 +188,13 @@ function solveAmongFew(
     return toOutcome(searchBranches(nodesMax), countIterations());
   const first = searchBranches(Math.min(NODES_FIRST_MAX, nodesMax));
   if (first.isComplete) return toOutcome(first, countIterations());
-  const effort = proof === 'thorough' ? SMALL_THOROUGH : proof === 'brief' ? SMALL_BRIEF : SMALL_QUICK;
+  const effort = proof === 'thorough' ? THOROUGH_EFFORT : proof === 'brief' ? BRIEF_EFFORT : QUICK_EFFORT;
   const least = Math.max(relaxed.bound, first.bound);
   const proveBestChoice = (bestChoice: BestChoice) =>
     proveChoice(solvers, { problem, rows, relaxed }, { least, known: bestChoice, effort });
-  const proven = first.best && proveResult(proveBestChoice, least, { search, rows, result: first.best });
-  if (proven === undefined) return toOutcome(searchBranches(nodesMax), countIterations());
-  return { kind: 'solved', solution: { ...proven, iterations: countIterations() + first.iterations } };
+  const provenSolution = first.best && proveResult(proveBestChoice, least, { search, rows, result: first.best });
+  if (provenSolution === undefined) return toOutcome(searchBranches(nodesMax), countIterations());
+  return { kind: 'solved', solution: { ...provenSolution, iterations: countIterations() + first.iterations } };
 }
 
 /** Returns the best choice that a proof finds, with its bound; undefined if no proof is possible. */
@@ -280,8 +280,8 @@ function startFromWidestBounds(
   const { upper } = assembled.program;
   const heldFlags = new Uint8Array(problem.index.length).fill(1);
   for (const { members, maximum } of counts) {
-    const roomiest = members.toSorted((a, b) => upper[b]! - upper[a]! || weights[b]! - weights[a]! || a - b);
-    for (const i of roomiest.subarray(maximum)) heldFlags[i] = 0;
+    const membersByRoom = members.toSorted((a, b) => upper[b]! - upper[a]! || weights[b]! - weights[a]! || a - b);
+    for (const i of membersByRoom.subarray(maximum)) heldFlags[i] = 0;
   }
   const large = rows.filter((row) => row.form === 'concentration').map(() => new Uint8Array(heldFlags.length).fill(1));
   const restriction = createRestriction(rows, { held: heldFlags, short: markShort(weights), large, isFinal: false });
@@ -315,10 +315,10 @@ function solveChoice(
 
 /** Applies parameter changes to a non-convex row, whose fields have the names of the parameters. */
 function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParameterChange[] = []): NonConvexRow {
-  const ownRowParameterChanges = changes.filter((change) => change.origin === origin);
-  return ownRowParameterChanges.length === 0
+  const rowChanges = changes.filter((change) => change.origin === origin);
+  return rowChanges.length === 0
     ? row
-    : { ...row, ...Object.fromEntries(ownRowParameterChanges.map(({ parameter, to }) => [parameter, to])) };
+    : { ...row, ...Object.fromEntries(rowChanges.map(({ parameter, to }) => [parameter, to])) };
 }
 
 /** Returns the starts of a search: the securities of the relaxation, and those of the previous solution. */
@@ -342,8 +342,8 @@ function listReferenceStarts(problem: Problem, rows: readonly NonConvexRow[]): U
     const smallestFirst = Array.from(reference.keys()).toSorted((a, b) => reference[a]! - reference[b]! || b - a);
     for (const { members, maximum } of counts) {
       const memberSet = new Set(members);
-      const heldOnes = smallestFirst.filter((i) => basket[i] === 1 && memberSet.has(i));
-      for (const i of heldOnes.slice(0, Math.max(0, heldOnes.length - maximum))) basket[i] = 0;
+      const heldMembers = smallestFirst.filter((i) => basket[i] === 1 && memberSet.has(i));
+      for (const i of heldMembers.slice(0, Math.max(0, heldMembers.length - maximum))) basket[i] = 0;
     }
     return [basket];
   });

@@ -80,10 +80,14 @@ export function relaxShares(
       effort: 'quick',
     });
     if (status !== 'solved') return best;
-    const proven = { ...proveBounds({ ...counted, program }, { split, names }, point), shares, weights: point.x };
+    const provenSolution = {
+      ...proveBounds({ ...counted, program }, { split, names }, point),
+      shares,
+      weights: point.x,
+    };
     const before = best?.bound ?? Number.NEGATIVE_INFINITY;
-    if (proven.bound > before) best = proven;
-    if (turn >= ITERATIONS_MIN && proven.bound < before + RISE_MIN * Math.abs(before)) return best;
+    if (provenSolution.bound > before) best = provenSolution;
+    if (turn >= ITERATIONS_MIN && provenSolution.bound < before + RISE_MIN * Math.abs(before)) return best;
     shares = computeBestShares(counts, { split, names, shareMin }, point.x);
     warm = state;
   }
@@ -92,8 +96,8 @@ export function relaxShares(
 
 /** Returns equal shares for the undecided securities of each row. */
 export function computeEvenShares(counts: readonly CountRow[], names: Uint8Array): Float64Array {
-  const even = new Float64Array(names.length).fill(1);
-  return computeBestShares(counts, { split: even, names, shareMin: 0 }, even);
+  const evenSplit = new Float64Array(names.length).fill(1);
+  return computeBestShares(counts, { split: evenSplit, names, shareMin: 0 }, evenSplit);
 }
 
 /** Returns the program with weights of zero for securities that are decided to be dropped. */
@@ -145,11 +149,11 @@ function computeBestShares(
       counts.forEach((otherCountRow, s) => {
         if (s !== r) for (const i of otherCountRow.members) leastScales[i] = Math.min(leastScales[i]!, scales[s]!);
       });
-      const open = members.filter((i) => names[i] === UNDECIDED);
-      const room = maximum - members.reduce((count, i) => count + (names[i] === INCLUDED ? 1 : 0), 0);
-      const readSize = (place: number) => sizes[open[place]!]!;
-      scales[r] = findScaleWithin(open.length, room, readSize, (place) =>
-        computeShare(open[place]!, leastScales[open[place]!]!),
+      const undecidedMembers = members.filter((i) => names[i] === UNDECIDED);
+      const remainingCount = maximum - members.reduce((count, i) => count + (names[i] === INCLUDED ? 1 : 0), 0);
+      const readSize = (place: number) => sizes[undecidedMembers[place]!]!;
+      scales[r] = findScaleWithin(undecidedMembers.length, remainingCount, readSize, (place) =>
+        computeShare(undecidedMembers[place]!, leastScales[undecidedMembers[place]!]!),
       );
     });
   }
@@ -179,10 +183,10 @@ function findScaleWithin(
   let rest = order.reduce((sum, place) => sum + sizes[place]!, 0);
   let left = room;
   // Sizes are capped in the order in which a growing scale reaches their limits.
-  for (const place of order) {
-    if (limits[place]! * rest > left * sizes[place]!) return Math.max(0, left) / rest;
-    left -= limits[place]!;
-    rest -= sizes[place]!;
+  for (const position of order) {
+    if (limits[position]! * rest > left * sizes[position]!) return Math.max(0, left) / rest;
+    left -= limits[position]!;
+    rest -= sizes[position]!;
   }
   return Infinity;
 }
@@ -196,21 +200,21 @@ function proveBounds(
   const { n, lower, upper, curvature } = program;
   const { left, right } = computeLagrangianSlopes({ ...program, ridge: 0 }, point);
   const heldCosts = new Float64Array(n);
-  const dropped = new Float64Array(n);
+  const droppedCosts = new Float64Array(n);
   for (let i = 0; i < n; i++) {
     const x = point.x[i]!;
     const step = { left: left[i]!, right: right[i]!, from: lower[i]! - x, to: upper[i]! - x };
     const splitCurvature = curvature * split[i]!;
-    const long = minimiseStep({ ...step, from: Math.max(step.from, threshold - x) }, splitCurvature);
-    const short =
+    const longCost = minimiseStep({ ...step, from: Math.max(step.from, threshold - x) }, splitCurvature);
+    const shortCost =
       lower[i]! < 0 ? minimiseStep({ ...step, to: Math.min(step.to, -x) }, splitCurvature) : Number.POSITIVE_INFINITY;
     const canRest = names[i] !== INCLUDED && lower[i]! <= 0 && upper[i]! >= 0;
-    heldCosts[i] = names[i] === EXCLUDED ? Number.POSITIVE_INFINITY : Math.min(long, short);
-    dropped[i] = canRest ? minimiseStep({ ...step, from: -x, to: -x }, splitCurvature) : Number.POSITIVE_INFINITY;
+    heldCosts[i] = names[i] === EXCLUDED ? Number.POSITIVE_INFINITY : Math.min(longCost, shortCost);
+    droppedCosts[i] = canRest ? minimiseStep({ ...step, from: -x, to: -x }, splitCurvature) : Number.POSITIVE_INFINITY;
   }
   return minimiseOverChoices(
     counts,
-    { held: heldCosts, dropped },
+    { held: heldCosts, dropped: droppedCosts },
     valueAt(point.x) + computeLagrangianExcess(program, point),
   );
 }
@@ -265,26 +269,26 @@ function computeRowPrice({ members, maximum }: CountRow, { held, dropped }: Hold
     .toSorted()
     .reverse();
   if (maximum < 1 || maximum >= savings.length) return 0;
-  const between = (savings[maximum - 1]! + savings[maximum]!) / 2;
-  return Number.isFinite(between) ? Math.max(0, between) : Math.max(0, savings[maximum]!);
+  const middlePrice = (savings[maximum - 1]! + savings[maximum]!) / 2;
+  return Number.isFinite(middlePrice) ? Math.max(0, middlePrice) : Math.max(0, savings[maximum]!);
 }
 
 /** Returns the minimum sum under one row, and for each security the minimum if it is held or dropped. */
 function minimiseWithinRow({ members, minimum, maximum }: CountRow, costs: HoldingCosts): ShareBounds {
   const least = costs.held.map((cost, i) => Math.min(cost, costs.dropped[i]!));
-  const open = members.filter((i) => Number.isFinite(costs.held[i]!) && Number.isFinite(costs.dropped[i]!));
-  const already = members.reduce((count, i) => count + (Number.isFinite(costs.dropped[i]!) ? 0 : 1), 0);
+  const freeMembers = members.filter((i) => Number.isFinite(costs.held[i]!) && Number.isFinite(costs.dropped[i]!));
+  const requiredCount = members.reduce((count, i) => count + (Number.isFinite(costs.dropped[i]!) ? 0 : 1), 0);
   const parts = { holdPart: costs.held, dropPart: costs.dropped };
-  const choice = computeChoiceBound(parts, open, minimum - already, maximum - already);
+  const choice = computeChoiceBound(parts, freeMembers, minimum - requiredCount, maximum - requiredCount);
   const isOpen = new Uint8Array(least.length);
-  for (const i of open) isOpen[i] = 1;
+  for (const i of freeMembers) isOpen[i] = 1;
   const rest = least.reduce((sum, cost, i) => sum + (isOpen[i] === 1 ? 0 : cost), 0);
   const bound = rest + choice.least;
   const heldBounds = costs.held.map((cost, i) => bound + (cost - least[i]!));
-  const dropped = costs.dropped.map((cost, i) => bound + (cost - least[i]!));
-  open.forEach((i, place) => {
+  const droppedBounds = costs.dropped.map((cost, i) => bound + (cost - least[i]!));
+  freeMembers.forEach((i, place) => {
     heldBounds[i] = rest + choice.ifHeld[place]!;
-    dropped[i] = rest + choice.ifDropped[place]!;
+    droppedBounds[i] = rest + choice.ifDropped[place]!;
   });
-  return { bound, held: heldBounds, dropped };
+  return { bound, held: heldBounds, dropped: droppedBounds };
 }

@@ -64,16 +64,21 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
     const result = solveWithPlanes(solver, problem, { ...options, withCurves: true });
     return result === undefined || listExceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
   }
-  const free = solveWithPlanes(solver, problem, { ...options, withCurves: false });
+  const freeSolution = solveWithPlanes(solver, problem, { ...options, withCurves: false });
   // A linear objective that nothing else bounds has a solution only with the curved rows.
-  if (free === undefined)
+  if (freeSolution === undefined)
     return isLinear(problem) ? solveWithPlanes(solver, problem, { ...options, withCurves: true }) : undefined;
-  const exceeded = listExceededCurves(problem, free.weights, options);
-  if (exceeded.some(isChecked)) return undefined; // the least possible tracking error is above its limit
-  if (exceeded.length === 0) return free;
-  const hard = solveWithPlanes(solver, problem, { ...options, withCurves: true, iterations: free.iterations });
-  const soft = exceeded.filter(({ origin }) => origin.soft !== null);
-  const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
+  const exceededCurves = listExceededCurves(problem, freeSolution.weights, options);
+  if (exceededCurves.some(isChecked)) return undefined; // the least possible tracking error is above its limit
+  if (exceededCurves.length === 0) return freeSolution;
+  const hardSolution = solveWithPlanes(solver, problem, {
+    ...options,
+    withCurves: true,
+    iterations: freeSolution.iterations,
+  });
+  const softCurves = exceededCurves.filter(({ origin }) => origin.soft !== null);
+  const solution =
+    softCurves.length === 0 ? hardSolution : widenSoft(solver, problem, options, softCurves, freeSolution);
   if (solution === undefined) return undefined;
   // Every hard curved row is measured at the final weights, whether or not it was in the program.
   const isViolated = (curvedLimit: CurvedLimit): boolean => isChecked(curvedLimit) || curvedLimit.origin.soft === null;
@@ -119,9 +124,9 @@ function solveWithPlanes(solver: Solver, problem: Problem, options: SolveAttempt
     if (result === undefined && round === 0 && isBlockedByTails(problem, options))
       return solveWithPlanes(solver, problem, { ...options, planes: [] });
     if (result === undefined || !options.withCurves) return result;
-    const touching = createTangentPlanes(problem, { ...options, radii }, result.weights, planes);
-    if (touching.length === 0) return result;
-    const cuts = [...touching];
+    const tangentPlanes = createTangentPlanes(problem, { ...options, radii }, result.weights, planes);
+    if (tangentPlanes.length === 0) return result;
+    const cuts = [...tangentPlanes];
     for (const tail of hasPriceSearch(isLinear(problem), round)
       ? listExceededTails(problem, result.weights, options)
       : []) {
@@ -208,13 +213,17 @@ function toSolution(
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
   const weights = clearRoundingWeights(answer.point.x);
-  const priced = computePricedViolations(problem, assembled, weights, options);
+  const pricedViolations = computePricedViolations(problem, assembled, weights, options);
   const objective = isPure ? computeTrackingVariance(problem, weights) : computeGoalValue(problem, weights);
   return {
     weights,
     objective,
     bound: objective - open,
-    value: isPure ? objective + priced : priced === 0 ? objective : computeGoalValue(problem, weights, priced),
+    value: isPure
+      ? objective + pricedViolations
+      : pricedViolations === 0
+        ? objective
+        : computeGoalValue(problem, weights, pricedViolations),
     assembled: { ...assembled, program },
     priceScale,
     penaltyScale,
@@ -233,9 +242,9 @@ function selectBindingPlanes(
   options: Assembly,
 ): readonly TailCut[] {
   if (planes === 0) return [];
-  const among = options.planes ?? tails.known;
+  const knownPlanes = options.planes ?? tails.known;
   const prices = point.rowMultipliers.subarray(program.rows.count - planes);
-  return among.length === planes ? among.filter((_, k) => prices[k] !== 0) : among;
+  return knownPlanes.length === planes ? knownPlanes.filter((_, k) => prices[k] !== 0) : knownPlanes;
 }
 
 function removeCurvedRows(assembled: AssembledProgram): AssembledProgram {
@@ -271,35 +280,35 @@ function widenSoft(
   const radii = new Map<Origin, number>();
   let solution: ConvexSolution | undefined = free;
   for (const curvedLimit of soft) {
-    let narrow = curvedLimit.row.limit.value;
-    let wide = measureRow(problem, curvedLimit.row, free.weights);
+    let narrowLimit = curvedLimit.row.limit.value;
+    let wideLimit = measureRow(problem, curvedLimit.row, free.weights);
     const solveAtLimit = (most: number) =>
       solveWithPlanes(solver, problem, {
         ...options,
         withCurves: true,
         radii: new Map([...radii, [curvedLimit.origin, most]]),
       });
-    const hard = solveAtLimit(narrow);
+    const hardSolution = solveAtLimit(narrowLimit);
     if (
-      hard !== undefined &&
-      computeSaving(hard, curvedLimit, narrow) <= curvedLimit.origin.soft! * hard.penaltyScale
+      hardSolution !== undefined &&
+      computeSaving(hardSolution, curvedLimit, narrowLimit) <= curvedLimit.origin.soft! * hardSolution.penaltyScale
     ) {
-      radii.set(curvedLimit.origin, narrow);
-      solution = hard;
+      radii.set(curvedLimit.origin, narrowLimit);
+      solution = hardSolution;
       continue;
     }
-    for (let step = 0; step < BISECTION_STEPS && wide - narrow > 1e-14 * wide; step++) {
-      const middle = (narrow + wide) / 2;
-      const tried = solveAtLimit(middle);
+    for (let step = 0; step < BISECTION_STEPS && wideLimit - narrowLimit > 1e-14 * wideLimit; step++) {
+      const middle = (narrowLimit + wideLimit) / 2;
+      const trialSolution = solveAtLimit(middle);
       if (
-        tried !== undefined &&
-        computeSaving(tried, curvedLimit, middle) <= curvedLimit.origin.soft! * tried.penaltyScale
+        trialSolution !== undefined &&
+        computeSaving(trialSolution, curvedLimit, middle) <= curvedLimit.origin.soft! * trialSolution.penaltyScale
       ) {
-        wide = middle;
-        solution = tried;
-      } else narrow = middle;
+        wideLimit = middle;
+        solution = trialSolution;
+      } else narrowLimit = middle;
     }
-    radii.set(curvedLimit.origin, wide);
+    radii.set(curvedLimit.origin, wideLimit);
   }
   return solution;
 }

@@ -33,7 +33,7 @@ export function findSwapStart(
   const slopes = new Float64Array(n);
   multiplyMetric(metric, centre, slopes);
   const threshold = findThreshold(rows);
-  const needed = markRequiredSecurities(assembled.program);
+  const requiredFlags = markRequiredSecurities(assembled.program);
   const quadratic = {
     n,
     matrix: createMetricMatrix(metric),
@@ -42,7 +42,7 @@ export function findSwapStart(
     // a security that can only have weight zero is never held
     lower: lower.map((bound, i) => (bound < 0 ? bound : upper[i]! > 0 ? Math.max(bound, threshold) : Infinity)),
     upper,
-    needed,
+    needed: requiredFlags,
     counts,
   };
   const deviations = computeMetricDiagonal(metric).map(Math.sqrt);

@@ -25,7 +25,7 @@ export function describeUncovered(
     entry.type === TRACKING_OBJECTIVE.entry.type
       ? `and are kept; ${ASSUMPTION}`
       : `and are excluded; for the figures of the index, ${ASSUMPTION}`;
-  const named = [...reasons].slice(0, NAMED_MAX).map(([identifier, why]) => `${identifier} (${why})`);
+  const namedSecurities = [...reasons].slice(0, NAMED_MAX).map(([identifier, why]) => `${identifier} (${why})`);
   const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
-  return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate ${treatment}: ${named.join(', ')}${more}.`;
+  return `${excluded.size} of ${index.length} securities (${(100 * share).toFixed(2)}% of the index) have no risk estimate ${treatment}: ${namedSecurities.join(', ')}${more}.`;
 }

@@ -50,17 +50,18 @@ export interface LimitedSolver extends MeteredSolver {
  * @param workMax maximum number of multiplications
  */
 export function createLimitedSolver(solver: Solver, workMax: number): LimitedSolver {
-  const inner = meterSolver(solver);
+  const meteredSolver = meterSolver(solver);
   let isExhausted = false;
   const hasWorkLeft = () => {
-    isExhausted ||= inner.spent() >= workMax;
+    isExhausted ||= meteredSolver.spent() >= workMax;
     return !isExhausted;
   };
   return {
-    spent: inner.spent,
+    spent: meteredSolver.spent,
     hasEnded: () => isExhausted,
-    solve: (program, options) => (hasWorkLeft() ? inner.solve(program, options) : createUnsolvedResult(program)),
-    nearly: (program) => (hasWorkLeft() ? inner.nearly(program) : clampToBounds(program)),
+    solve: (program, options) =>
+      hasWorkLeft() ? meteredSolver.solve(program, options) : createUnsolvedResult(program),
+    nearly: (program) => (hasWorkLeft() ? meteredSolver.nearly(program) : clampToBounds(program)),
   };
 }
 
@@ -98,12 +99,16 @@ function computePivotWork({ n, rows }: Program): number {
  * rows, and the Schur complement of the hard rows.
  */
 function computeIterationWork({ n, lower, upper, rows }: Program): number {
-  let free = 0;
-  for (let i = 0; i < n; i++) if (lower[i]! < upper[i]!) free++;
-  let soft = 0;
-  for (let r = 0; r < rows.count; r++) if (Number.isFinite(rows.penalty[r]!)) soft++;
-  const hard = rows.count - soft;
+  let freeCount = 0;
+  for (let i = 0; i < n; i++) if (lower[i]! < upper[i]!) freeCount++;
+  let softCount = 0;
+  for (let r = 0; r < rows.count; r++) if (Number.isFinite(rows.penalty[r]!)) softCount++;
+  const hardCount = rows.count - softCount;
   return (
-    (free * free ** 2) / 6 + (soft * free ** 2) / 2 + hard * free ** 2 + (hard ** 2 * free) / 2 + 4 * rows.count * n
+    (freeCount * freeCount ** 2) / 6 +
+    (softCount * freeCount ** 2) / 2 +
+    hardCount * freeCount ** 2 +
+    (hardCount ** 2 * freeCount) / 2 +
+    4 * rows.count * n
   );
 }

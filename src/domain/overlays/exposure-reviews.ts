@@ -81,14 +81,14 @@ export function explainExposure(
 export function describeReview({ tolerance, max_change: most, review = 'daily' }: Review): string[] {
   const isPlain = tolerance === undefined && most === undefined && review === 'daily';
   if (isPlain) return [];
-  const when = review === 'monthly' ? 'after the last close of each month' : 'after each close';
+  const reviewPhrase = review === 'monthly' ? 'after the last close of each month' : 'after each close';
   const exceptionPhrase =
     tolerance === undefined
       ? ''
       : ` if that differs by more than ${formatPoints(tolerance)} from the previous exposure`;
   const limit = most === undefined ? '' : `, by at most ${formatPoints(most)} at once`;
   return [
-    `The exposure is set to that leverage ${when}${exceptionPhrase}${limit}; otherwise it stays unchanged, restored at each close. The first exposure is that leverage itself.`,
+    `The exposure is set to that leverage ${reviewPhrase}${exceptionPhrase}${limit}; otherwise it stays unchanged, restored at each close. The first exposure is that leverage itself.`,
   ];
 }
 
@@ -103,11 +103,11 @@ export function listReviewRemarks({
   const { tolerance, max_change: most, review } = spec;
   if (tolerance !== undefined && tolerance >= largest) {
     const why = `tolerance is ${tolerance} and max_leverage ${largest}, so the first exposure never changes`;
-    const usual = review === 'monthly' ? [reportWithoutEffect('review', review, why)] : [];
+    const reviewRemarks = review === 'monthly' ? [reportWithoutEffect('review', review, why)] : [];
     return [
       { ...reportWithoutEffect('tolerance', tolerance, why), message: describeUnchanged(tolerance, largest) },
       ...reportIdleMembers(schema, spec, { members: ['max_change'], why }),
-      ...usual,
+      ...reviewRemarks,
     ];
   }
   if (most === undefined || most < largest) return [];

@@ -29,7 +29,7 @@ export function reportIdleMembers<S extends z.ZodObject>(
   return members.flatMap((member) => {
     const value: unknown = spec[member];
     if (value === undefined || value === null || value === 0) return [];
-    const usual: unknown = (schema.shape[member] as z.ZodType).safeParse(undefined).data;
-    return JSON.stringify(value) === JSON.stringify(usual) ? [] : [reportWithoutEffect(member, value, why)];
+    const defaultValue: unknown = (schema.shape[member] as z.ZodType).safeParse(undefined).data;
+    return JSON.stringify(value) === JSON.stringify(defaultValue) ? [] : [reportWithoutEffect(member, value, why)];
   });
 }

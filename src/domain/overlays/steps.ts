@@ -54,10 +54,10 @@ export function subtractCosts(
   const { growth: before, exposures } = path;
   const growth = before.map((growthBefore, t) => {
     if (t === 0) return growthBefore;
-    let traded = 0;
+    let tradedExposure = 0;
     for (let k = 0; k < exposures.length; k++)
-      traded += Math.abs(exposures[k]![t]! - (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / growthBefore);
-    return assertPositive(growthBefore * (1 - bps * BASIS_POINT * traded), context, t);
+      tradedExposure += Math.abs(exposures[k]![t]! - (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / growthBefore);
+    return assertPositive(growthBefore * (1 - bps * BASIS_POINT * tradedExposure), context, t);
   });
   const costs = { part: 'costs' as const, contributions: growth.map((own, t) => own - before[t]!) };
   return { ...path, growth, parts: [...path.parts, costs] };

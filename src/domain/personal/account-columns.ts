@@ -54,9 +54,9 @@ export const listAccountColumns = callOnce((): readonly AccountColumn[] => [
 ]);
 
 function listColumnsBelow(schema: z.ZodType, prefix: string): AccountColumn[] {
-  const inner = findInnerSchema(schema);
-  if (!(inner instanceof z.ZodObject)) return [createColumn(prefix, schema, prefix)];
-  return Object.entries(inner.shape).flatMap(([name, own]) =>
+  const innerSchema = findInnerSchema(schema);
+  if (!(innerSchema instanceof z.ZodObject)) return [createColumn(prefix, schema, prefix)];
+  return Object.entries(innerSchema.shape).flatMap(([name, own]) =>
     listColumnsBelow(own as z.ZodType, prefix === '' ? name : `${prefix}.${name}`),
   );
 }

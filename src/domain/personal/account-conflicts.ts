@@ -76,28 +76,28 @@ function computeRelaxation(
   account: Account,
   { rule, rules }: RelaxedRule,
 ): Omit<Conflict, 'rule'> {
-  const others = new Set(rules);
-  others.delete(rule);
-  const { built, program, rows } = buildProgramWith(common, account, others);
+  const otherRules = new Set(rules);
+  otherRules.delete(rule);
+  const { built, program, rows } = buildProgramWith(common, account, otherRules);
   if (rule === 'tracking_error_limit') {
     const nearest = findNearestTrades(program)?.figures;
     return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
   }
-  const giving = rule === 'exclusions' ? createExcludedRow(common, built, account) : findRow(built, rule);
-  if (giving === undefined) return { amount: null };
-  const figures = findTrades({ ...program, rows: [...rows, { ...giving, penalty: RELAXED_PENALTY }] })?.figures;
+  const relaxedRow = rule === 'exclusions' ? createExcludedRow(common, built, account) : findRow(built, rule);
+  if (relaxedRow === undefined) return { amount: null };
+  const figures = findTrades({ ...program, rows: [...rows, { ...relaxedRow, penalty: RELAXED_PENALTY }] })?.figures;
   if (figures === undefined) return { amount: null };
   const amount = figures.violations.at(-1)! * (rule === 'tax.budget' ? built.value : 1);
   return rule === 'exclusions' ? { amount, weights: listRemainingWeights(common, built, figures.weights) } : { amount };
 
   function listRemainingWeights({ identifiers }: BatchCommon, { names }: BuiltAccount, weights: Float64Array) {
-    const excluded = new Set(account.exclusions);
-    const staying = names.flatMap((name, i) =>
-      excluded.has(identifiers[name]!) && weights[i]! > SMALLEST_WEIGHT
+    const excludedIdentifiers = new Set(account.exclusions);
+    const remainingWeights = names.flatMap((name, i) =>
+      excludedIdentifiers.has(identifiers[name]!) && weights[i]! > SMALLEST_WEIGHT
         ? [[identifiers[name]!, weights[i]!] as const]
         : [],
     );
-    return Object.fromEntries(staying);
+    return Object.fromEntries(remainingWeights);
   }
 }
 
@@ -106,7 +106,7 @@ const findRow = ({ program, rowIds }: BuiltAccount, rule: string): AccountRow | 
 
 /** Returns a row that limits the weight of excluded securities to zero. */
 function createExcludedRow(common: BatchCommon, { names }: BuiltAccount, { exclusions }: Account): AccountRow {
-  const excluded = new Set(exclusions);
-  const weights = Float64Array.from(names, (name) => Number(excluded.has(common.identifiers[name]!)));
+  const excludedIdentifiers = new Set(exclusions);
+  const weights = Float64Array.from(names, (name) => Number(excludedIdentifiers.has(common.identifiers[name]!)));
   return { weights, short: 0, long: 0, cost: 0, constant: 0, penalty: RELAXED_PENALTY };
 }

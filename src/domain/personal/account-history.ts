@@ -79,7 +79,7 @@ export function createHistory(
     state.cash += amount;
   }
 
-  function realise(day: Day, { amount, acquired }: RealisedGain, term?: BookedTrade['term']): void {
+  function realiseGain(day: Day, { amount, acquired }: RealisedGain, term?: BookedTrade['term']): void {
     if (term === undefined ? isLongTerm(formatDay(acquired), day) : term === 'long') state.long += amount;
     else state.short += amount;
   }
@@ -134,37 +134,37 @@ export function createHistory(
       recordEntry(day, 'dividend', identifier, acted.dividends);
       recordEntry(day, 'action', identifier, acted.cash);
       state.dividends += acted.dividends;
-      for (const gain of acted.gains) realise(day, gain);
+      for (const gain of acted.gains) realiseGain(day, gain);
     },
     trade(day, trades, costRate) {
       const openLots: (HeldLot & { left: number })[] = state.lots.map((lot) => ({ ...lot, left: lot.shares }));
-      const bought: HeldLot[] = [];
+      const boughtLots: HeldLot[] = [];
       const movedLosses: DisallowedLoss[] = [];
-      const traded: RecentTrade[] = [];
+      const recordedTrades: RecentTrade[] = [];
       let notional = 0;
       for (const { identifier, side, shares, price, lot: lotPosition, disallowed_loss: loss = 0, term } of trades) {
         notional += shares * price;
         if (side === 'buy') {
           recordEntry(day, 'buy', identifier, -shares * price, shares);
-          bought.push({ identifier, shares, cost: price, acquired: day });
-          traded.push({ identifier, date: formatDay(day), shares, price });
+          boughtLots.push({ identifier, shares, cost: price, acquired: day });
+          recordedTrades.push({ identifier, date: formatDay(day), shares, price });
           continue;
         }
         const openLot = openLots[lotPosition!]!;
-        const sold = Math.min(shares, openLot.left);
-        openLot.left = openLot.left - sold < openLot.shares * 1e-12 ? 0 : openLot.left - sold;
-        recordEntry(day, 'sell', identifier, sold * price, -sold);
-        realise(day, { amount: sold * (price - openLot.cost) + loss, acquired: openLot.acquired }, term);
-        if (loss > 0) movedLosses.push({ identifier, shares: sold, loss, held: day - openLot.acquired });
-        traded.push({ identifier, date: formatDay(day), shares: -sold, price, cost: openLot.cost });
+        const soldShares = Math.min(shares, openLot.left);
+        openLot.left = openLot.left - soldShares < openLot.shares * 1e-12 ? 0 : openLot.left - soldShares;
+        recordEntry(day, 'sell', identifier, soldShares * price, -soldShares);
+        realiseGain(day, { amount: soldShares * (price - openLot.cost) + loss, acquired: openLot.acquired }, term);
+        if (loss > 0) movedLosses.push({ identifier, shares: soldShares, loss, held: day - openLot.acquired });
+        recordedTrades.push({ identifier, date: formatDay(day), shares: -soldShares, price, cost: openLot.cost });
       }
       recordEntry(day, 'cost', null, -notional * costRate);
       const heldLots = openLots
         .filter(({ left }) => left > 0)
         .map(({ left, ...lot }): HeldLot => ({ ...lot, shares: left }));
-      state.recent = [...state.recent, ...traded];
+      state.recent = [...state.recent, ...recordedTrades];
       const terms = { day, days: tax.wash_sale_days, dayOf: historyTerms.dayOf, substitutes };
-      state.lots = addDisallowedLosses([...heldLots, ...bought], movedLosses, terms);
+      state.lots = addDisallowedLosses([...heldLots, ...boughtLots], movedLosses, terms);
       state.recent = subtractReplacements(state.recent, movedLosses, terms);
     },
     payTaxes,
@@ -231,11 +231,11 @@ function addDisallowedLosses(
       const lot = out[position]!;
       if (window.day - lot.acquired > window.days || !isAlike(window, lot.identifier, identifier)) continue;
       const takenShares = Math.min(left, lot.shares);
-      const raised = { ...lot, shares: takenShares, cost: lot.cost + loss / shares, acquired: lot.acquired - held };
+      const raisedLot = { ...lot, shares: takenShares, cost: lot.cost + loss / shares, acquired: lot.acquired - held };
       out.splice(
         position,
         1,
-        raised,
+        raisedLot,
         ...(takenShares < lot.shares ? [{ ...lot, shares: lot.shares - takenShares }] : []),
       );
       left -= takenShares;

@@ -16,8 +16,8 @@ export type PartAccount = AccountLine & {
 export function parseLine(text: string, line: number): AccountLine {
   try {
     return { value: JSON.parse(text) as unknown };
-  } catch (thrown) {
-    const { message } = thrown as SyntaxError;
+  } catch (error) {
+    const { message } = error as SyntaxError;
     const column = Number(/position (\d+)/.exec(message)?.[1] ?? text.length) + 1;
     const path = `line ${line}, column ${column}`;
     return { finding: { severity: 'error', code: 'WRONG_TYPE', path, message: `${path}: not JSON: ${message}` } };
@@ -43,8 +43,8 @@ const ID_KEY = Buffer.from('"account_id"');
 export function findAccountId(line: Buffer): string | undefined {
   const position = line.lastIndexOf(ID_KEY);
   const text = position < 0 ? '' : line.toString('utf8', position + ID_KEY.length, position + ID_KEY.length + ID_SPAN);
-  const found = /^\s*:\s*"([^"\\]{1,64})"/.exec(text)?.[1];
-  return found ?? (position < 0 && !line.includes(ESCAPE) ? undefined : findParsedId(line.toString()));
+  const accountId = /^\s*:\s*"([^"\\]{1,64})"/.exec(text)?.[1];
+  return accountId ?? (position < 0 && !line.includes(ESCAPE) ? undefined : findParsedId(line.toString()));
 }
 
 /** Number of characters after the key that are searched for the id. */
@@ -65,19 +65,19 @@ export function refuseRepeatedAccount(id: string): string {
 
 /** Yields the lines of a text that arrives in chunks, without line ends. */
 export async function* splitLines(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
-  let open: Buffer[] = [];
+  let openPieces: Buffer[] = [];
   for await (const piece of pieces) {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
     let from = 0;
     for (let to = bytes.indexOf(NEWLINE); to >= 0; to = bytes.indexOf(NEWLINE, from)) {
       const end = bytes.subarray(from, to);
-      yield open.length === 0 ? end : Buffer.concat([...open, end]);
-      open = [];
+      yield openPieces.length === 0 ? end : Buffer.concat([...openPieces, end]);
+      openPieces = [];
       from = to + 1;
     }
-    if (from < bytes.length) open.push(bytes.subarray(from));
+    if (from < bytes.length) openPieces.push(bytes.subarray(from));
   }
-  if (open.length > 0) yield Buffer.concat(open);
+  if (openPieces.length > 0) yield Buffer.concat(openPieces);
 }
 
 const NEWLINE = 10;

@@ -37,21 +37,21 @@ export function listSecurityLots(account: Account, ownLots: readonly number[], q
   const compareByDate = (a: number, b: number): number =>
     parseValidDay(account.lots[a]!.acquired) - parseValidDay(account.lots[b]!.acquired) || a - b;
   const compareByCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
-  const replaced = wash?.replaced ?? 0;
-  if (isExcluded && replaced > 0)
+  const replacedShares = wash?.replaced ?? 0;
+  if (isExcluded && replacedShares > 0)
     return { lots: listLotsSoldTogether(account, ownLots.toSorted(compareByDate), question), ...SELL_ALL };
   const order = [...ownLots].sort(method === 'hifo' ? compareByCost : compareByDate);
   const isLoss = (lot: number): boolean => account.lots[lot]!.cost > price;
-  const isExposed = replaced > 0 && order.some(isLoss);
+  const isExposed = replacedShares > 0 && order.some(isLoss);
   const isForbidden = isExposed && rule === 'forbid' && !isExcluded;
-  const sold = isForbidden ? order.filter((lot) => !isLoss(lot)) : order;
+  const allowedLots = isForbidden ? order.filter((lot) => !isLoss(lot)) : order;
   // If losses of a security are partly disallowed, its lots at a loss are sold first, in the order of purchase.
   const isSplit = isExposed && !isForbidden;
   if (isSplit && method === 'specific')
-    sold.sort((a, b) => Number(isLoss(b)) - Number(isLoss(a)) || compareByDate(a, b));
+    allowedLots.sort((a, b) => Number(isLoss(b)) - Number(isLoss(a)) || compareByDate(a, b));
   const lots: SaleLot[] = [];
-  let left = isSplit ? replaced : 0;
-  for (const lot of sold) {
+  let left = isSplit ? replacedShares : 0;
+  for (const lot of allowedLots) {
     const { shares, cost, acquired } = account.lots[lot]!;
     const isLong = isLongTerm(acquired, asOf);
     const sharesWithoutLoss = isLoss(lot) ? Math.min(left, shares) : 0;
@@ -60,8 +60,8 @@ export function listSecurityLots(account: Account, ownLots: readonly number[], q
       lots.push({ lot, shares: shares - sharesWithoutLoss, isLong, gain: price - cost, disallowed: 0 });
     left -= sharesWithoutLoss;
   }
-  const blocked = isForbidden ? order.filter(isLoss).reduce((sum, lot) => sum + account.lots[lot]!.shares, 0) : 0;
-  return { lots, isOrdered: method !== 'specific' || isSplit, blocked };
+  const blockedShares = isForbidden ? order.filter(isLoss).reduce((sum, lot) => sum + account.lots[lot]!.shares, 0) : 0;
+  return { lots, isOrdered: method !== 'specific' || isSplit, blocked: blockedShares };
 }
 
 const SELL_ALL = { isOrdered: true, blocked: 0 } as const;
@@ -88,36 +88,36 @@ function listLotsSoldTogether(
   const parseAcquired = (lot: number): Day => parseValidDay(lots[lot]!.acquired);
   const isFresh = (lot: number): boolean => asOf - parseAcquired(lot) <= tax.wash_sale_days;
   /** Number of shares not yet used as replacements, by lot bought within the window. */
-  const free = new Map(ownLots.filter(isFresh).map((lot) => [lot, lots[lot]!.shares]));
+  const freeShares = new Map(ownLots.filter(isFresh).map((lot) => [lot, lots[lot]!.shares]));
   const parts = new Map(ownLots.map((lot): [number, HeldShares[]] => [lot, []]));
-  let elsewhere = (wash?.replaced ?? 0) - [...free.values()].reduce((sum, shares) => sum + shares, 0);
-  const sold: SaleLot[] = [];
+  let sharesElsewhere = (wash?.replaced ?? 0) - [...freeShares.values()].reduce((sum, shares) => sum + shares, 0);
+  const sales: SaleLot[] = [];
   for (const lot of ownLots) {
     const gain = price - lots[lot]!.cost;
     const addSale = (shares: number, day: Day, disallowed = 0): void => {
       const isLong = isLongTerm(formatDay(day), asOf);
-      if (shares > 0) sold.push({ lot, shares, isLong, gain: disallowed > 0 ? 0 : gain, disallowed });
+      if (shares > 0) sales.push({ lot, shares, isLong, gain: disallowed > 0 ? 0 : gain, disallowed });
     };
-    parts.get(lot)!.push({ shares: free.get(lot) ?? lots[lot]!.shares, since: parseAcquired(lot) });
-    free.delete(lot);
+    parts.get(lot)!.push({ shares: freeShares.get(lot) ?? lots[lot]!.shares, since: parseAcquired(lot) });
+    freeShares.delete(lot);
     for (const part of parts.get(lot)!) {
       let left = part.shares;
       if (gain < 0) {
-        const sharesWithoutLoss = Math.min(Math.max(0, elsewhere), left);
+        const sharesWithoutLoss = Math.min(Math.max(0, sharesElsewhere), left);
         addSale(sharesWithoutLoss, part.since, -gain);
-        [elsewhere, left] = [elsewhere - sharesWithoutLoss, left - sharesWithoutLoss];
-        for (const [other, shares] of free) {
-          const joined = Math.min(left, shares);
-          if (joined === 0) continue;
+        [sharesElsewhere, left] = [sharesElsewhere - sharesWithoutLoss, left - sharesWithoutLoss];
+        for (const [other, shares] of freeShares) {
+          const combinedShares = Math.min(left, shares);
+          if (combinedShares === 0) continue;
           const combinedDay = parseAcquired(other) - (asOf - part.since);
-          addSale(joined, combinedDay);
-          parts.get(other)!.push({ shares: joined, since: combinedDay });
-          free.set(other, shares - joined);
-          left -= joined;
+          addSale(combinedShares, combinedDay);
+          parts.get(other)!.push({ shares: combinedShares, since: combinedDay });
+          freeShares.set(other, shares - combinedShares);
+          left -= combinedShares;
         }
       }
       addSale(left, part.since);
     }
   }
-  return sold;
+  return sales;
 }

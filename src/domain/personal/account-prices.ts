@@ -22,12 +22,12 @@ export function computeBasisPointSaving(
 ): number | null {
   const { aversion, varianceLimit } = program;
   const { variance, objective } = figures;
-  const wider = (Math.sqrt(variance) + BASIS_POINT) ** 2;
+  const widerVariance = (Math.sqrt(variance) + BASIS_POINT) ** 2;
   const costAndTax = objective - aversion * variance;
   const least = Math.min(
     ...certificates.map(({ multipliers, bound: proved }) => {
       const price = Number.isFinite(varianceLimit) ? multipliers.variance : 0;
-      return proved - aversion * wider - (price === 0 ? 0 : price * (wider - varianceLimit));
+      return proved - aversion * widerVariance - (price === 0 ? 0 : price * (widerVariance - varianceLimit));
     }),
   );
   const most = costAndTax - least;
@@ -42,9 +42,9 @@ type SolutionParts = Pick<AccountSolution, 'figures' | 'certificates' | 'bound'>
  */
 export function computeMinimumTradeCost(program: AccountProgram, { figures, certificates }: SolutionParts): number {
   if (!program.minimumTrade.some((least) => least > 0)) return 0;
-  const free = { ...program, minimumTrade: new Float64Array(program.n) };
+  const programWithoutMinimum = { ...program, minimumTrade: new Float64Array(program.n) };
   const bounds = certificates.map(
-    ({ side, multipliers }) => computeDualBound(free, program.sides[side]!, multipliers).bound,
+    ({ side, multipliers }) => computeDualBound(programWithoutMinimum, program.sides[side]!, multipliers).bound,
   );
   return Math.max(0, figures.objective - Math.min(...bounds));
 }
@@ -63,14 +63,14 @@ export function computeExclusionPrices(
   const rows = listRelaxedRows(program, program.sides[own.side]!);
   const prices = computePrices(rows, own.multipliers, program.taxWeight);
   const averseness = program.aversion + own.multipliers.variance;
-  const active = figures.weights.map((weight, i) => weight - target[i]!);
-  const exposures = computeFactorExposures(program, active, new Float64Array(k));
-  const excluded = new Set(account.exclusions);
+  const activeWeights = figures.weights.map((weight, i) => weight - target[i]!);
+  const exposures = computeFactorExposures(program, activeWeights, new Float64Array(k));
+  const excludedIdentifiers = new Set(account.exclusions);
   const priceByIdentifier: Record<string, number> = {};
   for (let i = 0; i < n; i++) {
     const identifier = common.identifiers[names[i]!]!;
-    if (!excluded.has(identifier)) continue;
-    let slope = specific[i]! * active[i]!;
+    if (!excludedIdentifiers.has(identifier)) continue;
+    let slope = specific[i]! * activeWeights[i]!;
     for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * exposures[f]!;
     slope *= 2 * averseness;
     rows.forEach(({ weights }, j) => void (weights !== null && (slope += prices.rows[j]! * weights[i]!)));

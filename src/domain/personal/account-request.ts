@@ -122,9 +122,9 @@ export const AccountDefaults = defineObject(() => {
 /** Returns a shape in which all fields are optional and have no defaults. */
 function removeDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   const memberSchemas = Object.entries(shape).map(([name, schema]) => {
-    const inner = schema instanceof z.ZodDefault ? (schema.unwrap() as z.ZodType) : schema;
-    const description = schema.description ?? inner.description;
-    return [name, inner.optional().meta({ description })] as const;
+    const innerSchema = schema instanceof z.ZodDefault ? (schema.unwrap() as z.ZodType) : schema;
+    const description = schema.description ?? innerSchema.description;
+    return [name, innerSchema.optional().meta({ description })] as const;
   });
   return Object.fromEntries(memberSchemas);
 }
@@ -137,7 +137,7 @@ const bounds = {
       'Penalty per unit of violation, as a fraction of the value. Without it, the constraint cannot be violated.',
   }),
 };
-const ofGroups = { field: z.string().min(1).max(64).meta({ description: 'Reference field.' }), ...bounds };
+const groupFields = { field: z.string().min(1).max(64).meta({ description: 'Reference field.' }), ...bounds };
 const rowId = z
   .string()
   .max(64)
@@ -152,8 +152,8 @@ export const BatchRow = z
       id: rowId,
       params: z.strictObject({ lower: bounds.lower, upper: bounds.upper }),
     })),
-    defineObject(() => ({ type: z.literal('GroupBounds'), id: rowId, params: z.strictObject(ofGroups) })),
-    defineObject(() => ({ type: z.literal('ActiveGroupBounds'), id: rowId, params: z.strictObject(ofGroups) })),
+    defineObject(() => ({ type: z.literal('GroupBounds'), id: rowId, params: z.strictObject(groupFields) })),
+    defineObject(() => ({ type: z.literal('ActiveGroupBounds'), id: rowId, params: z.strictObject(groupFields) })),
   ])
   .meta({ id: 'BatchRow' });
 export type BatchRow = z.infer<typeof BatchRow>;

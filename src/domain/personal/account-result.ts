@@ -95,9 +95,9 @@ function createHeldFigures({ n, k, heldWeights, target, specific, loadings }: Ac
   let variance = 0;
   const exposures = new Float64Array(k);
   for (let i = 0; i < n; i++) {
-    const active = heldWeights[i]! - target[i]!;
-    variance += specific[i]! * active * active;
-    for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * active;
+    const activeWeight = heldWeights[i]! - target[i]!;
+    variance += specific[i]! * activeWeight * activeWeight;
+    for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * activeWeight;
   }
   for (let f = 0; f < k; f++) variance += exposures[f]! * exposures[f]!;
   return { variance };
@@ -159,8 +159,10 @@ export interface AccountTrade {
 
 /** Rounds shares to whole numbers if only whole shares trade, to remove rounding errors of weights. */
 function roundShares(shares: number, { terms }: BatchCommon): number {
-  const rounded = Math.round(shares);
-  return terms.whole_shares && Math.abs(shares - rounded) < 1e-6 * Math.max(1, rounded) ? rounded : shares;
+  const roundedShares = Math.round(shares);
+  return terms.whole_shares && Math.abs(shares - roundedShares) < 1e-6 * Math.max(1, roundedShares)
+    ? roundedShares
+    : shares;
 }
 
 /** Computes the tax of equal trades if every security sold its oldest lots first. */
@@ -206,14 +208,14 @@ function listAvoidedTrades(
       ? []
       : [{ identifier, prevented: 'purchase' as const, shares: null, until: formatDay(noPurchaseUntil) }],
   );
-  const until = formatDay(common.asOf + account.tax.wash_sale_days);
-  const others = [...substitutes].map((at) => ({
+  const endDate = formatDay(common.asOf + account.tax.wash_sale_days);
+  const substituteTrades = [...substitutes].map((at) => ({
     identifier: common.identifiers[names[at]!]!,
     prevented: 'purchase' as const,
     shares: null,
-    until,
+    until: endDate,
   }));
-  return [...sales, ...purchases, ...others];
+  return [...sales, ...purchases, ...substituteTrades];
 }
 
 /** Returns the largest contributions to the tracking variance, each with its reason. */
@@ -225,8 +227,8 @@ function listDeviations(common: BatchCommon, base: BuiltAccount, { answer, subst
   for (let i = 0; i < n; i++)
     for (let f = 0; f < k; f++) exposures[f]! += loadings[i * k + f]! * (weights[i]! - target[i]!);
   const shares = names.map((name, i) => {
-    const active = weights[i]! - target[i]!;
-    let slope = specific[i]! * active;
+    const activeWeight = weights[i]! - target[i]!;
+    let slope = specific[i]! * activeWeight;
     for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * exposures[f]!;
     const identifier = common.identifiers[name]!;
     const isBlocked = blocked.has(identifier) || (wash.get(identifier)?.noPurchaseUntil ?? null) !== null;
@@ -236,13 +238,13 @@ function listDeviations(common: BatchCommon, base: BuiltAccount, { answer, subst
         ? 'wash_sale'
         : Math.abs(heldWeights[i]! - target[i]!) < program.minimumTrade[i]! && weights[i] === heldWeights[i]
           ? 'minimum_trade'
-          : active > 0 && hasGainsLeft(base, i)
+          : activeWeight > 0 && hasGainsLeft(base, i)
             ? 'tax'
             : 'balance';
     return {
       identifier,
-      active_weight: active,
-      variance_share: variance > 0 ? (active * slope) / variance : 0,
+      active_weight: activeWeight,
+      variance_share: variance > 0 ? (activeWeight * slope) / variance : 0,
       reason,
     };
   });

@@ -69,11 +69,11 @@ const columnOfField = callOnce(() => new Map(listAccountColumns().map(({ field, 
 export async function* parseAccountTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
   const seenIds = new Set<string>();
   const columns = findColumns(header, unit);
-  let open: OpenAccount | undefined;
+  let currentAccount: OpenAccount | undefined;
   for await (const row of rows) {
     const id = row.cells[columns.id] ?? '';
-    if (open?.id !== id) {
-      if (open !== undefined) yield open.end();
+    if (currentAccount?.id !== id) {
+      if (currentAccount !== undefined) yield currentAccount.end();
       if (seenIds.has(id))
         throw refuseWithFindings('body', [
           createProblem(
@@ -82,11 +82,11 @@ export async function* parseAccountTable({ unit, header, rows }: TableRows): Asy
           ),
         ]);
       seenIds.add(id);
-      open = openAccount(id, { unit, columns, header, line: row.number });
+      currentAccount = openAccount(id, { unit, columns, header, line: row.number });
     }
-    open.add(row);
+    currentAccount.add(row);
   }
-  if (open !== undefined) yield open.end();
+  if (currentAccount !== undefined) yield currentAccount.end();
 }
 
 /** Positions of the columns in a row. */
@@ -118,10 +118,14 @@ function findColumns(header: readonly string[], unit: TableRows['unit']): Column
       ? [createProblem(formatLocation(position), `the column ${name} is repeated`)]
       : [reportUnknownColumn(name, formatLocation(position), columnNames)];
   });
-  const lacking = REQUIRED_COLUMNS.filter((name) => !header.includes(name));
-  if (lacking.length > 0)
+  const missingColumns = REQUIRED_COLUMNS.filter((name) => !header.includes(name));
+  if (missingColumns.length > 0)
     findings.push(
-      createProblem(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`, 'MISSING_COLUMN'),
+      createProblem(
+        unit === 'line' ? 'line 1' : 'columns',
+        `the header lacks ${missingColumns.join(', ')}`,
+        'MISSING_COLUMN',
+      ),
     );
   if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, columnNames));
   const findColumn = (name: string): number => header.indexOf(name);
@@ -162,7 +166,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
   const texts = new Map<string, string>();
   const problems: string[] = [];
   let [problemCount, cash, cashRows] = [0, 0, 0];
-  const report = (number: number, column: number | null, message: string): void => {
+  const reportProblem = (number: number, column: number | null, message: string): void => {
     if (++problemCount <= PROBLEMS_MAX)
       problems.push(`${unit} ${number}${column === null ? '' : `, column ${column + 1}`}: ${message}`);
   };
@@ -173,7 +177,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
       if (text === '') continue;
       const before = texts.get(name);
       if (before !== undefined && before !== text)
-        report(number, at, `${name} is ${text}, but ${before} on ${unit} ${ownValues[name]}; state it once`);
+        reportProblem(number, at, `${name} is ${text}, but ${before} on ${unit} ${ownValues[name]}; state it once`);
       if (before !== undefined) continue;
       texts.set(name, text);
       ownValues[name] = number;
@@ -184,7 +188,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
   function addCash({ cells, number }: TableRow): void {
     const value = parseValue(cells[columns.shares]!, 'number');
     if (typeof value === 'number') cash += value;
-    else report(number, columns.shares, `${JSON.stringify(value)} is not a number`);
+    else reportProblem(number, columns.shares, `${JSON.stringify(value)} is not a number`);
     cashRows++;
   }
 
@@ -207,12 +211,13 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
     ];
     if ([identifier, shares, cost, acquired, traded, price].every((value) => value === undefined)) return;
     if (traded !== undefined) {
-      if (acquired !== undefined) report(number, columns.acquired, 'a recent trade has no acquired');
+      if (acquired !== undefined) reportProblem(number, columns.acquired, 'a recent trade has no acquired');
       recent.push({ identifier, date: traded, shares, price, cost });
       source.recent.push(number);
       return;
     }
-    if (price !== undefined) report(number, columns.price, 'a lot has no price, only a recent trade with traded');
+    if (price !== undefined)
+      reportProblem(number, columns.price, 'a lot has no price, only a recent trade with traded');
     lots.push({ identifier, shares, cost, acquired });
     source.lines.push(number);
   }
@@ -222,15 +227,16 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
     add(row) {
       const { cells, number } = row;
       if (cells.length !== header.length)
-        return report(number, null, `${cells.length} cells; the header has ${header.length}`);
+        return reportProblem(number, null, `${cells.length} cells; the header has ${header.length}`);
       for (const position of columns.unnamed)
-        if (cells[position] !== '') report(number, position, 'the column has no name');
+        if (cells[position] !== '') reportProblem(number, position, 'the column has no name');
       addOwn(row);
       if (cells[columns.identifier] === CASH) addCash(row);
       else addHolding(row);
     },
     end() {
-      if (cashRows > 0 && texts.has('cash')) report(ownValues['cash']!, null, 'cash is also stated in rows of CASH');
+      if (cashRows > 0 && texts.has('cash'))
+        reportProblem(ownValues['cash']!, null, 'cash is also stated in rows of CASH');
       else if (cashRows > 0) account['cash'] = cash;
       const places = { ...source, own: ownValues, problems, problem_count: problemCount };
       // The id is the last member, because `findAccountId` searches for it from the end.

@@ -12,14 +12,14 @@ export interface StatedAccount {
 export function createAccountTable(accounts: readonly StatedAccount[]): string[][] {
   const rows = accounts.flatMap((account) => {
     const { account_id, lots = [], recent = [] } = account;
-    const ownCells = listOwnColumns().map(
+    const accountCells = listOwnColumns().map(
       ({ name, form }) => [name, formatCell(getAtPath(account, name), form)] as const,
     );
     const tradeRows = [...lots, ...recent.map(({ date, ...trade }) => ({ ...trade, traded: date }))];
     return (tradeRows.length === 0 ? [{}] : tradeRows).map((row, position) => ({
       account_id,
       ...row,
-      ...(position === 0 ? Object.fromEntries(ownCells) : {}),
+      ...(position === 0 ? Object.fromEntries(accountCells) : {}),
     }));
   });
   return rows.map((row: Readonly<Record<string, unknown>>) =>

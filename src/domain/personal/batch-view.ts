@@ -37,16 +37,16 @@ export function describeOptimality({
   largest_gap: gap,
 }: Pick<BatchSummary, 'accounts' | 'by_status' | 'largest_gap'>): string {
   const { infeasible = 0, refused = 0 } = byStatus;
-  const solved = accounts - infeasible - refused;
+  const solvedCount = accounts - infeasible - refused;
   const noun = `account${accounts === 1 ? '' : 's'}`;
-  const count = solved === accounts ? `${accounts} ${noun}` : `${solved} of ${accounts} ${noun}`;
+  const count = solvedCount === accounts ? `${accounts} ${noun}` : `${solvedCount} of ${accounts} ${noun}`;
   const nearness =
     gap === null ? 'solved' : gap <= GAP_STATED ? 'optimal' : `within ${(gap * 10_000).toFixed(2)} bp of the optimum`;
-  const others = [
+  const otherOutcomes = [
     ...(infeasible > 0 ? [`${infeasible} infeasible`] : []),
     ...(refused > 0 ? [`${refused} refused`] : []),
   ];
-  return `${[`${count} ${solved === 1 ? 'is' : 'are'} ${nearness}`, ...others].join(', ')}.`;
+  return `${[`${count} ${solvedCount === 1 ? 'is' : 'are'} ${nearness}`, ...otherOutcomes].join(', ')}.`;
 }
 
 /** Creates a summary that collects the outcomes of accounts, which must arrive in order. */

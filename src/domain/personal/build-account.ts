@@ -32,19 +32,19 @@ export interface BuiltAccount {
 
 export function buildAccount(common: BatchCommon, account: Account): BuiltAccount {
   const { asOf, prices, terms } = common;
-  const places = indexSecurities(common);
+  const positionByName = indexSecurities(common);
   const excluded = new Set(account.exclusions);
   const wash = findWashStates(account, asOf);
   const byName = new Map<number, number[]>();
   account.lots.forEach(({ identifier }, position) => {
-    const name = places.get(identifier)!; // checked when the account was read
+    const name = positionByName.get(identifier)!; // checked when the account was read
     byName.set(name, [...(byName.get(name) ?? []), position]);
   });
   let value = account.cash;
-  for (const { identifier, shares } of account.lots) value += shares * prices[places.get(identifier)!]!;
+  for (const { identifier, shares } of account.lots) value += shares * prices[positionByName.get(identifier)!]!;
   const parent = common.identifiers.map((_, position) => position).filter((position) => common.weights[position]! > 0);
-  const tilted = Object.keys(account.tilts).map((name) => places.get(name)!);
-  const names = [...new Set([...parent, ...tilted, ...byName.keys()])].toSorted((a, b) => a - b);
+  const tiltedPositions = Object.keys(account.tilts).map((name) => positionByName.get(name)!);
+  const names = [...new Set([...parent, ...tiltedPositions, ...byName.keys()])].toSorted((a, b) => a - b);
   const forced: BuiltAccount['forced'][number][] = [];
   const lots: SaleLot[] = [];
   const blocked = new Map<string, number>();
@@ -56,16 +56,16 @@ export function buildAccount(common: BatchCommon, account: Account): BuiltAccoun
     const identifier = common.identifiers[name]!;
     const isExcluded = excluded.has(identifier);
     const question = { price: prices[name]!, asOf, wash: wash.get(identifier), isExcluded };
-    const ownSecurityLots = listSecurityLots(account, byName.get(name) ?? [], question);
-    if (ownSecurityLots.blocked > 0) blocked.set(identifier, ownSecurityLots.blocked);
+    const securityLots = listSecurityLots(account, byName.get(name) ?? [], question);
+    if (securityLots.blocked > 0) blocked.set(identifier, securityLots.blocked);
     if (isExcluded)
-      for (const lot of ownSecurityLots.lots) {
+      for (const lot of securityLots.lots) {
         forced.push({ name, lot });
         gains[lot.isLong ? 'long' : 'short'] += lot.shares * lot.gain;
         forcedValue += lot.shares * prices[name]!;
       }
-    else lots.push(...ownSecurityLots.lots);
-    isOrdered[i] = ownSecurityLots.isOrdered ? 1 : 0;
+    else lots.push(...securityLots.lots);
+    isOrdered[i] = securityLots.isOrdered ? 1 : 0;
     lotStart[i + 1] = lots.length;
     sold = lots.length;
   });
@@ -174,31 +174,32 @@ function createRows(base: AccountBase, forcedCost: number): { rows: AccountRow[]
   const n = names.length;
   const rows: AccountRow[] = [];
   const rowIds: string[] = [];
-  const put = (id: string, row: Partial<AccountRow>): void => {
+  const putRow = (id: string, row: Partial<AccountRow>): void => {
     rows.push({ weights: null, short: 0, long: 0, cost: 0, constant: 0, penalty: Infinity, ...row });
     rowIds.push(id);
   };
   const fillVector = (x: number): Float64Array => new Float64Array(n).fill(x);
-  put('cash_minimum', { weights: fillVector(1), cost: 1, constant: objective.cash_minimum + forcedCost - 1 });
-  put('cash_maximum', { weights: fillVector(-1), cost: -1, constant: 1 - forcedCost - objective.cash_maximum });
+  putRow('cash_minimum', { weights: fillVector(1), cost: 1, constant: objective.cash_minimum + forcedCost - 1 });
+  putRow('cash_maximum', { weights: fillVector(-1), cost: -1, constant: 1 - forcedCost - objective.cash_maximum });
   const { budget } = account.tax;
-  if (budget !== null) put('tax.budget', { short: 1, long: 1, constant: -budget / value });
-  const placeOf = new Map(names.map((name, i) => [name, i]));
+  if (budget !== null) putRow('tax.budget', { short: 1, long: 1, constant: -budget / value });
+  const positionByName = new Map(names.map((name, i) => [name, i]));
   for (const { row: position, group, members } of common.groups) {
     const row = constraints[position]!;
     const id = `${row.id || `constraints[${position}]`}:${group}`;
     const weights = new Float64Array(n);
     let parent = 0;
     for (const name of members) {
-      const place = placeOf.get(name);
-      if (place !== undefined) weights[place] = 1;
+      const securityPosition = positionByName.get(name);
+      if (securityPosition !== undefined) weights[securityPosition] = 1;
       parent += common.weights[name]!;
     }
     const { lower, upper } = row.params;
     const from = row.type === 'ActiveGroupBounds' ? parent : 0;
     const penalty = 'penalty' in row.params ? (row.params.penalty ?? Infinity) : Infinity;
-    if (upper !== undefined) put(`${id}:upper`, { weights, constant: -(from + upper), penalty });
-    if (lower !== undefined) put(`${id}:lower`, { weights: weights.map((x) => -x), constant: from + lower, penalty });
+    if (upper !== undefined) putRow(`${id}:upper`, { weights, constant: -(from + upper), penalty });
+    if (lower !== undefined)
+      putRow(`${id}:lower`, { weights: weights.map((x) => -x), constant: from + lower, penalty });
   }
   return { rows, rowIds };
 }

@@ -1,5 +1,5 @@
 import { computeWeightsBefore } from '../optimisation/derived/weights-before.js';
-import { findInForce, type Composer } from '../books/compositions.js';
+import { findCompositionInForce, type Composer } from '../books/compositions.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
@@ -21,7 +21,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const { parent, risk_model: modelId, as_of: requestedDay } = terms;
   const sm = composer.market(parent);
   const session = requestedDay === null ? sm.sessions.length - 1 : sm.sessionAt(parseValidDay(requestedDay));
-  const outgoing = session < 0 ? undefined : findInForce(composer.compositions(parent).list, session);
+  const outgoing = session < 0 ? undefined : findCompositionInForce(composer.compositions(parent).list, session);
   if (outgoing === undefined)
     throw new Refusal(
       'NO_DATA_AT_DATE',
@@ -33,20 +33,20 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   // The close is treated as if a rebalance took effect after it, so that the holdings are read unchanged.
   const input = { document, sm, treatment, outgoing: { ...outgoing, effective: session + 1 }, decision: session };
   const solvedWeights = computeWeightsBefore(input);
-  const weightOf = new Map(
+  const weightByColumn = new Map(
     Array.from(solvedWeights.columns, (column, i) => [column, solvedWeights.weights[i]!] as const),
   );
-  const columns = [...solvedWeights.columns].filter((column) => weightOf.get(column)! > 0);
+  const columns = [...solvedWeights.columns].filter((column) => weightByColumn.get(column)! > 0);
   const { model, factored, placeOf } = findModel(composer, { modelId, sm, columns, asOf });
   const isOfParent = new Set(columns);
   const rates = createExchangeRates(sm, document.currency);
   const getPrice = (column: number): number =>
     sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
-  const others = model.names
+  const otherColumns = model.names
     .map((name) => sm.columnOf(name))
     .filter((column) => column >= 0 && !isOfParent.has(column) && getPrice(column) > 0);
-  const all = [...columns, ...others];
-  const priced = new Set([...columns, ...others]);
+  const all = [...columns, ...otherColumns];
+  const pricedColumns = new Set([...columns, ...otherColumns]);
   const loadings = createLoadings(factored);
   const k = factored.factors.length;
   const modelPlaces = all.map((column) => placeOf.get(sm.identifiers[column]!)!);
@@ -56,9 +56,9 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     terms,
     asOf,
     identifiers: all.map((column) => sm.identifiers[column]!),
-    others: sm.identifiers.filter((_, column) => !priced.has(column)),
+    others: sm.identifiers.filter((_, column) => !pricedColumns.has(column)),
     prices: Float64Array.from(all, getPrice),
-    weights: Float64Array.from(all, (column) => weightOf.get(column) ?? 0),
+    weights: Float64Array.from(all, (column) => weightByColumn.get(column) ?? 0),
     factors: k,
     loadings: selectedLoadings,
     specific: Float64Array.from(modelPlaces, (place) => factored.specific[place]!),
@@ -84,11 +84,11 @@ function findModel(composer: Composer, { modelId, sm, columns, asOf }: ModelQues
       { model_id: modelId, observed_end: formatDay(model.observedEnd), decision_date: formatDay(asOf) },
     );
   if (model.factors === undefined) throw createMissingFactorsRefusal(modelId);
-  const factored = model.factors();
-  const placeOf = new Map(model.names.map((name, position) => [name, position]));
-  const lacking = columns.filter((column) => !placeOf.has(sm.identifiers[column]!));
-  if (lacking.length > 0) throw refuseLackingSecurities(modelId, sm, lacking);
-  return { model, factored, placeOf };
+  const modelFactors = model.factors();
+  const positionByName = new Map(model.names.map((name, position) => [name, position]));
+  const missingColumns = columns.filter((column) => !positionByName.has(sm.identifiers[column]!));
+  if (missingColumns.length > 0) throw refuseLackingSecurities(modelId, sm, missingColumns);
+  return { model, factored: modelFactors, placeOf: positionByName };
 }
 
 /** Maximum number of securities in the message of a refusal; the detail lists all. */

@@ -26,17 +26,17 @@ export function listLotsAfter(
   { status, trades }: AccountResult,
 ): RemainingLot[] | null {
   if (account.lots.length > LOTS_MAX || status === 'infeasible') return null;
-  const sold = new Map<number, number>();
-  for (const { lot, shares } of trades) if (lot !== undefined) sold.set(lot, (sold.get(lot) ?? 0) + shares);
+  const soldShares = new Map<number, number>();
+  for (const { lot, shares } of trades) if (lot !== undefined) soldShares.set(lot, (soldShares.get(lot) ?? 0) + shares);
   const prices = new Map(common.identifiers.map((name, position) => [name, common.prices[position]!]));
   const remainingLots = account.lots.flatMap((heldLot, lot) => {
-    const shares = heldLot.shares - (sold.get(lot) ?? 0);
+    const shares = heldLot.shares - (soldShares.get(lot) ?? 0);
     return shares > LOT_SHARES_MIN * heldLot.shares ? [{ lot, ...heldLot, shares }] : [];
   });
-  const bought = trades.flatMap(({ side, identifier, shares, price }) =>
+  const boughtLots = trades.flatMap(({ side, identifier, shares, price }) =>
     side === 'buy' ? [{ lot: null, identifier, shares, cost: price, acquired: formatDay(common.asOf) }] : [],
   );
-  return [...remainingLots, ...bought].map((lot) => ({
+  return [...remainingLots, ...boughtLots].map((lot) => ({
     ...lot,
     unrealised_gain: lot.shares * (prices.get(lot.identifier)! - lot.cost),
   }));

@@ -110,7 +110,7 @@ function limitFindings(findings: readonly Finding[], count: number, path: string
 }
 
 function checkAccount(common: BatchCommon, account: Account): Finding[] {
-  const places = indexSecurities(common);
+  const positionByName = indexSecurities(common);
   const findings: Finding[] = [];
   const addError = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
     void findings.push({ severity: 'error', code, path, message: `${path}: ${message}`, value });
@@ -120,7 +120,7 @@ function checkAccount(common: BatchCommon, account: Account): Finding[] {
     if (parseValidDay(day) > common.asOf) addError('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
   };
   const isKnown = (name: string, path: string): void => {
-    if (places.has(name) || listOtherSecurities(common).has(name)) return;
+    if (positionByName.has(name) || listOtherSecurities(common).has(name)) return;
     addError(
       'UNKNOWN_IDENTIFIER',
       path,
@@ -130,14 +130,14 @@ function checkAccount(common: BatchCommon, account: Account): Finding[] {
   };
   let value = account.cash;
   account.lots.forEach(({ identifier, shares, acquired }, lot) => {
-    const place = places.get(identifier);
-    if (place === undefined)
+    const position = positionByName.get(identifier);
+    if (position === undefined)
       addError('BAD_IDENTIFIER', `lots[${lot}].identifier`, describeMissing(identifier), identifier);
-    else value += shares * common.prices[place]!;
+    else value += shares * common.prices[position]!;
     isPast(acquired, `lots[${lot}].acquired`);
   });
   for (const name of Object.keys(account.tilts))
-    if (!places.has(name)) addError('BAD_IDENTIFIER', `tilts.${name}`, describeMissing(name), name);
+    if (!positionByName.has(name)) addError('BAD_IDENTIFIER', `tilts.${name}`, describeMissing(name), name);
   account.exclusions.forEach((name, at) => isKnown(name, `exclusions[${at}]`));
   account.substitutes.forEach((group, at) => group.forEach((name, i) => isKnown(name, `substitutes[${at}][${i}]`)));
   account.recent.forEach(({ identifier, date }, trade) => {

@@ -90,7 +90,13 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
     history.payTaxes(day);
     if (due.has(session))
       rebalances.push(
-        rebalance(history, { composer, parent, request, day, priceOf: (identifier) => getPrice(session, identifier) }),
+        rebalanceAccount(history, {
+          composer,
+          parent,
+          request,
+          day,
+          priceOf: (identifier) => getPrice(session, identifier),
+        }),
       );
     let value = history.cash;
     for (const { identifier, shares, cost } of history.lots) {
@@ -162,11 +168,11 @@ function applyActions(history: AccountHistory, { sm, session, priceAt, rateAt }:
     const { column, action } = all[a]!;
     history.actOnTrades((recent) => applyToRecent(recent, action, sm.market.adjustment));
     if (!history.lots.some(({ identifier }) => identifier === action.identifier)) continue;
-    const acted = applyToLots(history.lots, convertAction(action, rateAt(column)), {
+    const actionResult = applyToLots(history.lots, convertAction(action, rateAt(column)), {
       adjustment: sm.market.adjustment,
       priceOf: (identifier) => priceAt(session, identifier),
     });
-    history.act(sm.sessions[session]!, action.identifier, acted);
+    history.act(sm.sessions[session]!, action.identifier, actionResult);
   }
 }
 
@@ -186,21 +192,21 @@ interface RebalanceTerms extends Pick<AccountRunInput, 'composer' | 'parent' | '
 }
 
 /** Sells the securities that the risk model does not cover, then trades according to the solver. */
-function rebalance(
+function rebalanceAccount(
   history: AccountHistory,
   { composer, parent, request, day, priceOf }: RebalanceTerms,
 ): AccountRebalance {
   const { account: accountRequest, risk_model, objective, constraints, whole_shares, search_nodes } = request;
   const terms = { parent, risk_model, objective, constraints, whole_shares, search_nodes, as_of: formatDay(day) };
-  const common = composeCommon(composer, terms);
+  const batchCommon = composeCommon(composer, terms);
   const costRate = objective.cost_bps / 10_000;
-  sellUncovered(history, { common, day, costRate, priceOf });
-  const { account, positions } = removeUncovered(common, history.accountOn(accountRequest, day));
+  sellUncovered(history, { common: batchCommon, day, costRate, priceOf });
+  const { account, positions } = removeUncovered(batchCommon, history.accountOn(accountRequest, day));
   const checkedAccount = { ...account, cash: Math.max(0, account.cash) };
-  const { findings } = readAccount(common, checkedAccount, { path: 'account', line: null });
+  const { findings } = readAccount(batchCommon, checkedAccount, { path: 'account', line: null });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
-  const builtAccount = buildAccount(common, account);
-  const result = createAccountResult(common, builtAccount, solveOne(common, builtAccount));
+  const builtAccount = buildAccount(batchCommon, account);
+  const result = createAccountResult(batchCommon, builtAccount, solveOne(batchCommon, builtAccount));
   if (result.status === 'infeasible') return createRebalance(formatDay(day), result, 0);
   const trades = result.trades.map((trade) => ({
     ...trade,
@@ -238,10 +244,10 @@ interface Uncovered {
 }
 
 function sellUncovered(history: AccountHistory, { common, day, costRate, priceOf }: Uncovered): void {
-  const places = indexSecurities(common);
+  const positionByName = indexSecurities(common);
   const trades = history.lots.flatMap(({ identifier, shares }, lot): BookedTrade[] => {
     const price = priceOf(identifier);
-    return places.has(identifier) || !(price > 0) ? [] : [{ identifier, side: 'sell', shares, price, lot }];
+    return positionByName.has(identifier) || !(price > 0) ? [] : [{ identifier, side: 'sell', shares, price, lot }];
   });
   if (trades.length > 0) history.trade(day, trades, costRate);
 }
@@ -251,8 +257,10 @@ function sellUncovered(history: AccountHistory, { common, day, costRate, priceOf
  * of its remaining lots
  */
 function removeUncovered(common: BatchCommon, account: ReturnType<AccountHistory['accountOn']>) {
-  const places = indexSecurities(common);
-  const positions = account.lots.flatMap(({ identifier }, position) => (places.has(identifier) ? [position] : []));
-  const tilts = Object.fromEntries(Object.entries(account.tilts).filter(([name]) => places.has(name)));
+  const positionByName = indexSecurities(common);
+  const positions = account.lots.flatMap(({ identifier }, position) =>
+    positionByName.has(identifier) ? [position] : [],
+  );
+  const tilts = Object.fromEntries(Object.entries(account.tilts).filter(([name]) => positionByName.has(name)));
   return { account: { ...account, lots: positions.map((position) => account.lots[position]!), tilts }, positions };
 }

@@ -34,18 +34,20 @@ export function solveOne(common: BatchCommon, builtAccount: BuiltAccount): Solve
   const lostBefore = new Set(forced.flatMap(({ name, lot }) => (lot.gain < 0 ? [names.indexOf(name)] : [])));
   const provedSides = new Set<number>();
   let answer = first;
-  let restricted: AccountProgram = program;
+  let restrictedProgram: AccountProgram = program;
   for (let round = 0; round <= ROUNDS_MAX; round++) {
-    const broken = groups.flatMap((group) => listBrokenPurchases(restricted, answer, { group, lostBefore }));
-    if (broken.length === 0) break;
-    if (round === ROUNDS_MAX) broken.push(...groups.flat());
-    const buyLimit = restricted.buyLimit.slice();
-    for (const position of broken) {
+    const brokenPurchases = groups.flatMap((group) =>
+      listBrokenPurchases(restrictedProgram, answer, { group, lostBefore }),
+    );
+    if (brokenPurchases.length === 0) break;
+    if (round === ROUNDS_MAX) brokenPurchases.push(...groups.flat());
+    const buyLimit = restrictedProgram.buyLimit.slice();
+    for (const position of brokenPurchases) {
       provedSides.add(position);
       buyLimit[position] = 0;
     }
-    restricted = { ...restricted, buyLimit };
-    answer = solveWithin(restricted, limits);
+    restrictedProgram = { ...restrictedProgram, buyLimit };
+    answer = solveWithin(restrictedProgram, limits);
   }
   const { certificates, bound, certificateIndex } = first;
   return {
@@ -85,12 +87,12 @@ function listBrokenPurchases(
   { trades }: AccountSolution,
   { group, lostBefore }: { readonly group: readonly number[]; readonly lostBefore: ReadonlySet<number> },
 ) {
-  const losing = group.filter((i) => {
+  const losingLots = group.filter((i) => {
     if (lostBefore.has(i)) return true;
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++)
       if (trades.sold[l]! > 0 && (lotShort[l]! < 0 || lotLong[l]! < 0)) return true;
     return false;
   });
-  if (losing.length === 0) return [];
-  return group.filter((i) => trades.bought[i]! > 0 && !(losing.length === 1 && losing[0] === i));
+  if (losingLots.length === 0) return [];
+  return group.filter((i) => trades.bought[i]! > 0 && !(losingLots.length === 1 && losingLots[0] === i));
 }

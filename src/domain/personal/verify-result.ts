@@ -22,9 +22,9 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
   const builtAccount = buildAccount(common, account);
   const { program, value, forcedCost } = builtAccount;
   if (result.status === 'infeasible') {
-    const wrong = result.trades.length > 0 ? ['an infeasible account has trades'] : [];
-    computeProvedBound(builtAccount, result, wrong);
-    return wrong;
+    const violations = result.trades.length > 0 ? ['an infeasible account has trades'] : [];
+    computeProvedBound(builtAccount, result, violations);
+    return violations;
   }
   const { trades, wrong } = readTrades(common, builtAccount, result);
   wrong.push(...reportBrokenRules(common, builtAccount, trades));
@@ -50,38 +50,39 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
 
 /** Reads the trades of a result as amounts of its lots. */
 function readTrades(common: BatchCommon, { program, value, names, lots, forced }: BuiltAccount, result: AccountResult) {
-  const wrong: string[] = [];
-  const bought = new Float64Array(program.n);
-  const sold = new Float64Array(program.lotSize.length);
-  const placeOf = new Map(names.map((name, i) => [common.identifiers[name]!, i]));
-  const leftSaleLots = forced.map(({ lot }) => lot);
+  const violations: string[] = [];
+  const boughtShares = new Float64Array(program.n);
+  const soldShares = new Float64Array(program.lotSize.length);
+  const positionByIdentifier = new Map(names.map((name, i) => [common.identifiers[name]!, i]));
+  const unsoldLots = forced.map(({ lot }) => lot);
   for (const trade of result.trades) {
-    const i = placeOf.get(trade.identifier);
+    const i = positionByIdentifier.get(trade.identifier);
     if (i === undefined || !(trade.shares > 0)) {
-      wrong.push(`${trade.identifier} is not a security of the account`);
+      violations.push(`${trade.identifier} is not a security of the account`);
       continue;
     }
     const weight = (trade.shares * common.prices[names[i]!]!) / value;
     if (trade.side === 'buy') {
-      bought[i]! += weight;
+      boughtShares[i]! += weight;
       continue;
     }
     const isSame = ({ lot, disallowed }: SaleLot): boolean =>
       lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0;
-    const forcedAt = leftSaleLots.findIndex(isSame);
+    const forcedAt = unsoldLots.findIndex(isSame);
     if (forcedAt >= 0) {
-      const [lot] = leftSaleLots.splice(forcedAt, 1);
+      const [lot] = unsoldLots.splice(forcedAt, 1);
       if (!(Math.abs(trade.shares - lot!.shares) <= 1e-9 * lot!.shares))
-        wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} is excluded and not sold whole`);
+        violations.push(`lot ${String(trade.lot)} of ${trade.identifier} is excluded and not sold whole`);
       continue;
     }
-    const position = lots.findIndex((lot, l) => isSame(lot) && sold[l] === 0);
-    if (position < 0) wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} cannot be sold`);
-    else if (weight > program.lotSize[position]! * (1 + 1e-9)) wrong.push(`more than lot ${String(trade.lot)} is sold`);
-    else sold[position] = Math.min(weight, program.lotSize[position]!);
+    const position = lots.findIndex((lot, l) => isSame(lot) && soldShares[l] === 0);
+    if (position < 0) violations.push(`lot ${String(trade.lot)} of ${trade.identifier} cannot be sold`);
+    else if (weight > program.lotSize[position]! * (1 + 1e-9))
+      violations.push(`more than lot ${String(trade.lot)} is sold`);
+    else soldShares[position] = Math.min(weight, program.lotSize[position]!);
   }
-  if (leftSaleLots.length > 0) wrong.push(`${leftSaleLots.length} lots of excluded securities are not sold`);
-  return { trades: { bought, sold }, wrong };
+  if (unsoldLots.length > 0) violations.push(`${unsoldLots.length} lots of excluded securities are not sold`);
+  return { trades: { bought: boughtShares, sold: soldShares }, wrong: violations };
 }
 
 /** Reports purchases beyond their limit, purchases of securities that are also sold, and lots sold out of order. */
@@ -90,7 +91,7 @@ function reportBrokenRules(
   { program, names }: BuiltAccount,
   { bought, sold }: AccountTrades,
 ): string[] {
-  const wrong: string[] = [];
+  const violations: string[] = [];
   for (let i = 0; i < program.n; i++) {
     const name = common.identifiers[names[i]!]!;
     let [amount, isComplete, isInOrder] = [0, true, true];
@@ -99,11 +100,11 @@ function reportBrokenRules(
       if (sold[l]! > TOLERANCE && !isComplete) isInOrder = false;
       isComplete &&= sold[l]! >= program.lotSize[l]! * (1 - 1e-9);
     }
-    if (program.isOrdered[i] === 1 && !isInOrder) wrong.push(`lots of ${name} are not sold in their order`);
-    if (bought[i]! > 0 && amount > 0) wrong.push(`${name} is bought and sold`);
-    if (bought[i]! > program.buyLimit[i]! + TOLERANCE) wrong.push(`${name} may not be bought so much`);
+    if (program.isOrdered[i] === 1 && !isInOrder) violations.push(`lots of ${name} are not sold in their order`);
+    if (bought[i]! > 0 && amount > 0) violations.push(`${name} is bought and sold`);
+    if (bought[i]! > program.buyLimit[i]! + TOLERANCE) violations.push(`${name} may not be bought so much`);
   }
-  return wrong;
+  return violations;
 }
 
 /** Returns the bound proved by the certificate, and reports sides that are wrong or missing. */

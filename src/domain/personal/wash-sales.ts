@@ -20,7 +20,7 @@ export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf
   for (const group of substitutes)
     for (const name of group) {
       const joinedGroup = groups.get(name) ?? new Set([name]);
-      for (const other of group) joinedGroup.add(other);
+      for (const member of group) joinedGroup.add(member);
       groups.set(name, joinedGroup);
     }
   const findState = (name: string) => {
@@ -40,11 +40,11 @@ export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf
         state.noPurchaseUntil = Math.max(state.noPurchaseUntil ?? 0, day + days);
       }
   }
-  const listed = new Set(
+  const listedKeys = new Set(
     recent.filter(({ shares }) => shares > 0).map(({ identifier, date }) => `${identifier} ${date}`),
   );
   for (const { identifier, shares, acquired } of lots)
-    if (isInWindow(parseValidDay(acquired)) && !listed.has(`${identifier} ${acquired}`))
+    if (isInWindow(parseValidDay(acquired)) && !listedKeys.has(`${identifier} ${acquired}`))
       for (const name of listIdentical(identifier)) findState(name).replaced += shares;
   return states;
 }

@@ -104,8 +104,8 @@ function describeEnding({ sm, session }: HoldingSession, column: number): string
   const last = endings.filter((ownSessionAction) => ownSessionAction.session === endings.at(-1)!.session);
   const terms = last.flatMap(({ action }) => describeTerms(action) ?? []);
   const kinds = last.map(({ action }) => action.type).join(' and ');
-  const paid = terms.length === 0 ? 'the data does not contain the payment' : terms.join(' or ');
-  return `It has ended (${kinds} of ${formatDay(last[0]!.action.exDay)}): ${paid}.`;
+  const paymentPhrase = terms.length === 0 ? 'the data does not contain the payment' : terms.join(' or ');
+  return `It has ended (${kinds} of ${formatDay(last[0]!.action.exDay)}): ${paymentPhrase}.`;
 }
 
 const ENDINGS: ReadonlySet<ActionType> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
@@ -157,17 +157,17 @@ export function findCarriedPrices(
   { sm, session, maxStaleSessions }: HoldingSession,
   accounts: readonly PackAccount[],
 ): Finding[] {
-  const traded = new Set(accounts.flatMap(({ trades }) => trades.map(({ identifier }) => identifier)));
-  const carried = [...traded].filter((identifier) => {
+  const tradedIdentifiers = new Set(accounts.flatMap(({ trades }) => trades.map(({ identifier }) => identifier)));
+  const staleIdentifiers = [...tradedIdentifiers].filter((identifier) => {
     const column = sm.columnOf(identifier);
     return Number.isNaN(sm.closeAt(session, column)) && sm.isPriceable(session, column, maxStaleSessions);
   });
-  if (carried.length === 0) return [];
+  if (staleIdentifiers.length === 0) return [];
   const day = formatDay(sm.sessions[session]!);
   return [
     countValues(
       'STALE_FILL',
-      carried.toSorted(compareText),
+      staleIdentifiers.toSorted(compareText),
       `to be traded without a price bar on ${day}: priced at the last close.`,
     ),
   ];
@@ -175,7 +175,7 @@ export function findCarriedPrices(
 
 /** Creates a finding that counts securities. @param names at least one security */
 function countValues(code: FindingCode, names: readonly string[], what: string): Finding {
-  const others = names.length === 1 ? '' : ` and ${names.length - 1} more`;
-  const message = `${names[0]}${others}: ${what}`;
+  const remainderPhrase = names.length === 1 ? '' : ` and ${names.length - 1} more`;
+  const message = `${names[0]}${remainderPhrase}: ${what}`;
   return { severity: 'warning', code, message, path: '', count: names.length, places: names.slice(0, 5) };
 }

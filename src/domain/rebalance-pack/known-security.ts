@@ -63,9 +63,9 @@ function listAllSplits({ actions, market }: SessionMarket): ReadonlyMap<number, 
   if (market.adjustment !== 'none') return splits;
   for (const { session, column, action } of actions.all) {
     if (ACTION_KINDS[action.type] !== 'ratio') continue;
-    const ownSplits = splits.get(column) ?? [];
-    ownSplits.push({ session, ratio: action.value });
-    splits.set(column, ownSplits);
+    const columnSplits = splits.get(column) ?? [];
+    columnSplits.push({ session, ratio: action.value });
+    splits.set(column, columnSplits);
   }
   return splits;
 }

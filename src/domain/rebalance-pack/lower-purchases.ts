@@ -19,9 +19,11 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
   if (left >= 0) return left;
   const purchases = orders.filter(({ before, after }) => after > before);
   const isRoundedUp = ({ name, after }: Order) => after > (name.weight * net) / name.price;
-  const rounded = purchases.filter(isRoundedUp).toSorted((a, b) => computeForgoneShare(a) - computeForgoneShare(b));
+  const roundedPurchases = purchases
+    .filter(isRoundedUp)
+    .toSorted((a, b) => computeForgoneShare(a) - computeForgoneShare(b));
   let rest = left;
-  for (const order of rounded) {
+  for (const order of roundedPurchases) {
     if (rest >= 0) return rest;
     rest += reducePurchase(order, 1);
   }

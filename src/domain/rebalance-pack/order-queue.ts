@@ -9,9 +9,10 @@ export interface OrderQueue {
 
 /** Creates a binary heap; equal orders keep their sequence. @cost O(n log n), then O(log n) per change */
 export function createQueue(orders: readonly Order[], comesBefore: (one: Order, other: Order) => boolean): OrderQueue {
-  const place = new Map(orders.map((order, i) => [order, i]));
+  const positionByOrder = new Map(orders.map((order, i) => [order, i]));
   const isBefore = (order: Order, otherOrder: Order): boolean =>
-    comesBefore(order, otherOrder) || (!comesBefore(otherOrder, order) && place.get(order)! < place.get(otherOrder)!);
+    comesBefore(order, otherOrder) ||
+    (!comesBefore(otherOrder, order) && positionByOrder.get(order)! < positionByOrder.get(otherOrder)!);
   const heap = orders.toSorted((order, otherOrder) => (isBefore(order, otherOrder) ? -1 : 1));
   return {
     first: () => heap[0],

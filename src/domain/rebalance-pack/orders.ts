@@ -33,12 +33,12 @@ export function createOrders(names: readonly PackSecurity[], heldShares: Float64
   });
   const left = restoreLots(orders, { net, cash: lowerPurchases(orders, { net, cash }) });
   const cost = orders.reduce((sum, order) => sum + computeOrderCost(order), 0);
-  const traded = orders.reduce((sum, { name, before, after }) => sum + Math.abs(after - before) * name.price, 0);
+  const tradedValue = orders.reduce((sum, { name, before, after }) => sum + Math.abs(after - before) * name.price, 0);
   return {
     value,
     cash: left,
     cost,
-    turnover: value === 0 ? 0 : traded / 2 / value,
+    turnover: value === 0 ? 0 : tradedValue / 2 / value,
     orders: orders.filter(({ before, after }) => before !== after),
     isShort: left < 0,
   };
@@ -70,8 +70,8 @@ function computeNetValue(names: readonly PackSecurity[], heldShares: Float64Arra
 
 /** Rounds to the nearest integer, halves to even. */
 export function roundHalfEven(value: number): number {
-  const below = Math.floor(value);
-  const rest = value - below;
+  const lowerInteger = Math.floor(value);
+  const rest = value - lowerInteger;
   if (rest !== 0.5) return Math.round(value);
-  return below % 2 === 0 ? below : below + 1;
+  return lowerInteger % 2 === 0 ? lowerInteger : lowerInteger + 1;
 }

@@ -109,14 +109,14 @@ export const RebalancePackRequest = defineObject(() => ({
       });
     const ownerByName = new Map(aum === null ? [] : [[AUM, 'the account that aum adds']]);
     accounts.forEach(({ name }, position) => {
-      const other = ownerByName.get(name);
-      if (other !== undefined)
+      const owner = ownerByName.get(name);
+      if (owner !== undefined)
         context.addIssue({
           code: 'custom',
           path: ['accounts', position, 'name'],
           input: name,
           params: { finding: 'DUPLICATE_ID', isWhole: true },
-          message: `is ${name}, which is already the name of ${other}`,
+          message: `is ${name}, which is already the name of ${owner}`,
         });
       else ownerByName.set(name, `accounts[${position}]`);
     });

@@ -65,7 +65,7 @@ export function createPack(
   const { participation, cost } = request;
   const lots = new Map(Object.entries(request.lot_sizes));
   const positions = new Map(names.map(({ identifier }, i) => [identifier, i]));
-  const packed = names.map((name): PackSecurity => ({
+  const packSecurities = names.map((name): PackSecurity => ({
     ...name,
     lot: lots.get(name.identifier) ?? 1,
     spreadBps: cost.spread_bps,
@@ -73,7 +73,7 @@ export function createPack(
   }));
   const findings: Finding[] = [];
   const aumAccount = request.aum === null ? [] : [{ name: AUM, cash: request.aum, holdings: [] }];
-  const traded = new Float64Array(names.length);
+  const tradedShares = new Float64Array(names.length);
   const totalShares = new Float64Array(names.length);
   const accounts = [...request.accounts, ...aumAccount].map(({ name, cash, holdings }, position): PackAccount => {
     const shares = new Float64Array(names.length);
@@ -81,29 +81,29 @@ export function createPack(
       const i = positions.get(identifier)!;
       shares[i]! += heldShares ?? value! / names[i]!.price;
     }
-    const filled = createOrders(packed, shares, cash);
-    if (!(filled.value > 0)) throw refuseWithoutValue(name, filled.value, { at: position, leftOut });
-    if (filled.isShort) findings.push(reportCashShortage(name, filled.cash, position));
+    const filledAccount = createOrders(packSecurities, shares, cash);
+    if (!(filledAccount.value > 0)) throw refuseWithoutValue(name, filledAccount.value, { at: position, leftOut });
+    if (filledAccount.isShort) findings.push(reportCashShortage(name, filledAccount.cash, position));
     shares.forEach((own, i) => (totalShares[i]! += Math.abs(own)));
-    for (const { name: ownPackSecurity, before, after } of filled.orders)
-      traded[positions.get(ownPackSecurity.identifier)!]! += Math.abs(after - before);
-    const valueAfter = filled.value - filled.cost;
+    for (const { name: ownPackSecurity, before, after } of filledAccount.orders)
+      tradedShares[positions.get(ownPackSecurity.identifier)!]! += Math.abs(after - before);
+    const valueAfter = filledAccount.value - filledAccount.cost;
     const after = Float64Array.from(shares);
-    for (const order of filled.orders) after[positions.get(order.name.identifier)!] = order.after;
-    const reached = packed.map(({ price }, i) => (after[i]! * price) / valueAfter);
-    const { value, turnover } = filled;
+    for (const order of filledAccount.orders) after[positions.get(order.name.identifier)!] = order.after;
+    const reachedWeights = packSecurities.map(({ price }, i) => (after[i]! * price) / valueAfter);
+    const { value, turnover } = filledAccount;
     return {
       name,
       value,
-      cash_after: filled.cash,
+      cash_after: filledAccount.cash,
       turnover,
-      cost: filled.cost,
-      drift_after: packed.reduce((sum, { weight }, i) => sum + Math.abs(reached[i]! - weight), 0) / 2,
-      trades: filled.orders.map((order) => createTrade(order, { value, valueAfter, participation })),
+      cost: filledAccount.cost,
+      drift_after: packSecurities.reduce((sum, { weight }, i) => sum + Math.abs(reachedWeights[i]! - weight), 0) / 2,
+      trades: filledAccount.orders.map((order) => createTrade(order, { value, valueAfter, participation })),
     };
   });
   const days = names.flatMap((name, i) =>
-    traded[i] === 0 ? [] : [computeDaysToTrade({ shares: traded[i]!, adv: name.adv }, participation)],
+    tradedShares[i] === 0 ? [] : [computeDaysToTrade({ shares: tradedShares[i]!, adv: name.adv }, participation)],
   );
   const sortedDays = days.filter((value) => value !== null).sort((a, b) => a - b);
   const findQuantile = (share: number): number | null =>
@@ -155,10 +155,11 @@ interface AccountWithoutValue {
 /** Returns the refusal of an account without value, with the findings about excluded holdings. */
 function refuseWithoutValue(account: string, value: number, { at, leftOut }: AccountWithoutValue): Refusal {
   const path = `accounts[${at}]`;
-  const ownFindings = leftOut.filter((finding) => finding.path.startsWith(`${path}.`));
-  const why = ownFindings.length === 0 ? '' : `, without ${ownFindings.length} of its holdings, which cannot be traded`;
+  const accountFindings = leftOut.filter((finding) => finding.path.startsWith(`${path}.`));
+  const why =
+    accountFindings.length === 0 ? '' : `, without ${accountFindings.length} of its holdings, which cannot be traded`;
   const message = `The account ${account} has the value ${value} at the closes${why}; it must be greater than 0.`;
-  return refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path }, ...ownFindings]);
+  return refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path }, ...accountFindings]);
 }
 
 function reportCashShortage(account: string, cash: number, position: number): Finding {
@@ -171,18 +172,20 @@ function reportCashShortage(account: string, cash: number, position: number): Fi
 }
 
 function reportMissingVolume(names: readonly KnownSecurity[]): Finding[] {
-  const withoutVolume = names.filter(({ adv }) => adv === null || adv === 0).map(({ identifier }) => identifier);
-  if (withoutVolume.length === 0) return [];
-  const [first] = withoutVolume;
-  const others = withoutVolume.length === 1 ? '' : ` and ${withoutVolume.length - 1} more`;
+  const securitiesWithoutVolume = names
+    .filter(({ adv }) => adv === null || adv === 0)
+    .map(({ identifier }) => identifier);
+  if (securitiesWithoutVolume.length === 0) return [];
+  const [first] = securitiesWithoutVolume;
+  const remainderPhrase = securitiesWithoutVolume.length === 1 ? '' : ` and ${securitiesWithoutVolume.length - 1} more`;
   return [
     {
       severity: 'warning',
       code: 'UNKNOWN_FIELD_NAME',
-      message: `The data contains no volume for ${first}${others}. Their market impact is treated as 0, and their days to trade are unknown.`,
+      message: `The data contains no volume for ${first}${remainderPhrase}. Their market impact is treated as 0, and their days to trade are unknown.`,
       path: '',
-      count: withoutVolume.length,
-      places: withoutVolume.slice(0, 5),
+      count: securitiesWithoutVolume.length,
+      places: securitiesWithoutVolume.slice(0, 5),
     },
   ];
 }

@@ -26,9 +26,9 @@ export interface PackedSecurities {
 }
 
 /** Compares announced orders with the orders at a later close, by account and identifier. */
-export function reconcile(announced: PackedSecurities, current: PackedSecurities): ReconciledAccount[] {
-  const priceThen = indexPrices(announced.names);
-  const priceNow = indexPrices(current.names);
+export function reconcilePacks(announced: PackedSecurities, current: PackedSecurities): ReconciledAccount[] {
+  const announcedPrices = indexPrices(announced.names);
+  const currentPrices = indexPrices(current.names);
   return current.accounts.map(({ name, trades }, a) => {
     const announcedAccount = announced.accounts[a]!;
     const [sharesThen, sharesNow] = [listSignedShares(announcedAccount.trades), listSignedShares(trades)];
@@ -43,8 +43,8 @@ export function reconcile(announced: PackedSecurities, current: PackedSecurities
           shares_announced: before,
           shares: after,
           change: after - before,
-          price_announced: priceThen.get(identifier)!,
-          price: priceNow.get(identifier)!,
+          price_announced: announcedPrices.get(identifier)!,
+          price: currentPrices.get(identifier)!,
         };
       }),
     };

@@ -19,10 +19,10 @@ export function restoreLots(orders: readonly Order[], { net, cash }: Funds): num
     .toSorted((order, otherOrder) => compareText(order.name.identifier, otherOrder.name.identifier));
   let rest = cash;
   for (;;) {
-    const open = byName.filter((order) => order.givenUp > 0 && computeNextLot(order) <= rest);
-    if (open.length === 0) return rest;
-    rest += buyAlike(open, { net, cash: rest });
-    rest = buyInTurn(open, { net, cash: rest });
+    const openOrders = byName.filter((order) => order.givenUp > 0 && computeNextLot(order) <= rest);
+    if (openOrders.length === 0) return rest;
+    rest += buyAlike(openOrders, { net, cash: rest });
+    rest = buyInTurn(openOrders, { net, cash: rest });
   }
 }
 
@@ -70,15 +70,15 @@ function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
   };
   const sumTaken = (value: number): number =>
     open.reduce((sum, order) => sum + computePaidWithout(order, countLots(order, value)) - computePayment(order), 0);
-  let few = Math.max(...open.map((order) => computeMissingValue(order, net)));
-  let many = Math.min(
+  let upperValue = Math.max(...open.map((order) => computeMissingValue(order, net)));
+  let lowerValue = Math.min(
     ...open.map((order) => computeMissingValue(order, net) - order.givenUp * order.name.price * order.name.lot),
   );
-  if (sumTaken(many) <= cash) few = many;
-  for (let n = 0; n < HALVINGS && few !== many; n++) {
-    const middle = (few + many) / 2;
-    if (sumTaken(middle) <= cash) few = middle;
-    else many = middle;
+  if (sumTaken(lowerValue) <= cash) upperValue = lowerValue;
+  for (let n = 0; n < HALVINGS && upperValue !== lowerValue; n++) {
+    const middle = (upperValue + lowerValue) / 2;
+    if (sumTaken(middle) <= cash) upperValue = middle;
+    else lowerValue = middle;
   }
-  return open.reduce((sum, order) => sum + reducePurchase(order, countLots(order, few)), 0);
+  return open.reduce((sum, order) => sum + reducePurchase(order, countLots(order, upperValue)), 0);
 }

@@ -274,9 +274,9 @@ export function refuseWithFindings(
   code: ErrorCode = 'VALIDATION_FAILED',
 ): Refusal {
   const errors = findings.filter(({ severity }) => severity === 'error');
-  const counted = errors.filter(({ code, count: stands }) => code !== 'MORE_FINDINGS' || stands !== undefined);
-  const total = counted.reduce((sum, { count: stands = 1 }) => sum + stands, 0);
-  const count = counted.length < errors.length ? `More than ${total}` : String(total);
+  const countedErrors = errors.filter(({ code, count: stands }) => code !== 'MORE_FINDINGS' || stands !== undefined);
+  const total = countedErrors.reduce((sum, { count: stands = 1 }) => sum + stands, 0);
+  const count = countedErrors.length < errors.length ? `More than ${total}` : String(total);
   const message = `${count} ${count === '1' ? 'error' : 'errors'} in the ${subject}.`;
   return new Refusal(code, message, { findings: sortFindings(findings) });
 }

@@ -38,13 +38,13 @@ export function repeatTemplate(
 ): ReportTemplateDocument {
   const { blocks } = template;
   const end = blocks.findLastIndex(acceptsIndex) + 1;
-  const bound = indexIds.flatMap((indexId, k) =>
+  const boundBlocks = indexIds.flatMap((indexId, k) =>
     blocks.slice(0, end).flatMap((block): ReportBlock[] => {
       if (!acceptsIndex(block)) return k === 0 ? [block] : [];
       return [{ ...block, index_id: indexId, ...(block.kind === 'header' && k > 0 ? { new_page: true } : {}) }];
     }),
   );
-  return { ...template, blocks: [...bound, ...blocks.slice(end)] };
+  return { ...template, blocks: [...boundBlocks, ...blocks.slice(end)] };
 }
 
 function acceptsIndex(block: ReportBlock): boolean {

@@ -58,8 +58,8 @@ export function listIdleMembers(block: ReportBlock): IdleMember[] {
   return Object.entries(entry.readers ?? {}).flatMap(([member, readers]) => {
     const chosenValues = [values[readers.member]].flat();
     const value = values[member];
-    const usual = (entry.schema.shape[member] as z.ZodType).safeParse(undefined).data;
-    return value === usual || readers.of.some((name) => chosenValues.includes(name))
+    const defaultValue = (entry.schema.shape[member] as z.ZodType).safeParse(undefined).data;
+    return value === defaultValue || readers.of.some((name) => chosenValues.includes(name))
       ? []
       : [{ member, value, readers }];
   });

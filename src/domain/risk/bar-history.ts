@@ -41,8 +41,8 @@ function buildBarHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
     for (let column = 0; column < securityCount; column++)
       if (lastBar[column]! >= 0) first[column] = last[column] = lastBar[column]!;
   }
-  const withoutBar: number[][] = [];
-  const withoutReturn: number[][] = [];
+  const sessionsWithoutBar: number[][] = [];
+  const sessionsWithoutReturn: number[][] = [];
   const addSession = (lists: number[][], column: number, session: number): void => {
     (lists[column] ??= []).push(session);
   };
@@ -56,18 +56,18 @@ function buildBarHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
         continue;
       }
       if (hasBar) last[column] = s;
-      else addSession(withoutBar, column, s);
+      else addSession(sessionsWithoutBar, column, s);
       const factor = growth[position]!;
       // growth begins on the session after the first
       if (s > sm.first && (!hasBar || lastBar[position - securityCount] !== s - 1 || factor !== factor))
-        addSession(withoutReturn, column, s);
+        addSession(sessionsWithoutReturn, column, s);
     }
   }
   return createSortedHistory({
     first,
     last,
-    barless: packSessions(withoutBar, last),
-    returnless: packSessions(withoutReturn, last),
+    barless: packSessions(sessionsWithoutBar, last),
+    returnless: packSessions(sessionsWithoutReturn, last),
   });
 }
 
@@ -106,9 +106,9 @@ export function createSortedHistory({ first, last, barless, returnless }: BarGap
         for (let i = findFirstAtLeast(list, begin); i < list.length && list[i]! <= end; i++)
           isMissing[list[i]! - begin] = 1;
       }
-      const complete: number[] = [];
-      for (let i = 0; i < isMissing.length; i++) if (isMissing[i] === 0) complete.push(begin + i);
-      return Int32Array.from(complete);
+      const completeSessions: number[] = [];
+      for (let i = 0; i < isMissing.length; i++) if (isMissing[i] === 0) completeSessions.push(begin + i);
+      return Int32Array.from(completeSessions);
     },
   };
 }

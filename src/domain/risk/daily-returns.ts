@@ -64,14 +64,14 @@ function findBars(
 ): { readonly rows: Int32Array; readonly gaps: BarGaps } {
   const first = from === null ? 0 : findFirstAtLeast(market.dates, from);
   const last = to === null ? market.dates.length - 1 : findLastAtMost(market.dates, to);
-  const missing = findMissingBars(market, { columns, from: first, to: last });
-  const isWhole = missing.some(({ length }) => length === 0);
+  const missingRows = findMissingBars(market, { columns, from: first, to: last });
+  const isWhole = missingRows.some(({ length }) => length === 0);
   const rows = isWhole
     ? Int32Array.from({ length: Math.max(0, last - first + 1) }, (_, s) => first + s)
     : listRowsWithBar(market, { columns, from, to });
   const sessions = isWhole
-    ? missing.map((own) => own.map((row) => row - first))
-    : missing.map((own) => own.map((row) => findLastAtMost(rows, row)).filter((s, i) => rows[s] === own[i]));
+    ? missingRows.map((own) => own.map((row) => row - first))
+    : missingRows.map((own) => own.map((row) => findLastAtMost(rows, row)).filter((s, i) => rows[s] === own[i]));
   return { rows, gaps: createGaps(sessions, rows.length) };
 }
 
@@ -124,13 +124,13 @@ function readRows({ closes, sessions, coverage, effects }: ReturnReader, out: Fl
   const coveredColumns = coverage.columns.map((place) => columns[place]!);
   const n = coveredColumns.length;
   const placeEffects = createEffectWriter({ effects, close, width, columns: coveredColumns });
-  const divide = coveredColumns.every((column, place) => column === coveredColumns[0]! + place)
+  const divideRows = coveredColumns.every((column, place) => column === coveredColumns[0]! + place)
     ? divideContiguous
     : divideRow;
   for (let t = 0; t < coverage.sessions.length; t++) {
     const session = coverage.sessions[t]!;
     const [from, to] = [rows[session - 1]! * width, rows[session]! * width];
-    divide(close, { from, to, columns: coveredColumns }, out, t * n);
+    divideRows(close, { from, to, columns: coveredColumns }, out, t * n);
     // Effects on days between two sessions apply on the later session.
     const first = findFirstAtLeast(effects.days, sessions[session - 1]! + 1);
     placeEffects({ session, first, day: sessions[session]!, from, to }, out, t * n);
@@ -182,18 +182,21 @@ interface EffectsOfSession extends Omit<RowOfCloses, 'columns'> {
 
 /** Returns a function that writes the returns of the securities with effects on a session. */
 function createEffectWriter({ effects, close, width, columns }: EffectWriterInput) {
-  const placeOf = new Int32Array(width).fill(-1);
-  columns.forEach((column, place) => (placeOf[column] = place));
-  const sessionOf = new Int32Array(columns.length); // session 0 has no return
+  const positionByColumn = new Int32Array(width).fill(-1);
+  columns.forEach((column, place) => (positionByColumn[column] = place));
+  const latestSessions = new Int32Array(columns.length); // session 0 has no return
   return ({ session, first, day, from, to }: EffectsOfSession, out: Float64Array, position: number): void => {
     for (let e = first; e < effects.days.length && effects.days[e]! <= day; e++) {
       const column = effects.columns[e]!;
-      const place = placeOf[column]!;
-      if (place < 0) continue;
+      const securityPosition = positionByColumn[column]!;
+      if (securityPosition < 0) continue;
       const effect =
-        sessionOf[place] === session ? combineColumnEffects(effects, column, first, e) : readEffect(effects, e);
-      sessionOf[place] = session;
-      out[position + place] = computeGrowthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
+        latestSessions[securityPosition] === session
+          ? combineColumnEffects(effects, column, first, e)
+          : readEffect(effects, e);
+      latestSessions[securityPosition] = session;
+      out[position + securityPosition] =
+        computeGrowthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
     }
   };
 }

@@ -96,7 +96,7 @@ export function estimateFrom(
   assertEstimable(returns, coverage);
   const n = coverage.columns.length;
   const covariance = engine.room(n * n);
-  let estimated: EstimatedFactors | null = null;
+  let estimatedFactors: EstimatedFactors | null = null;
   const diagnostics = engine.scope((): RiskModelEstimate['diagnostics'] => {
     const panel = engine.room(coverage.sessions.length * n);
     returns.read(panel, engine);
@@ -109,21 +109,26 @@ export function estimateFrom(
     if (isFactorEstimator(estimator)) {
       if (window === undefined) throw new Error(`returns without a window for the estimator ${estimator}`);
       onStage('moments');
-      estimated = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
+      estimatedFactors = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
       onStage('product');
-      computeFactorCovariance(engine, estimated.model, covariance);
-      const { model } = estimated;
-      const parts = { loadings: createLoadings(model), specific: model.specific };
-      return { intensity: null, ...estimateWithDiagnostics(engine, covariance, parts, onStage) };
+      computeFactorCovariance(engine, estimatedFactors.model, covariance);
+      const { model } = estimatedFactors;
+      const modelParts = { loadings: createLoadings(model), specific: model.specific };
+      return { intensity: null, ...estimateWithDiagnostics(engine, covariance, modelParts, onStage) };
     }
     if (estimator !== 'shrinkage') {
-      const structured = { estimator, threshold, lags, simulations, scale, ...weights };
-      return { intensity: null, ...estimateStructured(engine, panel, n, structured, covariance, onStage) };
+      const structuredSettings = { estimator, threshold, lags, simulations, scale, ...weights };
+      return { intensity: null, ...estimateStructured(engine, panel, n, structuredSettings, covariance, onStage) };
     }
     const request = { ...createShrinkageOptions(settings, scale), repair: settings.repair, ...weights };
     return estimateCovariance(engine, panel, n, request, covariance, onStage);
   });
-  return { coverage: limitToUsedSessions(coverage, estimated), diagnostics, covariance, factors: estimated };
+  return {
+    coverage: limitToUsedSessions(coverage, estimatedFactors),
+    diagnostics,
+    covariance,
+    factors: estimatedFactors,
+  };
 }
 
 /** Returns true if an estimator's covariance is a sum over a panel, so that single rows of it can be computed. */
@@ -178,16 +183,16 @@ export function estimatePanel(engine: Engine, returns: ReturnSource, settings: R
       ...createShrinkageOptions(settings, estimatePeriodsPerYear(returns.sm.sessions)),
       ...createWeightOptions(settings, coverage),
     };
-    const estimated = estimateLowRankCovariance(engine, panel, n, shrinkage);
-    const lowRank = { ...estimated, panel: panel.slice() };
-    const covariance = createPanelCovariance(lowRank);
+    const lowRankEstimate = estimateLowRankCovariance(engine, panel, n, shrinkage);
+    const lowRankCovariance = { ...lowRankEstimate, panel: panel.slice() };
+    const covariance = createPanelCovariance(lowRankCovariance);
     return {
       coverage,
       covariance,
-      deviations: computeDeviations(covariance, lowRank.variances),
-      intensity: lowRank.intensity,
+      deviations: computeDeviations(covariance, lowRankCovariance.variances),
+      intensity: lowRankCovariance.intensity,
       factors: null,
-      eigenvalues: (on) => findLowRankEigenvalues(on, lowRank),
+      eigenvalues: (on) => findLowRankEigenvalues(on, lowRankCovariance),
     };
   });
 }
@@ -242,15 +247,15 @@ export function assertFiniteNumbers(covariances: Float64Array): void {
  * Returns exponential observation weights.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  */
-function createWeights(halfLife: number, observations: number): Float64Array {
-  const weights = new Float64Array(observations);
+function createWeights(halfLife: number, observationCount: number): Float64Array {
+  const weights = new Float64Array(observationCount);
   fillHalfLifeWeights(halfLife, weights);
   let earlier = 0;
-  for (let t = 0; t < observations - 1; t++) earlier += weights[t]!;
+  for (let t = 0; t < observationCount - 1; t++) earlier += weights[t]!;
   if (earlier >= EARLIER_WEIGHT_MIN) return weights;
   throw new Refusal(
     'RISK_INSUFFICIENT_DATA',
     `A half_life of ${halfLife} sessions leaves ${earlier.toPrecision(3)} of the weight to the observations before the last; at least ${EARLIER_WEIGHT_MIN} is required.`,
-    { half_life: halfLife, observations, weight: earlier, weight_needed: EARLIER_WEIGHT_MIN },
+    { half_life: halfLife, observations: observationCount, weight: earlier, weight_needed: EARLIER_WEIGHT_MIN },
   );
 }

@@ -4,7 +4,7 @@ const NAMED_MAX = 5;
 /** Describes the securities without an estimate, each with its reason; empty if there are none. */
 export function describeExclusion(excluded: ReadonlyMap<string, string>): string {
   if (excluded.size === 0) return '';
-  const named = [...excluded].slice(0, NAMED_MAX).map(([name, why]) => `${name} (${why})`);
+  const namedExclusions = [...excluded].slice(0, NAMED_MAX).map(([name, why]) => `${name} (${why})`);
   const more = excluded.size > NAMED_MAX ? [`${excluded.size - NAMED_MAX} more`] : [];
-  return `Excluded: ${[...named, ...more].join(', ')}.`;
+  return `Excluded: ${[...namedExclusions, ...more].join(', ')}.`;
 }

@@ -64,8 +64,8 @@ export function computeFactorRisk(
   window: ReturnWindow,
   { weights, benchmark, model, factors }: FactorRiskRequest,
 ): FactorRisk {
-  const active = computeActivePositions(weights, benchmark);
-  const coverage = findCoverage(window, [...active.keys()]);
+  const activePositions = computeActivePositions(weights, benchmark);
+  const coverage = findCoverage(window, [...activePositions.keys()]);
   assertEstimable(window, coverage);
   if (weights.size > 0) assertEstimable(window, findCoverage(window, [...weights.keys()])); // without holdings, only the benchmark is measured
   const { columns, sessions, excluded } = coverage;
@@ -81,12 +81,12 @@ export function computeFactorRisk(
     estimateCaches[estimator](window.growth, terms, () =>
       measurePanel((panel) => estimateFactors(engine, window, coverage, { estimator, half_life: null }, panel).model),
     );
-  const components = Math.max(factors, CACHED_COMPONENTS);
+  const componentCount = Math.max(factors, CACHED_COMPONENTS);
   const models: Readonly<Record<FactorModelName, () => FactorModel>> = {
     statistical: () =>
       computePrincipalFactors(
-        cacheParts(window.growth, { ...terms, components }, () =>
-          measurePanel((panel) => computePrincipalParts(engine, panel, columns.length, components)),
+        cacheParts(window.growth, { ...terms, components: componentCount }, () =>
+          measurePanel((panel) => computePrincipalParts(engine, panel, columns.length, componentCount)),
         ),
         factors,
         periods,
@@ -107,9 +107,14 @@ export function computeFactorRisk(
   };
   const split = splitByFactors(
     models[model](),
-    Float64Array.from(columns, (column) => active.get(column)!),
+    Float64Array.from(columns, (column) => activePositions.get(column)!),
   );
-  return { model, ...split, coveredWeight: computeCoveredShare(active, columns), uncovered: [...excluded.keys()] };
+  return {
+    model,
+    ...split,
+    coveredWeight: computeCoveredShare(activePositions, columns),
+    uncovered: [...excluded.keys()],
+  };
 }
 
 /**
@@ -127,17 +132,17 @@ export function splitByFactors(
     for (let k = 0; k < K; k++) exposures[k]! += b[i * K + k]! * active[i]!;
     specificVariance += active[i]! * active[i]! * specific[i]!;
   }
-  const parts = Float64Array.from(exposures, (exposure, k) => exposure * multiplyRow(covariance, k, exposures));
+  const varianceParts = Float64Array.from(exposures, (exposure, k) => exposure * multiplyRow(covariance, k, exposures));
   const factorVariance = Math.max(
     0,
-    parts.reduce((total, part) => total + part, 0),
+    varianceParts.reduce((total, part) => total + part, 0),
   );
   const totalVariance = factorVariance + specificVariance;
   return {
     factors,
     exposures: Object.fromEntries(factors.map((factor, k) => [factor, exposures[k]!])),
     contributions: Object.fromEntries(
-      factors.map((factor, k) => [factor, factorVariance === 0 ? 0 : parts[k]! / factorVariance]),
+      factors.map((factor, k) => [factor, factorVariance === 0 ? 0 : varianceParts[k]! / factorVariance]),
     ),
     factorVariance,
     specificVariance,

@@ -29,14 +29,14 @@ interface Entry<T> {
 /** Creates a cache of the latest measurements of each panel; the entries live as long as the panel. */
 export function createMeasureCache<T>(): MeasureCache<T> {
   /** ordered from least to most recently used */
-  const entriesOf = new WeakMap<Float64Array, Entry<T>[]>();
+  const entriesByGrowth = new WeakMap<Float64Array, Entry<T>[]>();
   return (growth, terms, measure) => {
-    const entries = entriesOf.get(growth) ?? [];
+    const entries = entriesByGrowth.get(growth) ?? [];
     const position = entries.findIndex((one) => isSame(one.terms, terms));
     const result = position < 0 ? { terms, value: measure() } : entries.splice(position, 1)[0]!;
     entries.push(result);
     if (entries.length > ENTRIES_MAX) entries.shift();
-    entriesOf.set(growth, entries);
+    entriesByGrowth.set(growth, entries);
     return result.value;
   };
 }

@@ -22,13 +22,13 @@ export function computeModelFactorRisk(
 ): ModelFactorRisk {
   const modelNames = new Set(names);
   const gross = [...active.values()].reduce((sum, weight) => sum + Math.abs(weight), 0);
-  const covered = names.reduce((sum, name) => sum + Math.abs(active.get(name) ?? 0), 0);
+  const coveredWeight = names.reduce((sum, name) => sum + Math.abs(active.get(name) ?? 0), 0);
   return {
     ...splitByFactors(
       model,
       Float64Array.from(names, (name) => active.get(name) ?? 0),
     ),
-    coveredWeight: gross === 0 ? 1 : covered / gross,
+    coveredWeight: gross === 0 ? 1 : coveredWeight / gross,
     uncovered: [...active.keys()].filter((name) => !modelNames.has(name)).toSorted(compareText),
   };
 }

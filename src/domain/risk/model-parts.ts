@@ -23,12 +23,12 @@ export const PART_COUNT = MODEL_PARTS + 1;
  * Divides the rows of a matrix into parts.
  * @returns first row of each part, and the number of rows at the end, [MODEL_PARTS + 1]
  */
-export function divideModel(assets: number): Int32Array {
-  const cuts = new Int32Array(MODEL_PARTS + 1).fill(assets);
-  const entries = countTriangleEntries(assets, 0, assets);
+export function divideModel(assetCount: number): Int32Array {
+  const cuts = new Int32Array(MODEL_PARTS + 1).fill(assetCount);
+  const entries = countTriangleEntries(assetCount, 0, assetCount);
   let part = 0;
-  for (let row = 0; row < assets; row++)
-    while (part < MODEL_PARTS && countTriangleEntries(assets, 0, row) >= (part * entries) / MODEL_PARTS)
+  for (let row = 0; row < assetCount; row++)
+    while (part < MODEL_PARTS && countTriangleEntries(assetCount, 0, row) >= (part * entries) / MODEL_PARTS)
       cuts[part++] = row;
   return cuts;
 }
@@ -41,9 +41,9 @@ export const countPartFigures = (cuts: Int32Array, part: number): number =>
   1 + (part === EIGENVALUES_PART ? 2 : cuts[part + 1]! - cuts[part]!);
 
 /** Returns the file size in bytes of each part of a matrix. */
-export function computeFileBytes(assets: number): number[] {
-  const cuts = divideModel(assets);
-  return Array.from(cuts.subarray(1), (to, part) => NUMBER_BYTES * countTriangleEntries(assets, cuts[part]!, to));
+export function computeFileBytes(assetCount: number): number[] {
+  const cuts = divideModel(assetCount);
+  return Array.from(cuts.subarray(1), (to, part) => NUMBER_BYTES * countTriangleEntries(assetCount, cuts[part]!, to));
 }
 
 /**

@@ -24,7 +24,7 @@ export function computeModelShares(
   const covariance = model.covariance();
   const w = Float64Array.from(names, (name) => weights.get(name) ?? 0);
   const row = new Float64Array(names.length);
-  const parts = new Map<string, number>();
+  const varianceParts = new Map<string, number>();
   let variance = 0;
   names.forEach((name, i) => {
     if (!weights.has(name)) return;
@@ -33,14 +33,14 @@ export function computeModelShares(
       unpackRow(covariance, i, row);
       for (let j = 0; j < w.length; j++) marginal += row[j]! * w[j]!;
     }
-    parts.set(name, w[i]! * marginal);
+    varianceParts.set(name, w[i]! * marginal);
     variance += w[i]! * marginal;
   });
   const volatility = Math.sqrt(Math.max(variance, 0));
   return {
     volatility,
-    contributions: new Map([...parts].map(([name, part]) => [name, volatility === 0 ? 0 : part / volatility])),
-    uncovered: [...weights.keys()].filter((name) => !parts.has(name)).toSorted(compareText),
+    contributions: new Map([...varianceParts].map(([name, part]) => [name, volatility === 0 ? 0 : part / volatility])),
+    uncovered: [...weights.keys()].filter((name) => !varianceParts.has(name)).toSorted(compareText),
   };
 }
 

@@ -46,7 +46,7 @@ type DatedContent = ModelContent & { readonly dates: readonly ModelDate[] };
 function createImportedModel(modelId: string, { names, factors, dates, ...content }: DatedContent): StoredModel {
   const K = factors?.names.length ?? 0;
   const numbers = callOnce(content.numbers);
-  const ofFactors = callOnce(() => factors!.numbers()); // called only for a model with factors
+  const readFactorNumbers = callOnce(() => factors!.numbers()); // called only for a model with factors
   const models = groupPartsByDate(names, dates, K).map(({ date, names: partNames, at, factorsAt }): StoredModel => {
     const n = partNames.length;
     const factorsEnd = factorsAt + n * K + K * K + n;
@@ -57,7 +57,9 @@ function createImportedModel(modelId: string, { names, factors, dates, ...conten
       isImported: true,
       covariance: callOnce(() => openPackedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
       ...(factors && {
-        factors: callOnce(() => openPackedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
+        factors: callOnce(() =>
+          openPackedFactors(readFactorNumbers().subarray(factorsAt, factorsEnd), factors.names, n),
+        ),
       }),
     };
   });

@@ -2,11 +2,11 @@ import type { FactorModel } from './factor-model.js';
 
 /** Packs a factor model for storage: exposures [n x K], factor covariance [K x K], specific variances [n]. */
 export function packFactors({ exposures, covariance, specific }: FactorModel): Float64Array<ArrayBuffer> {
-  const packed = new Float64Array(exposures.length + covariance.length + specific.length);
-  packed.set(exposures);
-  packed.set(covariance, exposures.length);
-  packed.set(specific, exposures.length + covariance.length);
-  return packed;
+  const packedNumbers = new Float64Array(exposures.length + covariance.length + specific.length);
+  packedNumbers.set(exposures);
+  packedNumbers.set(covariance, exposures.length);
+  packedNumbers.set(specific, exposures.length + covariance.length);
+  return packedNumbers;
 }
 
 /**

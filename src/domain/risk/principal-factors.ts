@@ -35,21 +35,21 @@ export function computePrincipalParts(engine: Engine, panel: Float64Array, n: nu
 /**
  * Returns the first principal components of the annualised sample covariance as a factor model: unit eigenvectors are
  * the exposures, eigenvalues the factor variances, and the remainders of the variances are specific.
- * @param factors number of components; at most the number of securities.
- * @param periods sessions of a year.
+ * @param factorCount number of components; at most the number of securities.
+ * @param periodsPerYear sessions of a year.
  */
 export function computePrincipalFactors(
   { values, vectors, variances }: PrincipalParts,
-  factors: number,
-  periods: number = LIMITS.PERIODS_PER_YEAR,
+  factorCount: number,
+  periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): FactorModel {
   const n = variances.length;
-  const K = Math.min(factors, n);
+  const K = Math.min(factorCount, n);
   const exposures = new Float64Array(n * K);
-  const specific = variances.map((variance) => variance * periods);
+  const specific = variances.map((variance) => variance * periodsPerYear);
   const covariance = new Float64Array(K * K);
   for (let k = 0; k < K; k++) {
-    const variance = values[k]! * periods;
+    const variance = values[k]! * periodsPerYear;
     covariance[k * (K + 1)] = variance;
     for (let i = 0; i < n; i++) {
       const exposure = vectors[k * n + i]!;

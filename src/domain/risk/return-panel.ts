@@ -60,7 +60,7 @@ export function findHistoryCoverage(
   { from, to }: Pick<ReturnWindow, 'from' | 'to'>,
 ): Coverage {
   const columns: number[] = [];
-  const excluded = new Map<number, string>();
+  const exclusionReasons = new Map<number, string>();
   const sessions = to - from + 1;
   let longest = 0;
   for (let k = 0; k < requestedColumns.length; k++) {
@@ -69,13 +69,13 @@ export function findHistoryCoverage(
     longest = Math.max(longest, returns);
     const why = findExclusionReason({ bars: history.bars(column, from, to), returns, sessions });
     if (why === undefined) columns.push(column);
-    else excluded.set(column, why);
+    else exclusionReasons.set(column, why);
   }
   return {
     columns: Int32Array.from(columns),
     sessions: columns.length > 0 ? history.complete(columns, from, to) : new Int32Array(0),
     longest,
-    excluded,
+    excluded: exclusionReasons,
   };
 }
 
@@ -92,10 +92,12 @@ export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'iden
   if (isEstimable(coverage)) return;
   const { columns, sessions, excluded } = coverage;
   const request = columns.length + excluded.size;
-  const leftOut = describeExclusion(new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])));
+  const exclusionText = describeExclusion(
+    new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
+  );
   throw new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `${columns.length} of ${request} securities are covered, with ${sessions.length} complete observations; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required. ${leftOut}`.trimEnd(),
+    `${columns.length} of ${request} securities are covered, with ${sessions.length} complete observations; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required. ${exclusionText}`.trimEnd(),
     { assets: columns.length, observations: sessions.length, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS },
   );
 }

@@ -51,14 +51,14 @@ export function computeRisks(
   benchmark: Positions,
 ): { readonly risk: RiskShares; readonly active: RiskShares } {
   const holdings = listHoldings(weights);
-  const active = computeActivePositions(weights, benchmark);
+  const activePositions = computeActivePositions(weights, benchmark);
   const [ofOwn, ofActive] =
-    holdings.size === active.size
-      ? computeShares(engine, window, [holdings, active])
-      : [...computeShares(engine, window, [holdings]), ...computeShares(engine, window, [active])];
+    holdings.size === activePositions.size
+      ? computeShares(engine, window, [holdings, activePositions])
+      : [...computeShares(engine, window, [holdings]), ...computeShares(engine, window, [activePositions])];
   return {
     risk: addCoverage(ofOwn!, holdings),
-    active: { ...ofActive!, coveredWeight: computeCoveredShare(active, ofActive!.contributions.keys()) },
+    active: { ...ofActive!, coveredWeight: computeCoveredShare(activePositions, ofActive!.contributions.keys()) },
   };
 }
 
@@ -132,10 +132,10 @@ function computeShares(engine: Engine, window: ReturnWindow, several: readonly [
 function estimateDefaultCovariance(
   engine: Engine,
   panel: Float64Array,
-  assets: number,
+  assetCount: number,
   { scale, remember }: Required<Pick<Shrinkage, 'scale' | 'remember'>>,
 ): LowRankCovariance {
-  return estimateLowRankCovariance(engine, panel, assets, {
+  return estimateLowRankCovariance(engine, panel, assetCount, {
     target: 'constant_correlation',
     intensity: null,
     method: 'shape',

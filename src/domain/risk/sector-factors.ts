@@ -16,29 +16,29 @@ const MARKET_FACTOR = 'MARKET';
  * market return is the mean over sectors.
  * @param panel [T x n] returns; overwritten by the residuals.
  * @param sectors sector of each security, [n].
- * @param periods sessions of a year.
+ * @param periodsPerYear sessions of a year.
  */
 export function computeSectorFactors(
   engine: GroupEngine,
   panel: Float64Array,
   sectors: readonly string[],
-  periods: number = LIMITS.PERIODS_PER_YEAR,
+  periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): FactorModel {
   const n = sectors.length;
   const labels = [...new Set(sectors)].toSorted(compareText);
-  const sectorAt = Int32Array.from(sectors, (sector) => labels.indexOf(sector));
+  const sectorPositions = Int32Array.from(sectors, (sector) => labels.indexOf(sector));
   const K = labels.length + 1;
-  const observations = panel.length / n;
-  const means = new Float64Array(observations * (K - 1));
-  engine.centreGroups(panel, { groupAt: sectorAt, count: K - 1 }, means);
+  const observationCount = panel.length / n;
+  const means = new Float64Array(observationCount * (K - 1));
+  engine.centreGroups(panel, { groupAt: sectorPositions, count: K - 1 }, means);
 
   const exposures = new Float64Array(n * K);
-  for (let i = 0; i < n; i++) exposures[i * K] = exposures[i * K + 1 + sectorAt[i]!] = 1;
+  for (let i = 0; i < n; i++) exposures[i * K] = exposures[i * K + 1 + sectorPositions[i]!] = 1;
   return {
     factors: [MARKET_FACTOR, ...labels.map((label) => (label === MARKET_FACTOR ? `SECTOR ${label}` : label))],
     exposures,
-    covariance: computeAnnualCovariance(computeFactorReturns(means, K - 1), K, periods),
-    specific: computeAnnualVariances(engine, panel, n, periods),
+    covariance: computeAnnualCovariance(computeFactorReturns(means, K - 1), K, periodsPerYear),
+    specific: computeAnnualVariances(engine, panel, n, periodsPerYear),
   };
 }
 
@@ -46,15 +46,15 @@ export function computeSectorFactors(
  * Computes the returns of the market, and of each sector relative to the market, [T x K], from the mean returns of the
  * sectors, [T x K - 1].
  */
-function computeFactorReturns(means: Float64Array, sectors: number): Float64Array {
-  const observations = means.length / sectors;
-  const factors = new Float64Array(observations * (sectors + 1));
-  for (let t = 0; t < observations; t++) {
-    const position = t * (sectors + 1);
+function computeFactorReturns(means: Float64Array, sectorCount: number): Float64Array {
+  const observationCount = means.length / sectorCount;
+  const factors = new Float64Array(observationCount * (sectorCount + 1));
+  for (let t = 0; t < observationCount; t++) {
+    const position = t * (sectorCount + 1);
     let market = 0;
-    for (let s = 0; s < sectors; s++) market += means[t * sectors + s]! / sectors;
+    for (let s = 0; s < sectorCount; s++) market += means[t * sectorCount + s]! / sectorCount;
     factors[position] = market;
-    for (let s = 0; s < sectors; s++) factors[position + 1 + s] = means[t * sectors + s]! - market;
+    for (let s = 0; s < sectorCount; s++) factors[position + 1 + s] = means[t * sectorCount + s]! - market;
   }
   return factors;
 }

@@ -55,14 +55,14 @@ export interface SecuritiesOfDecision {
  */
 export function readModelCovariance(stored: StoredModel, { identifiers, day }: SecuritiesOfDecision): Float64Array {
   const model = findModelInForce(stored, day);
-  const places = findPositions(model, { identifiers, day });
+  const positions = findPositions(model, { identifiers, day });
   const covariance = model.covariance();
   const n = identifiers.length;
   const matrix = new Float64Array(n * n);
   const row = new Float64Array(covariance.order);
-  places.forEach((place, i) => {
+  positions.forEach((place, i) => {
     unpackRow(covariance, place, row);
-    for (let j = 0; j < n; j++) matrix[i * n + j] = row[places[j]!]!;
+    for (let j = 0; j < n; j++) matrix[i * n + j] = row[positions[j]!]!;
   });
   return matrix;
 }
@@ -86,15 +86,15 @@ export function readModelFactors(
 ): FactoredSecurities | undefined {
   const model = findModelInForce(stored, day);
   if (model.factors === undefined) return undefined;
-  const places = findPositions(model, { identifiers, day });
+  const positions = findPositions(model, { identifiers, day });
   const { exposures, covariance, specific, factors } = model.factors();
   const K = factors.length;
-  const selectedExposures = new Float64Array(places.length * K);
-  places.forEach((place, i) => selectedExposures.set(exposures.subarray(place * K, (place + 1) * K), i * K));
-  const ownSpecific = Float64Array.from(places, (place) => specific[place]!);
+  const selectedExposures = new Float64Array(positions.length * K);
+  positions.forEach((place, i) => selectedExposures.set(exposures.subarray(place * K, (place + 1) * K), i * K));
+  const selectedSpecific = Float64Array.from(positions, (place) => specific[place]!);
   return {
-    loadings: createLoadings({ factors, exposures: selectedExposures, covariance, specific: ownSpecific }),
-    specific: ownSpecific,
+    loadings: createLoadings({ factors, exposures: selectedExposures, covariance, specific: selectedSpecific }),
+    specific: selectedSpecific,
   };
 }
 
@@ -112,15 +112,15 @@ function findPositions(
       `The risk model ${modelId} ${isImported === true ? 'is dated' : 'is estimated on returns up to'} ${formatDay(observedEnd)}, after the decision of ${formatDay(day)}.`,
       { model_id: modelId, observed_end: formatDay(observedEnd), decision_date: formatDay(day) },
     );
-  const placeOf = new Map(names.map((name, place) => [name, place]));
-  const lacking = identifiers.filter((name) => !placeOf.has(name));
-  if (lacking.length > 0) {
-    const more = lacking.length > NAMED_MAX ? ` and ${lacking.length - NAMED_MAX} more` : '';
+  const positionByName = new Map(names.map((name, place) => [name, place]));
+  const missingNames = identifiers.filter((name) => !positionByName.has(name));
+  if (missingNames.length > 0) {
+    const more = missingNames.length > NAMED_MAX ? ` and ${missingNames.length - NAMED_MAX} more` : '';
     throw new Refusal(
       'MODEL_LACKS_NAMES',
-      `The risk model ${modelId} has no estimate for ${lacking.slice(0, NAMED_MAX).join(', ')}${more}.`,
-      { model_id: modelId, identifiers: lacking },
+      `The risk model ${modelId} has no estimate for ${missingNames.slice(0, NAMED_MAX).join(', ')}${more}.`,
+      { model_id: modelId, identifiers: missingNames },
     );
   }
-  return Int32Array.from(identifiers, (name) => placeOf.get(name)!);
+  return Int32Array.from(identifiers, (name) => positionByName.get(name)!);
 }

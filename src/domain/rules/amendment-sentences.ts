@@ -14,18 +14,18 @@ export function describeAmendments(
   return texts.slice(1).flatMap(({ document: text, amendment }, k) => {
     const before = sentencesOf(texts[k]!.document);
     const after = sentencesOf(text);
-    const added = after.filter((sentence) => !before.includes(sentence));
-    const removed = before.filter((sentence) => !after.includes(sentence));
+    const addedSentences = after.filter((sentence) => !before.includes(sentence));
+    const removedSentences = before.filter((sentence) => !after.includes(sentence));
     return [
       `${describeOpening(amendment!)}:`, // every version except the first has an amendment
-      ...removed.map((sentence) => `No longer applies: ${sentence}`),
-      ...added.map((sentence) => `New: ${sentence}`),
+      ...removedSentences.map((sentence) => `No longer applies: ${sentence}`),
+      ...addedSentences.map((sentence) => `New: ${sentence}`),
     ];
   });
 }
 
 function describeOpening({ effective_from: date, announced, reason, rebalance }: Amendment): string {
-  const when =
+  const effectPhrase =
     rebalance === true
       ? `On the first session on or after ${date} the index is rebalanced and follows an amended version`
       : `From the first review on or after ${date} the index follows an amended version`;
@@ -33,5 +33,5 @@ function describeOpening({ effective_from: date, announced, reason, rebalance }:
     ...(announced === undefined ? [] : [`announced on ${announced}`]),
     ...(reason === undefined ? [] : [reason]),
   ];
-  return messages.length === 0 ? when : `${when} (${messages.join('; ')})`;
+  return messages.length === 0 ? effectPhrase : `${effectPhrase} (${messages.join('; ')})`;
 }

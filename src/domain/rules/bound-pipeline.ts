@@ -52,13 +52,17 @@ export function bindPipeline(
   const { selection, weighting } = document.pipeline;
   const definitions = readDefinitions(document);
   const rules = selection.map((row) => ({ id: row.id, type: row.type, rule: bindRule(row) }));
-  const bound = bindWeighting(weighting);
+  const boundWeighting = bindWeighting(weighting);
   const { cap, cap_by: capBy, phase_in: phaseIn } = weighting;
   const boundCap = cap === null || typeof cap === 'number' ? null : useNumber(cap);
-  const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads, ...(boundCap === null ? [] : [boundCap])];
+  const uses = [
+    ...rules.flatMap(({ rule }) => rule.reads),
+    ...boundWeighting.reads,
+    ...(boundCap === null ? [] : [boundCap]),
+  ];
   return {
     rules,
-    weighting: bound,
+    weighting: boundWeighting,
     ranked: listRankedUses(document.events),
     groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: useCategory(field), cap, groups })),
     cap: boundCap,

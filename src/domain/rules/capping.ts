@@ -72,7 +72,7 @@ export function applyCaps(input: CapInput): CappedOutcome | CapInfeasible {
       reduced: [],
       rounds: [],
     });
-  if (floor === 0) return redistribute(input.raw, cap!);
+  if (floor === 0) return redistributeWeight(input.raw, cap!);
   const lambda = findScale(input.raw, { floor, cap: cap ?? 1, total: 1 });
   const weights = clipWeights(input.raw, lambda, { floor, cap: cap ?? 1 });
   return applyCap({
@@ -87,23 +87,23 @@ export function applyCaps(input: CapInput): CappedOutcome | CapInfeasible {
 }
 
 /** Returns the fixed point of iterative proportional redistribution, computed round by round. */
-function redistribute(raw: Float64Array, cap: number): CappedOutcome {
+function redistributeWeight(raw: Float64Array, cap: number): CappedOutcome {
   const isCapped = new Uint8Array(raw.length);
   const rounds: CapRound[] = [];
   let count = 0;
   for (;;) {
     const scale = count === raw.length ? 0 : (1 - count * cap) / sumFree(raw, isCapped);
-    const joined = listFreeAbove(raw, isCapped, { scale, most: cap + CAP_TOLERANCE });
-    rounds.push({ scale, joined });
-    if (joined.length === 0) {
-      const reduced = listPositions(isCapped);
+    const newlyCapped = listFreeAbove(raw, isCapped, { scale, most: cap + CAP_TOLERANCE });
+    rounds.push({ scale, joined: newlyCapped });
+    if (newlyCapped.length === 0) {
+      const cappedPositions = listPositions(isCapped);
       const weights = new Float64Array(raw.length);
       for (let i = 0; i < raw.length; i++) weights[i] = raw[i]! * scale;
-      for (const position of reduced) weights[position] = cap;
-      return applyCap({ raw, weights, scaleOf: () => scale, floor: 0, cap, reduced, rounds });
+      for (const position of cappedPositions) weights[position] = cap;
+      return applyCap({ raw, weights, scaleOf: () => scale, floor: 0, cap, reduced: cappedPositions, rounds });
     }
-    for (const i of joined) isCapped[i] = 1;
-    count += joined.length;
+    for (const i of newlyCapped) isCapped[i] = 1;
+    count += newlyCapped.length;
   }
 }
 
@@ -120,15 +120,16 @@ function listFreeAbove(
   isCapped: Uint8Array,
   { scale, most }: { readonly scale: number; readonly most: number },
 ): number[] {
-  const above: number[] = [];
-  for (let i = 0; i < raw.length; i++) if (raw[i]! * scale > most && isCapped[i] === 0) above.push(i);
-  return above;
+  const positionsAbove: number[] = [];
+  for (let i = 0; i < raw.length; i++) if (raw[i]! * scale > most && isCapped[i] === 0) positionsAbove.push(i);
+  return positionsAbove;
 }
 
 function listSecuritiesAboveCap(raw: Float64Array, scale: number, cap: number | null): number[] {
-  const reduced: number[] = [];
-  if (cap !== null) for (let i = 0; i < raw.length; i++) if (raw[i]! * scale > cap + CAP_TOLERANCE) reduced.push(i);
-  return reduced;
+  const positionsAboveCap: number[] = [];
+  if (cap !== null)
+    for (let i = 0; i < raw.length; i++) if (raw[i]! * scale > cap + CAP_TOLERANCE) positionsAboveCap.push(i);
+  return positionsAboveCap;
 }
 
 interface GroupedInput {
@@ -149,10 +150,10 @@ function addGroups({ raw, cap, floor, groups }: GroupedInput): CappedOutcome | C
   for (let round = 0; round < ROUNDS_MAX; round++) {
     let lambda = 1;
     for (let k = 0; k < groups.length; k++) {
-      const solved = solveGrouping(applyGroupMultipliers(raw, groups, multipliers, k), groups[k]!, limits);
-      if (solved.kind === 'infeasible') return solved;
-      multipliers[k]!.set(solved.multipliers);
-      lambda = solved.lambda;
+      const solvedGrouping = solveGrouping(applyGroupMultipliers(raw, groups, multipliers, k), groups[k]!, limits);
+      if (solvedGrouping.kind === 'infeasible') return solvedGrouping;
+      multipliers[k]!.set(solvedGrouping.multipliers);
+      lambda = solvedGrouping.lambda;
     }
     const scaled = applyGroupMultipliers(raw, groups, multipliers, -1);
     const weights = clipWeights(scaled, lambda, limits);
@@ -183,13 +184,13 @@ function listHeldToCaps(
   { raw, scaled, weights }: Readonly<Record<'raw' | 'scaled' | 'weights', Float64Array>>,
   groups: readonly GroupCaps[],
 ): number[] {
-  const ownGroupCaps = groups.find(({ stated }) => stated === 'cap');
-  if (ownGroupCaps === undefined) return [];
-  const sums = computeGroupSums(weights, ownGroupCaps);
+  const singleCaps = groups.find(({ stated }) => stated === 'cap');
+  if (singleCaps === undefined) return [];
+  const sums = computeGroupSums(weights, singleCaps);
   const positions: number[] = [];
   for (let i = 0; i < raw.length; i++) {
-    const group = ownGroupCaps.groupOf[i]!;
-    if (group >= 0 && scaled[i]! < raw[i]! && sums[group]! >= ownGroupCaps.caps[group]! - CAP_TOLERANCE)
+    const group = singleCaps.groupOf[i]!;
+    if (group >= 0 && scaled[i]! < raw[i]! && sums[group]! >= singleCaps.caps[group]! - CAP_TOLERANCE)
       positions.push(i);
   }
   return positions;
@@ -221,8 +222,17 @@ export interface CappedWeights {
 }
 
 export function applyCap({ raw, weights, scaleOf, floor, cap, reduced, rounds }: CappedWeights): CappedOutcome {
-  const redistributed = sumMovedWeight(raw, weights);
-  return { kind: 'capped', weights, scaleOf, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
+  const redistributedWeight = sumMovedWeight(raw, weights);
+  return {
+    kind: 'capped',
+    weights,
+    scaleOf,
+    floor,
+    cap,
+    capped: Int32Array.from(reduced),
+    redistributed: redistributedWeight,
+    rounds,
+  };
 }
 
 function listPositions(flags: Uint8Array): number[] {

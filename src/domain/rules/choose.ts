@@ -62,24 +62,24 @@ export function chooseSecurities(input: ChooseInput): Choice {
     .at(session, input.universe)
     .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, session) });
   const { waterfall, verdicts, survivors } = applyRules(input, cross, incumbents);
-  const nobody = { columns: NO_COLUMNS, unweighted: NO_COLUMNS, uncapped: NO_WEIGHTS };
-  const choice = { cross, waterfall, verdicts, survivors, raw: undefined, ...nobody };
+  const emptyChoice = { columns: NO_COLUMNS, unweighted: NO_COLUMNS, uncapped: NO_WEIGHTS };
+  const choice = { cross, waterfall, verdicts, survivors, raw: undefined, ...emptyChoice };
   if (survivors.length === 0) return choice;
-  const ownRawWeights = pipeline.weighting.weigh({
+  const rawWeights = pipeline.weighting.weigh({
     cross,
     columns: survivors,
     identifiers: market.identifiers,
     engine,
     riskModel,
   });
-  const raw = applyPhaseIn(ownRawWeights, { ...input, incumbents }, { cross, survivors });
+  const raw = applyPhaseIn(rawWeights, { ...input, incumbents }, { cross, survivors });
   if (raw.kind === 'refused') return { ...choice, raw };
   const areAllWeighed = areAllPositive(raw.values);
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
   if (columns.length === 0) return { ...choice, raw };
   const unweighted = areAllWeighed ? NO_COLUMNS : survivors.filter((_, position) => raw.values[position] === 0);
-  const uncapped = normalise(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
-  return { ...choice, raw, columns, unweighted, uncapped };
+  const uncappedWeights = normalise(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
+  return { ...choice, raw, columns, unweighted, uncapped: uncappedWeights };
 }
 
 interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
@@ -123,9 +123,15 @@ function applyRules({ pipeline, market }: ChooseInput, cross: CrossSection, incu
     const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents };
     const verdict = rule.select(scope);
     verdicts.push({ scope, verdict });
-    const excluded = filterByFlag(survivors, verdict.kept, 0);
-    survivors = excluded.length === 0 ? survivors : filterByFlag(survivors, verdict.kept, 1);
-    waterfall.push({ position: i + 1, ruleId: id, ruleType: type, remaining: survivors.length, excluded });
+    const excludedColumns = filterByFlag(survivors, verdict.kept, 0);
+    survivors = excludedColumns.length === 0 ? survivors : filterByFlag(survivors, verdict.kept, 1);
+    waterfall.push({
+      position: i + 1,
+      ruleId: id,
+      ruleType: type,
+      remaining: survivors.length,
+      excluded: excludedColumns,
+    });
   }
   return { waterfall, verdicts, survivors };
 }
@@ -148,8 +154,8 @@ function areAllPositive(values: Float64Array): boolean {
 }
 
 /** Returns a flag for each column, 1 for the columns in a list. */
-export function flagMembers(columns: ArrayLike<number>, names: number): Uint8Array {
-  const flags = new Uint8Array(names);
+export function flagMembers(columns: ArrayLike<number>, securityCount: number): Uint8Array {
+  const flags = new Uint8Array(securityCount);
   for (let i = 0; i < columns.length; i++) flags[columns[i]!] = 1;
   return flags;
 }

@@ -15,7 +15,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors } from '../refusals/refusal.js';
 import { bindPipeline, listReads, type BoundPipeline } from './bound-pipeline.js';
 import type { CappedOutcome } from './capping.js';
-import { limitWeights, dropZeroCaps } from './limit-weights.js';
+import { limitWeights, removeZeroCaps } from './limit-weights.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { checkFields, type LocatedUse } from './field-findings.js';
 import type { StoredModels } from '../risk/stored-model.js';
@@ -137,18 +137,18 @@ export function createDecider({
     datapoints: pipeline.definitions,
   };
   const sections = sharing.sectionsOf(terms, reads);
-  const universeOf = sharing.universeOf(document, market, universe);
+  const findUniverse = sharing.universeOf(document, market, universe);
   const asksIndices = reads.some(({ use }) => listIndices(use.field, pipeline.definitions).length > 0);
   // Choices are not shared, because other definitions may refer to other indices.
   const choose = asksIndices ? NO_SHARING.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const traceDecision = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
-    const universe = among ?? universeOf(session);
+    const universe = among ?? findUniverse(session);
     const suspension = { session, universe, incumbents, treatment: terms.treatment, members };
     const fullUniverse = among === null ? addSuspended(market, suspension) : universe;
     const request = { session, universe: fullUniverse, incumbents: pipeline.remembers ? incumbents : null };
-    const make = (): Choice =>
+    const makeChoice = (): Choice =>
       chooseSecurities({ ...request, document, pipeline, sections, market, engine, riskModel, indexWeights });
-    const choice = among === null && fullUniverse === universe ? choose(request, make) : make();
+    const choice = among === null && fullUniverse === universe ? choose(request, makeChoice) : makeChoice();
     return traceChoice(choice, { document, pipeline, market });
   };
   const listVerdicts = (session: number, incumbents: Int32Array | null) => traceDecision(session, incumbents).verdicts;
@@ -158,7 +158,7 @@ export function createDecider({
     market,
     engine,
     riskModel,
-    universe: universeOf,
+    universe: findUniverse,
     indexWeights,
     verdictsOn: listVerdicts,
   });
@@ -244,21 +244,24 @@ interface DecideInput {
 
 function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput): Trace {
   const { cross, waterfall, verdicts, survivors, raw } = choice;
-  const traced = { cross, pipeline, verdicts, survivors, raw, capping: undefined };
-  if (raw === undefined) return { ...traced, decision: { ...refuseNothingSurvives(waterfall, traced), waterfall } };
+  const tracedChoice = { cross, pipeline, verdicts, survivors, raw, capping: undefined };
+  if (raw === undefined)
+    return { ...tracedChoice, decision: { ...refuseNothingSurvives(waterfall, tracedChoice), waterfall } };
   if (raw.kind === 'refused') {
     const { path = '', ...rest } = raw.finding;
-    const place = path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}`;
-    const finding: Finding = { severity: 'error', ...rest, path: place };
-    return { ...traced, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
+    const weightingPath = path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}`;
+    const finding: Finding = { severity: 'error', ...rest, path: weightingPath };
+    return { ...tracedChoice, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
   }
-  if (choice.columns.length === 0) return { ...traced, decision: { ...refuseNothingWeighs(traced), waterfall } };
+  if (choice.columns.length === 0)
+    return { ...tracedChoice, decision: { ...refuseNothingWeighs(tracedChoice), waterfall } };
 
-  const { columns, unweighted, uncapped, uncappedNames, capOf } = dropZeroCaps(choice, pipeline);
-  if (columns.length === 0) return { ...traced, decision: { ...refuseZeroCaps(choice.columns.length), waterfall } };
+  const { columns, unweighted, uncapped, uncappedNames, capOf } = removeZeroCaps(choice, pipeline);
+  if (columns.length === 0)
+    return { ...tracedChoice, decision: { ...refuseZeroCaps(choice.columns.length), waterfall } };
   const { weighting } = document.pipeline;
   const capping = limitWeights({ weighting, pipeline, cross, columns, raw: uncapped, capOf });
-  if (capping.kind === 'infeasible') return { ...traced, decision: { ...refuseCap(capping), waterfall } };
+  if (capping.kind === 'infeasible') return { ...tracedChoice, decision: { ...refuseCap(capping), waterfall } };
   const decision: RuleDecided = {
     kind: 'decided',
     columns,
@@ -281,7 +284,7 @@ function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput
     waterfall,
     unweighted,
   };
-  return { ...traced, capping, decision };
+  return { ...tracedChoice, capping, decision };
 }
 
 /** Returns the market value, or price, per unit of weight of a security that no limit changes. */
@@ -291,6 +294,6 @@ function computeWorth(
   { capped, scaleOf, weights }: CappedOutcome,
 ): { readonly worth?: number } {
   if (!hasIndependentWeights(weighting)) return {};
-  const free = weights.findIndex((_, position) => !capped.includes(position));
-  return { worth: values.reduce((sum, value) => sum + value, 0) / (free < 0 ? 1 : scaleOf(free)) };
+  const freePosition = weights.findIndex((_, position) => !capped.includes(position));
+  return { worth: values.reduce((sum, value) => sum + value, 0) / (freePosition < 0 ? 1 : scaleOf(freePosition)) };
 }

@@ -1,7 +1,7 @@
 import {
   restoreDecided,
   isReview,
-  findInForce as latestAt,
+  findCompositionInForce as latestAt,
   type Composer,
   type Composition,
   type Compositions,
@@ -104,16 +104,16 @@ export function explainConstituent(composer: Composer, indexId: string, question
   const inForce = findCompositionOrEmpty(composer, indexId, question.asOf);
   if (inForce === 'empty') return explainEmpty(composer, indexId, question);
   const { compositions, composition, before } = inForce;
-  const selected = findSelection(composition);
-  const incumbents = latestAt(before, selected.decision - 1)?.columns ?? null;
-  const selecting = before.find((one) => findSelection(one).decision === selected.decision) ?? composition;
-  const by = { review: selected.review, amendment: findText(composer, indexId, selecting).position };
-  const selection = findRuleDecider(composer, indexId, by).trace(selected.decision, incumbents);
+  const reference = findSelection(composition);
+  const incumbents = latestAt(before, reference.decision - 1)?.columns ?? null;
+  const selecting = before.find((one) => findSelection(one).decision === reference.decision) ?? composition;
+  const dueText = { review: reference.review, amendment: findText(composer, indexId, selecting).position };
+  const selection = findRuleDecider(composer, indexId, dueText).trace(reference.decision, incumbents);
   const trace = traceWeighting(composer, indexId, composition) ?? selection;
   const { decision } = trace;
-  const decided = decision.kind === 'decided' ? decision : undefined;
+  const decidedComposition = decision.kind === 'decided' ? decision : undefined;
   return {
-    ...findHolding(inForce, question.column, decided),
+    ...findHolding(inForce, question.column, decidedComposition),
     ...createChain(selection, compositions.sm, question.column),
     ...(trace === selection ? {} : explainWeighting(trace, compositions.sm, question.column)),
   };
@@ -158,7 +158,7 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Sec
   const sm = composer.market(indexId);
   const { date, decision } = composeFirstRebalance(composer, { indexId, until: asOf });
   const chain = createChain(findRuleDecider(composer, indexId, {}).trace(decision, null), sm, column);
-  const nothing = {
+  const emptyFields = {
     held: null,
     entered: null,
     left: null,
@@ -175,7 +175,7 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Sec
     decision: sm.sessions[decision]!,
     reviews: [DEFAULT_REVIEW],
   };
-  return { ...nothing, ...days, ...chain };
+  return { ...emptyFields, ...days, ...chain };
 }
 
 /** Composition in force on a session. */
@@ -287,21 +287,21 @@ function createChain(
           read: cross.read(use.field, column),
         }))
     : [];
-  const survived = survivors.indexOf(column);
+  const survivorPosition = survivors.indexOf(column);
   const chain = { inUniverse: isInUniverse, datapoints, rules, excludedBy };
-  if (survived < 0 || raw?.kind !== 'weighed') return { ...chain, weighting: null, capping: null };
+  if (survivorPosition < 0 || raw?.kind !== 'weighed') return { ...chain, weighting: null, capping: null };
   const total = raw.values.reduce((sum, value) => sum + value, 0);
-  const value = raw.values[survived]!;
+  const value = raw.values[survivorPosition]!;
   const weighting: ExplainedWeighting = {
     formula: pipeline.phaseIn === null ? pipeline.weighting.formula : `(${pipeline.weighting.formula}) * phase_in`,
-    parts: raw.parts?.(survived) ?? {},
+    parts: raw.parts?.(survivorPosition) ?? {},
     raw: value,
     rawTotal: total,
     uncapped: value / total,
   };
   if (decision.kind !== 'decided' || capping === undefined) return { ...chain, weighting, capping: null };
-  const place = decision.columns.indexOf(column);
-  if (place < 0) return { ...chain, weighting, capping: null };
+  const slot = decision.columns.indexOf(column);
+  if (slot < 0) return { ...chain, weighting, capping: null };
   const formatSecurity = (position: number) => sm.identifiers[decision.columns[position]!]!;
   return {
     ...chain,
@@ -310,17 +310,17 @@ function createChain(
       cap: capping.cap,
       floor: capping.floor,
       // Relative to all selected securities with a weight, including constituents that their cap excludes.
-      scale: capping.scaleOf(place) * (pipeline.cap === null ? 1 : decision.uncapped[place]! / weighting.uncapped),
-      capped: capping.capped.includes(place),
+      scale: capping.scaleOf(slot) * (pipeline.cap === null ? 1 : decision.uncapped[slot]! / weighting.uncapped),
+      capped: capping.capped.includes(slot),
       rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(formatSecurity) })),
     },
   };
 }
 
 /** Returns true if the row of a path was evaluated for the security: no earlier rule removed it. */
-function isReached(path: string, rules: number, excludedBy: string | null): boolean {
+function isReached(path: string, ruleCount: number, excludedBy: string | null): boolean {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
-  return row === null ? excludedBy === null : Number(row[1]) < rules;
+  return row === null ? excludedBy === null : Number(row[1]) < ruleCount;
 }
 
 /** Returns the securities to which the rule of a path was applied; undefined for the weighting. */

@@ -58,13 +58,13 @@ export function listMissingColumns(
   market: Columns,
   definitions = NO_DEFINITIONS,
 ): string[] {
-  const missing = uses.flatMap(({ use }) =>
+  const missingFindings = uses.flatMap(({ use }) =>
     listNeeds(use, definitions).flatMap(({ field }) => {
       const result = resolveName(market, field);
       return 'missing' in result ? [resolveColumn(result.missing)] : [];
     }),
   );
-  return [...new Set(missing)].sort();
+  return [...new Set(missingFindings)].sort();
 }
 
 /** No store can provide data for such an expression. */
@@ -104,11 +104,11 @@ function findProblem({ field, needsNumber, comparison, input }: Need, market: Ma
   if ('missing' in result) {
     const need = result.missing === field.name ? '' : `, which ${field.name} needs`;
     const reader = describeReader(input);
-    const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
-    const accepted = listFieldNames(market);
-    return describeUnknownField(`${where} has no ${result.missing}${need}${reader}.`, {
+    const storePhrase = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
+    const acceptedNames = listFieldNames(market);
+    return describeUnknownField(`${storePhrase} has no ${result.missing}${need}${reader}.`, {
       name: result.missing,
-      accepted,
+      accepted: acceptedNames,
       value: field.name,
     });
   }

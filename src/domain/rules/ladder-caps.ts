@@ -24,13 +24,21 @@ export function applyLadder({ raw, groupOf, ladder }: LadderInput): CappedOutcom
   const second = ladder.group === undefined ? first : createSecondStage(first, ladder.group);
   if ('kind' in second) return second;
   const scales = second.map((weight, unit) => weight / before[unit]!);
-  const scaleOf = (position: number): number => scales[groupOf === null ? position : groupOf[position]!]!;
+  const getScale = (position: number): number => scales[groupOf === null ? position : groupOf[position]!]!;
   const isUnmoved = second === before;
-  const weights = isUnmoved ? raw.slice() : raw.map((weight, position) => weight * scaleOf(position));
-  const reduced = isUnmoved
+  const weights = isUnmoved ? raw.slice() : raw.map((weight, position) => weight * getScale(position));
+  const reducedPositions = isUnmoved
     ? []
     : Array.from(raw.keys()).filter((position) => weights[position]! < raw[position]! - CAP_TOLERANCE);
-  return applyCap({ raw, weights, scaleOf, floor: 0, cap: getFinalCap(ladder), reduced, rounds: [] });
+  return applyCap({
+    raw,
+    weights,
+    scaleOf: getScale,
+    floor: 0,
+    cap: getFinalCap(ladder),
+    reduced: reducedPositions,
+    rounds: [],
+  });
 }
 
 /** Returns the maximum weight after all stages; null without a maximum. */
@@ -58,7 +66,7 @@ function createSecondStage(
   const isLarge = (weight: number): boolean => weight > each + CAP_TOLERANCE;
   const large = weights.filter(isLarge).reduce((sum, weight) => sum + weight, 0);
   if (large <= together + CAP_TOLERANCE) return weights;
-  const otherLadderStage = scaleToSum(
+  const smallWeights = scaleToSum(
     weights.filter((weight) => !isLarge(weight)),
     {
       cap: each,
@@ -66,9 +74,9 @@ function createSecondStage(
       what: `weights of at most ${each} next to those that are ${to} in total`,
     },
   );
-  if ('kind' in otherLadderStage) return otherLadderStage;
+  if ('kind' in smallWeights) return smallWeights;
   let next = 0;
-  return weights.map((weight) => (isLarge(weight) ? (weight * to) / large : otherLadderStage[next++]!));
+  return weights.map((weight) => (isLarge(weight) ? (weight * to) / large : smallWeights[next++]!));
 }
 
 interface ScaledSum {
@@ -80,11 +88,11 @@ interface ScaledSum {
 
 /** Scales weights to a sum, with none above a cap. */
 function scaleToSum(weights: Float64Array, { cap, total, what }: ScaledSum): LadderStage {
-  const reach = weights.length * cap;
-  if (reach < total - CAP_TOLERANCE)
+  const largestSum = weights.length * cap;
+  if (largestSum < total - CAP_TOLERANCE)
     return {
       kind: 'infeasible',
-      message: `${weights.length} ${what} reach only ${reach} of the required weight ${total}.`,
+      message: `${weights.length} ${what} reach only ${largestSum} of the required weight ${total}.`,
       stated: 'ladder_caps',
     };
   if (weights.length === 0) return weights;

@@ -28,18 +28,22 @@ export function limitWeights({
   capOf,
 }: LimitInput): CappedOutcome | CapInfeasible {
   const { cap, floor, ladder_caps: ladder } = weighting;
-  const groupOf = pipeline.capBy === null ? null : computeOwnGroups(cross, pipeline.capBy.field, columns);
-  if (ladder !== undefined) return applyLadder({ raw, groupOf, ladder });
+  const groupByPosition = pipeline.capBy === null ? null : computeOwnGroups(cross, pipeline.capBy.field, columns);
+  if (ladder !== undefined) return applyLadder({ raw, groupOf: groupByPosition, ladder });
   const groups = computeGroupCaps(pipeline.groupCaps, cross, columns);
-  const single = typeof cap === 'number' ? cap : null;
-  if (groupOf === null && capOf === null) return applyCaps({ raw, cap: single, floor, groups });
-  if (groupOf === null) {
-    const ownGroupCaps: GroupCaps = { groupOf: Int32Array.from(raw.keys()), caps: capOf!, stated: 'cap' };
-    return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [ownGroupCaps, ...groups] }), ownGroupCaps.caps);
+  const singleCap = typeof cap === 'number' ? cap : null;
+  if (groupByPosition === null && capOf === null) return applyCaps({ raw, cap: singleCap, floor, groups });
+  if (groupByPosition === null) {
+    const securityCaps: GroupCaps = { groupOf: Int32Array.from(raw.keys()), caps: capOf!, stated: 'cap' };
+    return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [securityCaps, ...groups] }), securityCaps.caps);
   }
-  if (single === null && capOf === null) return applyCaps({ raw, cap: null, floor, groups });
-  const ownGroupCaps: GroupCaps = { groupOf, caps: computeCapsByGroup(groupOf, capOf, single), stated: 'cap' };
-  return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [ownGroupCaps, ...groups] }), ownGroupCaps.caps);
+  if (singleCap === null && capOf === null) return applyCaps({ raw, cap: null, floor, groups });
+  const groupedCaps: GroupCaps = {
+    groupOf: groupByPosition,
+    caps: computeCapsByGroup(groupByPosition, capOf, singleCap),
+    stated: 'cap',
+  };
+  return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [groupedCaps, ...groups] }), groupedCaps.caps);
 }
 
 /** Returns an outcome with the largest of the individual caps as its effective cap. */
@@ -105,16 +109,16 @@ interface CapsToApply extends Pick<Choice, 'columns' | 'unweighted' | 'uncapped'
  * Returns the constituents of a choice with their caps by expression. Constituents with a cap of 0 or less are
  * excluded.
  */
-export function dropZeroCaps(
+export function removeZeroCaps(
   { cross, columns, unweighted, uncapped }: Choice,
   { cap }: Pick<BoundPipeline, 'cap'>,
 ): CapsToApply {
   if (cap === null) return { columns, unweighted, uncapped, capOf: null, uncappedNames: new Int32Array(0) };
   const values = cross.numbers(cap.field, columns);
   const isHeld = (_: unknown, i: number): boolean => !(values[i]! <= 0);
-  const capOf = values.filter(isHeld).map((value) => (Number.isNaN(value) ? 1 : Math.min(value, 1)));
+  const heldCaps = values.filter(isHeld).map((value) => (Number.isNaN(value) ? 1 : Math.min(value, 1)));
   const uncappedNames = columns.filter((_, i) => Number.isNaN(values[i]!));
-  if (capOf.length === columns.length) return { columns, unweighted, uncapped, capOf, uncappedNames };
+  if (heldCaps.length === columns.length) return { columns, unweighted, uncapped, capOf: heldCaps, uncappedNames };
   const raw = uncapped.filter(isHeld);
   const sum = raw.reduce((total, weight) => total + weight, 0);
   const left = columns.filter((column, i) => !isHeld(column, i));
@@ -122,7 +126,7 @@ export function dropZeroCaps(
     columns: columns.filter(isHeld),
     unweighted: Int32Array.from([...unweighted, ...left]).sort(),
     uncapped: raw.map((weight) => weight / sum),
-    capOf,
+    capOf: heldCaps,
     uncappedNames,
   };
 }

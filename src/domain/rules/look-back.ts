@@ -25,19 +25,22 @@ export interface LookBackInput {
 
 /**
  * Returns the look-back of a decision by rules, from the datapoints that the rules declare. Columns of the store are
- * read in place and do not count. If a rule reads further back, the restricted market throws `BeforeMarket`.
+ * read in place and do not count. If a rule reads further back, the restricted market throws `BeforeMarketError`.
  */
 export function computeLookBack({ document, sessions, decision }: LookBackInput): LookBack {
   const { pipeline } = document;
-  const bound = bindPipeline(document);
+  const boundPipeline = bindPipeline(document);
   const { fields, dividendYears } = listReadsBehind(
-    listReads(bound).map(({ use }) => use.field),
-    bound.definitions,
+    listReads(boundPipeline).map(({ use }) => use.field),
+    boundPipeline.definitions,
   );
-  const ofRules = bound.rules.reduce((most, { rule }) => Math.max(most, rule.dividendYears ?? 0), dividendYears);
+  const ruleYears = boundPipeline.rules.reduce(
+    (most, { rule }) => Math.max(most, rule.dividendYears ?? 0),
+    dividendYears,
+  );
   return computeLookBackOver({
     fields,
-    dividendYears: ofRules,
+    dividendYears: ruleYears,
     maxStaleSessions: readPriceSessions(pipeline.treatment),
     sessions,
     decision: decision - countPhaseSessions(document),
@@ -93,14 +96,16 @@ export function computeLookBackOver({
   sessions,
   decision,
 }: ReadDatesInput): LookBack {
-  const stale = maxStaleSessions + CLOSED_SESSIONS;
+  const staleSessions = maxStaleSessions + CLOSED_SESSIONS;
   const session =
-    decision - fields.reduce((most, field) => Math.max(most, field.lag + countReach(field, stale)), stale) - 1;
+    decision -
+    fields.reduce((most, field) => Math.max(most, field.lag + countReach(field, staleSessions)), staleSessions) -
+    1;
   const findDay = (position: number): Day => sessions[Math.max(0, position)]!;
   const days = [findDay(session)];
   for (const field of fields)
     if (field.name === 'DIVIDEND_YIELD')
-      days.push(addMonths(findDay(decision - field.lag - countSpan(field, stale)), -12));
+      days.push(addMonths(findDay(decision - field.lag - countSpan(field, staleSessions)), -12));
   if (dividendYears > 0)
     days.push(toDay({ year: toCivilDate(findDay(decision)).year - dividendYears, month: 1, day: 1 }) - 1);
   return { session, paidAfter: Math.min(...days) };

@@ -165,7 +165,7 @@ function describeUniverse(universe: UniverseSpec | undefined): string {
 }
 
 function formatUniverse(universe: UniverseSpec | undefined): string {
-  const parts = (universe?.of ?? []).map((part) =>
+  const partTexts = (universe?.of ?? []).map((part) =>
     part.kind === 'index' ? `the constituents of the index ${part.id} as last decided` : formatUniverse(part),
   );
   switch (universe?.kind ?? 'all') {
@@ -180,11 +180,11 @@ function formatUniverse(universe: UniverseSpec | undefined): string {
     case 'index':
       return `the constituents of the index ${universe!.id} at its latest rebalance on or before the decision date`;
     case 'union':
-      return `the securities in any of (${parts.join('; ')})`;
+      return `the securities in any of (${partTexts.join('; ')})`;
     case 'intersection':
-      return `the securities in all of (${parts.join('; ')})`;
+      return `the securities in all of (${partTexts.join('; ')})`;
     case 'difference':
-      return `the securities in (${parts[0]}) and in none of (${parts.slice(1).join('; ')})`;
+      return `the securities in (${partTexts[0]}) and in none of (${partTexts.slice(1).join('; ')})`;
   }
 }
 
@@ -290,6 +290,8 @@ function formatPath({ base, yearly, times, from }: BoundPath): string {
 }
 
 function formatParameters(params: Readonly<Record<string, unknown>>): string {
-  const named = Object.entries(params).map(([name, value]) => `${name.replaceAll('_', ' ')} ${formatParameter(value)}`);
-  return named.length === 0 ? 'its defaults' : named.join(', ');
+  const parameterTexts = Object.entries(params).map(
+    ([name, value]) => `${name.replaceAll('_', ' ')} ${formatParameter(value)}`,
+  );
+  return parameterTexts.length === 0 ? 'its defaults' : parameterTexts.join(', ');
 }

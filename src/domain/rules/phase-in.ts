@@ -20,8 +20,8 @@ export function findLatestReviews(
   const dates = listRebalanceDates({ rebalance, calendar, baseDay: parseValidDay(base_date), from: sessions[0]!, to });
   const reviews: number[] = [];
   for (let i = dates.length - 1; i >= 0 && reviews.length < count; i--) {
-    const decided = sm.sessionAt(dates[i]!.decision);
-    if (decided >= 0 && decided <= session) reviews.push(decided);
+    const decisionSession = sm.sessionAt(dates[i]!.decision);
+    if (decisionSession >= 0 && decisionSession <= session) reviews.push(decisionSession);
   }
   return reviews;
 }
@@ -31,21 +31,21 @@ export function findLatestReviews(
  * review, so that a security enters with its full value.
  * @param atReviews values at the latest reviews, latest first, [n] each
  * @param today values at the decision, [n]
- * @param steps number of reviews in a phase; reviews before the first one use the value at the first one
+ * @param stepCount number of reviews in a phase; reviews before the first one use the value at the first one
  */
 export function blendReviewValues(
   atReviews: readonly Float64Array[],
   today: Float64Array,
-  steps: number,
+  stepCount: number,
 ): Float64Array {
   return today.map((now, i) => {
     let value = now;
     let sum = 0;
-    for (let k = 0; k < steps; k++) {
+    for (let k = 0; k < stepCount; k++) {
       const reviewValue = atReviews[k]?.[i] ?? NaN;
       if (!Number.isNaN(reviewValue)) value = reviewValue;
       sum += value;
     }
-    return sum / steps;
+    return sum / stepCount;
   });
 }

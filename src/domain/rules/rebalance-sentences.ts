@@ -41,19 +41,19 @@ export function describeRebalance(rebalance: RebalanceSpec, cause?: string): str
  */
 function describeDates(rebalance: RebalanceSpec): string[] {
   const { frequency, roll, weights_as: weightsAs, pricing_date: pricing } = rebalance;
-  const landing = {
+  const rollSentence = {
     following: 'A date that is not a session moves to the next one.',
     preceding: 'A date that is not a session moves to the one before.',
     unadjusted: 'A date that is not a session stays, with the prices of the latest session before it.',
   }[roll];
-  const priced =
+  const pricingPhrase =
     pricing === undefined ? 'the session on which they are decided' : `the pricing date, ${describeRule(pricing)}`;
   const asShares =
     weightsAs === 'shares'
-      ? `Weights become index shares at the closes of ${priced}; until the shares take effect corporate actions adjust them, and prices move their weights.`
+      ? `Weights become index shares at the closes of ${pricingPhrase}; until the shares take effect corporate actions adjust them, and prices move their weights.`
       : 'Weights hold exactly at the close of the session on which they take effect, regardless of price changes since the decision.';
   return [
-    ...(frequency === 'none' || frequency === 'daily' ? [] : [landing]),
+    ...(frequency === 'none' || frequency === 'daily' ? [] : [rollSentence]),
     describeReference(rebalance),
     ...(rebalance.announcement ? [describeAnnouncement(rebalance.announcement)] : []),
     ...(rebalance.effective_lag === 0 && !rebalance.reference ? [] : [asShares]),
@@ -87,16 +87,16 @@ function describeRule(rule: DateRule): string {
   const { months_before: months = rule.rule === 'last_session' ? 1 : 0 } = rule;
   const before =
     months === 0 ? 'the month' : months === 1 ? 'the month before that' : `the month ${months} months before that`;
-  const ofMonth = `of ${before} of the effective date`;
+  const monthPhrase = `of ${before} of the effective date`;
   switch (rule.rule) {
     case 'sessions_before':
       return `${formatSessions(rule.sessions ?? 0)} before the effective date`;
     case 'last_session':
-      return `the last session ${ofMonth}`;
+      return `the last session ${monthPhrase}`;
     case 'nth_weekday':
-      return `the ${NTH_NAMES[rule.nth! - 1]} ${WEEKDAY_NAMES[rule.weekday!]} ${ofMonth}`;
+      return `the ${NTH_NAMES[rule.nth! - 1]} ${WEEKDAY_NAMES[rule.weekday!]} ${monthPhrase}`;
     case 'day_of_month':
-      return `day ${rule.day} ${ofMonth}`;
+      return `day ${rule.day} ${monthPhrase}`;
     case 'weekday_before':
       return `the last ${WEEKDAY_NAMES[rule.weekday!]} at least ${rule.weeks} ${rule.weeks === 1 ? 'week' : 'weeks'} before the effective date`;
   }
@@ -140,10 +140,11 @@ function describeFrequency({ frequency, months, weekday, dates, ...anchor }: Reb
     case 'quarterly':
     case 'semi_annual':
     case 'annual': {
-      const often = frequency === 'annual' ? 'annually' : frequency === 'semi_annual' ? 'semi-annually' : frequency;
+      const frequencyPhrase =
+        frequency === 'annual' ? 'annually' : frequency === 'semi_annual' ? 'semi-annually' : frequency;
       const rebalanceMonths = months ?? MONTHS_BY_FREQUENCY[frequency];
       const monthsPhrase = rebalanceMonths === undefined ? 'every month' : formatMonths(rebalanceMonths);
-      return `rebalanced ${often} on ${describeAnchor({ weekday, ...anchor })} of ${monthsPhrase}`;
+      return `rebalanced ${frequencyPhrase} on ${describeAnchor({ weekday, ...anchor })} of ${monthsPhrase}`;
     }
   }
 }

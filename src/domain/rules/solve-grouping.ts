@@ -49,18 +49,18 @@ export function findScale(raw: Float64Array, { floor, cap, total }: WeightLimits
     if (sumAt(breakpoints[middle]!) < total) low = middle + 1;
     else high = middle;
   }
-  const above = breakpoints[low]!;
-  const below = low === 0 ? 0 : breakpoints[low - 1]!;
-  const inside = (below + above) / 2; // securities that move between the two breakpoints
-  let fixed = 0;
-  let moving = 0;
+  const upperBreakpoint = breakpoints[low]!;
+  const lowerBreakpoint = low === 0 ? 0 : breakpoints[low - 1]!;
+  const midpoint = (lowerBreakpoint + upperBreakpoint) / 2; // securities that move between the two breakpoints
+  let fixedSum = 0;
+  let movingSum = 0;
   for (let i = 0; i < raw.length; i++) {
-    const weight = raw[i]! * inside;
-    if (weight <= floor) fixed += floor;
-    else if (weight >= cap) fixed += cap;
-    else moving += raw[i]!;
+    const weight = raw[i]! * midpoint;
+    if (weight <= floor) fixedSum += floor;
+    else if (weight >= cap) fixedSum += cap;
+    else movingSum += raw[i]!;
   }
-  return moving === 0 ? above : (total - fixed) / moving;
+  return movingSum === 0 ? upperBreakpoint : (total - fixedSum) / movingSum;
 }
 
 export function clipWeights(raw: Float64Array, scale: number, { floor, cap }: WeightLimits): Float64Array {
@@ -98,55 +98,60 @@ export function solveGrouping(
   limits: WeightLimits,
 ): SolvedGrouping | CapInfeasible {
   const members = listMembers(groupOf, caps.length);
-  const reach = (group: number): number => Math.min(caps[group]!, members[group]!.length * limits.cap);
-  const free = raw.filter((_, i) => groupOf[i]! < 0);
-  const reachable = members.reduce((sum, _, group) => sum + reach(group), 0) + free.length * limits.cap;
-  if (reachable < 1 - CAP_TOLERANCE)
+  const computeReach = (group: number): number => Math.min(caps[group]!, members[group]!.length * limits.cap);
+  const freeWeights = raw.filter((_, i) => groupOf[i]! < 0);
+  const reachableSum =
+    members.reduce((sum, _, group) => sum + computeReach(group), 0) + freeWeights.length * limits.cap;
+  if (reachableSum < 1 - CAP_TOLERANCE)
     return {
       kind: 'infeasible',
-      message: `The ${stated === 'cap' ? 'caps' : 'group caps'} reach only ${reachable} of the required weight 1.`,
+      message: `The ${stated === 'cap' ? 'caps' : 'group caps'} reach only ${reachableSum} of the required weight 1.`,
       stated,
     };
-  const parts = members.map((positions) => Float64Array.from(positions, (i) => raw[i]!));
-  const starved = parts.findIndex((part, group) => part.length * limits.floor > caps[group]! + CAP_TOLERANCE);
-  if (starved >= 0)
+  const groupWeights = members.map((positions) => Float64Array.from(positions, (i) => raw[i]!));
+  const starvedGroup = groupWeights.findIndex(
+    (part, group) => part.length * limits.floor > caps[group]! + CAP_TOLERANCE,
+  );
+  if (starvedGroup >= 0)
     return {
       kind: 'infeasible',
-      message: `${parts[starved]!.length} securities of at least ${limits.floor} exceed their group's cap of ${caps[starved]!}.`,
+      message: `${groupWeights[starvedGroup]!.length} securities of at least ${limits.floor} exceed their group's cap of ${caps[starvedGroup]!}.`,
       stated,
     };
   // Groups at their cap are found one at a time: fixing a group raises lambda, so no fixed group is ever released.
-  const fixed = new Uint8Array(caps.length);
+  const isFixed = new Uint8Array(caps.length);
   for (;;) {
-    const open = raw.filter((_, i) => groupOf[i]! < 0 || fixed[groupOf[i]!] === 0);
-    const rest = 1 - members.reduce((sum, _, group) => sum + (fixed[group] === 1 ? caps[group]! : 0), 0);
-    const scales = parts.map((part, group) =>
-      fixed[group] === 1 ? findScale(part, { ...limits, total: caps[group]! }) : 0,
+    const openWeights = raw.filter((_, i) => groupOf[i]! < 0 || isFixed[groupOf[i]!] === 0);
+    const rest = 1 - members.reduce((sum, _, group) => sum + (isFixed[group] === 1 ? caps[group]! : 0), 0);
+    const scales = groupWeights.map((part, group) =>
+      isFixed[group] === 1 ? findScale(part, { ...limits, total: caps[group]! }) : 0,
     );
     const lambda =
-      open.length === 0
+      openWeights.length === 0
         ? Math.max(...scales)
-        : findScale(open, {
+        : findScale(openWeights, {
             ...limits,
-            total: Math.min(Math.max(rest, open.length * limits.floor), open.length * limits.cap),
+            total: Math.min(Math.max(rest, openWeights.length * limits.floor), openWeights.length * limits.cap),
           });
-    const over = parts.flatMap((part, group) =>
-      fixed[group] === 0 && part.length > 0 && computeWeightAt(part, lambda, limits) > caps[group]! + CAP_TOLERANCE / 10
+    const groupsOverCap = groupWeights.flatMap((part, group) =>
+      isFixed[group] === 0 &&
+      part.length > 0 &&
+      computeWeightAt(part, lambda, limits) > caps[group]! + CAP_TOLERANCE / 10
         ? [group]
         : [],
     );
-    if (over.length === 0)
+    if (groupsOverCap.length === 0)
       return {
         kind: 'solved',
         lambda,
-        multipliers: Float64Array.from(scales, (scale, group) => (fixed[group] === 1 ? scale / lambda : 1)),
+        multipliers: Float64Array.from(scales, (scale, group) => (isFixed[group] === 1 ? scale / lambda : 1)),
       };
-    for (const group of over) fixed[group] = 1;
+    for (const group of groupsOverCap) isFixed[group] = 1;
   }
 }
 
-function listMembers(groupOf: Int32Array, groups: number): number[][] {
-  const members = Array.from({ length: groups }, (): number[] => []);
+function listMembers(groupOf: Int32Array, groupCount: number): number[][] {
+  const members = Array.from({ length: groupCount }, (): number[] => []);
   groupOf.forEach((group, i) => {
     if (group >= 0) members[group]!.push(i);
   });

@@ -24,10 +24,10 @@ export function addSuspended(
   if (incumbents === null || members === undefined || stale <= entry) return universe;
   const isSuspended = (column: number): boolean =>
     sm.isSilent(session, column, entry) && !hasLeftMarket(sm, session, column, stale);
-  const suspended: number[] = [];
-  for (let k = 0; k < incumbents.length; k++) if (isSuspended(incumbents[k]!)) suspended.push(incumbents[k]!);
-  if (suspended.length === 0) return universe;
+  const suspendedColumns: number[] = [];
+  for (let k = 0; k < incumbents.length; k++) if (isSuspended(incumbents[k]!)) suspendedColumns.push(incumbents[k]!);
+  if (suspendedColumns.length === 0) return universe;
   const isMember = members(session);
-  const staying = suspended.filter((column) => isMember[column] === 1 && !universe.includes(column));
-  return staying.length === 0 ? universe : Int32Array.from([...universe, ...staying]).toSorted();
+  const stayingColumns = suspendedColumns.filter((column) => isMember[column] === 1 && !universe.includes(column));
+  return stayingColumns.length === 0 ? universe : Int32Array.from([...universe, ...stayingColumns]).toSorted();
 }

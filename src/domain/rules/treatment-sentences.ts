@@ -72,7 +72,7 @@ const SPIN_OFFS: Readonly<Record<TreatmentSpec['spin_offs'], string>> = {
 /** Describes the effect of dividends, corporate actions and missing prices on an index. */
 export function describeTreatment(document: RuleDocument, adjustment: Adjustment | null): string[] {
   const { treatment, weighting } = document.pipeline;
-  const between = describeEvents(document);
+  const eventSentences = describeEvents(document);
   const {
     dividends,
     withholding_tax,
@@ -90,7 +90,7 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
     total: `Ordinary dividends are reinvested in full ${reinvestedIn} (total return).`,
     net: `Ordinary dividends are reinvested ${reinvestedIn} after ${describeTax(withholding_tax)} (net total return).`,
   }[dividends];
-  const leaving = {
+  const delistingSentence = {
     last_price: 'A delisted security leaves at its last price.',
     zero: 'A security delisted without value is written off.',
     action_value:
@@ -105,9 +105,9 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
     adjustment === 'total'
       ? TOTAL_BASIS
       : `${variant} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[readShareTerms(treatment, weighting).rights]}`,
-    `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${leaving}`,
+    `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${delistingSentence}`,
     `${gaps} A security whose latest price is ${Math.max(1, readPriceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > readPriceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
-    ...between,
+    ...eventSentences,
     ...describeBreach(findBreachRule(treatment)),
   ];
 }
@@ -116,6 +116,6 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
 function describeTax(tax: TreatmentSpec['withholding_tax']): string {
   if (typeof tax === 'number') return `a withholding tax of ${formatShare(tax)}`;
   const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${formatShare(rate)}`);
-  const others = tax.default === undefined ? [] : [`others ${formatShare(tax.default)}`];
-  return `the withholding tax of the ${tax.field} of each security: ${[...rates, ...others].join(', ')}`;
+  const defaultRatePhrases = tax.default === undefined ? [] : [`others ${formatShare(tax.default)}`];
+  return `the withholding tax of the ${tax.field} of each security: ${[...rates, ...defaultRatePhrases].join(', ')}`;
 }

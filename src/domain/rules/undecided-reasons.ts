@@ -18,15 +18,24 @@ export function refuseNothingSurvives(
   if (last.ruleId === null)
     return createUndecided('empty', 'universe', ['The universe contains no security with a price.']);
   const position = last.position - 1;
-  const lacking = { cross, columns: verdicts[position]!.scope.columns, reads: pipeline.rules[position]!.rule.reads };
-  const where = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;
-  return createUndecided('empty', `pipeline.selection[${position}]`, describeMissing(where, lacking), last.ruleId);
+  const missingInput = {
+    cross,
+    columns: verdicts[position]!.scope.columns,
+    reads: pipeline.rules[position]!.rule.reads,
+  };
+  const summary = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;
+  return createUndecided(
+    'empty',
+    `pipeline.selection[${position}]`,
+    describeMissing(summary, missingInput),
+    last.ruleId,
+  );
 }
 
 export function refuseNothingWeighs({ cross, pipeline, survivors }: SelectionOutcome): FailedDecision {
-  const where = `None of the ${survivors.length} selected securities has a weight: their datapoints are missing or not positive`;
-  const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
-  return createUndecided('refused', 'pipeline.weighting', describeMissing(where, lacking));
+  const summary = `None of the ${survivors.length} selected securities has a weight: their datapoints are missing or not positive`;
+  const missingInput = { cross, columns: survivors, reads: pipeline.weighting.reads };
+  return createUndecided('refused', 'pipeline.weighting', describeMissing(summary, missingInput));
 }
 
 /**

@@ -30,11 +30,11 @@ export function createReason(
   test: string,
   { thresholds = [], ...said }: Partial<Omit<Reason, 'test' | 'threshold' | 'cutoff'>> = {},
 ): Reason {
-  const faced = sortByDecisiveness(thresholds);
-  const [decisive] = faced;
+  const sortedThresholds = sortByDecisiveness(thresholds);
+  const [decisive] = sortedThresholds;
   const decision =
     decisive === undefined ? {} : { threshold: decisive.value, cutoff: decisive.rank, distance: decisive.distance };
-  return { ...DEFAULT_REASON, test, ...decision, ...said, thresholds: faced };
+  return { ...DEFAULT_REASON, test, ...decision, ...said, thresholds: sortedThresholds };
 }
 
 export interface Bounds {
@@ -59,31 +59,33 @@ export function keepWithin(
   const { columns, incumbents } = scope;
   const { maximum, inclusive = true } = bounds;
   const findLower = (position: number): number | null => {
-    const staying = bounds.incumbentMinimum ?? null;
-    return staying !== null && incumbents !== null && incumbents[columns[position]!] === 1 ? staying : bounds.minimum;
+    const stayMinimum = bounds.incumbentMinimum ?? null;
+    return stayMinimum !== null && incumbents !== null && incumbents[columns[position]!] === 1
+      ? stayMinimum
+      : bounds.minimum;
   };
   const isWithinBounds = (value: number, lower: number | null): boolean =>
     inclusive
       ? (lower === null || value >= lower) && (maximum === null || value <= maximum)
       : (lower === null || value > lower) && (maximum === null || value < maximum);
-  const kept = new Uint8Array(columns.length);
+  const keptFlags = new Uint8Array(columns.length);
   for (let i = 0; i < columns.length; i++) {
     const value = values[i]!;
-    kept[i] = (Number.isNaN(value) ? missing === 'include' : isWithinBounds(value, findLower(i))) ? 1 : 0;
+    keptFlags[i] = (Number.isNaN(value) ? missing === 'include' : isWithinBounds(value, findLower(i))) ? 1 : 0;
   }
   /** Returns a bound with the distance of the value to it; empty without a bound. */
   const createBoundThresholds = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
     if (bound === null) return [];
-    const met = inclusive ? spare >= 0 : spare > 0;
-    return [{ type, rank: null, value: bound, met, distance: met ? 0 : Math.abs(spare) }];
+    const isMet = inclusive ? spare >= 0 : spare > 0;
+    return [{ type, rank: null, value: bound, met: isMet, distance: isMet ? 0 : Math.abs(spare) }];
   };
   return {
-    kept,
+    kept: keptFlags,
     because(position) {
       const value = values[position]!;
       const lower = findLower(position);
       const test = `${what} ${describeRange(lower, maximum, inclusive)}`;
-      if (Number.isNaN(value)) return createReason(test, { distance: kept[position] === 1 ? 0 : null });
+      if (Number.isNaN(value)) return createReason(test, { distance: keptFlags[position] === 1 ? 0 : null });
       const isOfConstituents = lower !== bounds.minimum;
       return createReason(test, {
         value,
@@ -91,7 +93,7 @@ export function keepWithin(
           ...createBoundThresholds(isOfConstituents ? 'incumbent_minimum' : 'minimum', lower, value - (lower ?? 0)),
           ...createBoundThresholds('maximum', maximum, (maximum ?? 0) - value),
         ],
-        incumbent: kept[position] === 1 && isOfConstituents && !isWithinBounds(value, bounds.minimum),
+        incumbent: keptFlags[position] === 1 && isOfConstituents && !isWithinBounds(value, bounds.minimum),
       });
     },
   };
@@ -99,8 +101,8 @@ export function keepWithin(
 
 /** Describes bounds in words: `at least 5 and at most 10 (at least 4 for constituents)`. */
 export function formatBounds({ minimum, maximum, incumbentMinimum = null, inclusive = true }: Bounds): string {
-  const staying = incumbentMinimum === null ? '' : ` (at least ${formatNumber(incumbentMinimum)} for constituents)`;
-  return `${describeRange(minimum, maximum, inclusive)}${staying}`;
+  const stayPhrase = incumbentMinimum === null ? '' : ` (at least ${formatNumber(incumbentMinimum)} for constituents)`;
+  return `${describeRange(minimum, maximum, inclusive)}${stayPhrase}`;
 }
 
 function describeRange(minimum: number | null, maximum: number | null, isInclusive: boolean): string {
@@ -175,28 +177,28 @@ export function keepRanked(
   scope: SelectionScope,
   { values, groups, ascending, missing, what, choose }: Ranking,
 ): Verdict {
-  const kept = new Uint8Array(scope.columns.length);
+  const keptFlags = new Uint8Array(scope.columns.length);
   const ranks = new Int32Array(scope.columns.length);
-  const groupOf = new Int32Array(scope.columns.length);
-  const chosenOf: { readonly order: Int32Array; readonly chosen: ChosenMembers }[] = [];
+  const groupByPosition = new Int32Array(scope.columns.length);
+  const choicesByGroup: { readonly order: Int32Array; readonly chosen: ChosenMembers }[] = [];
   for (const members of groups.values()) {
-    const withMissing = missing === 'include';
+    const includesMissing = missing === 'include';
     const order =
       members.length === values.length
-        ? scope.cross.ordered(values, { ascending, withMissing })
-        : rankPositions(values, withMissing ? members : selectPositionsWithValue(values, members), ascending);
+        ? scope.cross.ordered(values, { ascending, withMissing: includesMissing })
+        : rankPositions(values, includesMissing ? members : selectPositionsWithValue(values, members), ascending);
     const choiceInOrder = choose(order);
-    for (let i = 0; i < choiceInOrder.kept.length; i++) kept[choiceInOrder.kept[i]!] = 1;
+    for (let i = 0; i < choiceInOrder.kept.length; i++) keptFlags[choiceInOrder.kept[i]!] = 1;
     for (let i = 0; i < order.length; i++) ranks[order[i]!] = i + 1;
-    for (let i = 0; i < members.length; i++) groupOf[members[i]!] = chosenOf.length;
-    chosenOf.push({ order, chosen: choiceInOrder });
+    for (let i = 0; i < members.length; i++) groupByPosition[members[i]!] = choicesByGroup.length;
+    choicesByGroup.push({ order, chosen: choiceInOrder });
   }
   return {
-    kept,
+    kept: keptFlags,
     because(position) {
       const value = values[position]!;
       const rank = ranks[position]!;
-      const { order, chosen } = chosenOf[groupOf[position]!]!;
+      const { order, chosen } = choicesByGroup[groupByPosition[position]!]!;
       const thresholds = sortByDecisiveness(
         chosen.faced({ position, rank }).map((faced) => createRankThreshold(faced, { value, rank, values, order })),
       );
@@ -207,7 +209,7 @@ export function keepRanked(
           value: Number.isNaN(value) ? null : value,
           thresholds,
           rank: rank === 0 ? null : rank,
-          incumbent: kept[position] === 1 && rank > (chosen.alone ?? Infinity),
+          incumbent: keptFlags[position] === 1 && rank > (chosen.alone ?? Infinity),
         },
       );
     },

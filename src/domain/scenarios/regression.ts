@@ -43,17 +43,17 @@ export function estimateResponse(
   if (root === undefined) return undefined;
   const slopes = solveBackward(root, solveForward(root, right, K), K);
   const total = computeCrossProduct(responses, middle, responses, middle);
-  let unexplained = 0;
+  let residualSquares = 0;
   for (const t of rows) {
     let rest = responses[t]! - middle;
     for (let k = 0; k < K; k++) rest -= slopes[k]! * (factors[k]![t]! - centre[k]!);
-    unexplained += rest * rest;
+    residualSquares += rest * rest;
   }
-  const variance = unexplained / (T - K - 1);
+  const variance = residualSquares / (T - K - 1);
   return {
     slopes,
     observations: T,
-    rSquared: total === 0 ? 0 : 1 - unexplained / total,
+    rSquared: total === 0 ? 0 : 1 - residualSquares / total,
     errorOf(x) {
       const y = solveForward(root, x, K);
       return Math.sqrt(variance * y.reduce((sum, value) => sum + value * value, 0));

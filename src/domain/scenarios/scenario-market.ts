@@ -29,7 +29,7 @@ export function createScenarioMarket(
 ): ScenarioMarket {
   const { special_dividends: specialDividends, splits } = header.treatment;
   const terms = { ...createSecurityTerms('total', readSecurityCurrency(header)), specialDividends, splits };
-  const groupOf = listGroupSpells(sm.market, by);
+  const findGroup = listGroupSpells(sm.market, by);
   const heldSecurities = weights.names.flatMap((identifier, i): HeldSecurity[] =>
     weights.held[i] === 0
       ? []
@@ -38,17 +38,17 @@ export function createScenarioMarket(
             identifier,
             weight: weights.held[i]!,
             column: sm.columnOf(identifier),
-            group: groupOf(identifier, weights.day).group,
+            group: findGroup(identifier, weights.day).group,
           },
         ],
   );
-  const priced = heldSecurities.flatMap(({ column }) => (column < 0 ? [] : [column]));
+  const pricedColumns = heldSecurities.flatMap(({ column }) => (column < 0 ? [] : [column]));
   return {
     sm,
-    growth: computeGrowth(sm, terms, priced),
+    growth: computeGrowth(sm, terms, pricedColumns),
     session: sm.sessionAt(weights.day),
     held: heldSecurities,
-    groups: sm.identifiers.map((identifier) => groupOf(identifier, weights.day).group),
+    groups: sm.identifiers.map((identifier) => findGroup(identifier, weights.day).group),
   };
 }
 

@@ -61,17 +61,17 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
     if (struck !== undefined) return { value: struck, proxy: null };
     const response = responses[i];
     if (response) return { value: computeResponse(response), proxy: null, standardError: response.errorOf(moves) };
-    const ofGroup = proxies.get(name.group);
+    const groupProxy = proxies.get(name.group);
     return {
-      value: ofGroup ?? proxies.get(ALL_SECURITIES) ?? 0,
-      proxy: ofGroup === undefined ? ALL_SECURITIES : name.group,
+      value: groupProxy ?? proxies.get(ALL_SECURITIES) ?? 0,
+      proxy: groupProxy === undefined ? ALL_SECURITIES : name.group,
     };
   });
-  const estimated = securityReturns.map((returns, i) => (responses[i] ? returns : undefined));
+  const estimatedReturns = securityReturns.map((returns, i) => (responses[i] ? returns : undefined));
   const regressPortfolio = (weights: readonly number[]) =>
-    estimateResponse(computePortfolioReturns(weights, estimated), columns, LIMITS.MIN_NAME_OBSERVATIONS);
+    estimateResponse(computePortfolioReturns(weights, estimatedReturns), columns, LIMITS.MIN_NAME_OBSERVATIONS);
   const response = regressPortfolio(held.map(({ weight }) => weight));
-  const responding = computeResponseWeights(
+  const responseWeights = computeResponseWeights(
     held,
     (name) => findShock(name) !== undefined,
     (i) => responses[i] !== undefined,
@@ -81,7 +81,7 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
     ...NO_WINDOW,
     r_squared: response?.rSquared ?? null,
     observations: response?.observations ?? null,
-    standard_error: regressPortfolio(responding)?.errorOf(moves) ?? null,
+    standard_error: regressPortfolio(responseWeights)?.errorOf(moves) ?? null,
   };
 }
 
@@ -107,8 +107,8 @@ function computeResponseWeights(
   heldSecurities.forEach((name, i) => {
     if (isStruck(name)) return;
     const group = hasResponse(i) ? [i] : responding.filter((j) => heldSecurities[j]!.group === name.group);
-    const shared = group.length > 0 ? group : responding;
-    for (const j of shared) weights[j]! += name.weight / shared.length;
+    const recipients = group.length > 0 ? group : responding;
+    for (const j of recipients) weights[j]! += name.weight / recipients.length;
   });
   return weights;
 }
@@ -145,14 +145,14 @@ function assertIndependent(
   { path, regression_sessions }: ShockTerms,
   factors: readonly string[],
 ) {
-  const complete = columns[0]!.filter((_, t) => columns.every((column) => !Number.isNaN(column[t]!))).length;
+  const completeCount = columns[0]!.filter((_, t) => columns.every((column) => !Number.isNaN(column[t]!))).length;
   const least = Math.max(LIMITS.MIN_NAME_OBSERVATIONS, factors.length + 2);
-  const isEnough = complete >= least;
+  const isEnough = completeCount >= least;
   // With a response that has no missing values, collinearity depends only on the factors.
   if (isEnough && estimateResponse(new Float64Array(columns[0]!.length), columns, 1) !== undefined) return;
   const message = isEnough
-    ? `The returns of ${factors.join(', ')} are collinear over ${complete} sessions.`
-    : `${factors.join(', ')} have ${complete} common returns in the last ${regression_sessions} sessions; at least ${least} are required.`;
+    ? `The returns of ${factors.join(', ')} are collinear over ${completeCount} sessions.`
+    : `${factors.join(', ')} have ${completeCount} common returns in the last ${regression_sessions} sessions; at least ${least} are required.`;
   throw refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: `${path}.shocks` }]);
 }
 

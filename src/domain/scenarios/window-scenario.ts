@@ -40,25 +40,25 @@ export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms
   const value = new Float64Array(length).fill(1);
   const returns: AssignedReturn[] = [];
   for (const { column, group, weight } of held) {
-    const ownPath = column < 0 ? undefined : paths.ofColumn(column);
-    const path = ownPath ?? paths.ofGroup(group) ?? paths.ofAll();
+    const columnPath = column < 0 ? undefined : paths.ofColumn(column);
+    const path = columnPath ?? paths.ofGroup(group) ?? paths.ofAll();
     if (path === undefined) return createUncoveredResult(market, terms);
     for (let t = 0; t < length; t++) value[t]! += weight * (path[t]! - 1);
     returns.push({
       value: path[length - 1]! - 1,
-      proxy: ownPath ? null : paths.ofGroup(group) ? group : ALL_SECURITIES,
+      proxy: columnPath ? null : paths.ofGroup(group) ? group : ALL_SECURITIES,
     });
   }
   const changes = Array.from(value, (after, t): SessionReturn => ({
     date: formatDay(sm.sessions[base + 1 + t]!),
     return: after / (t === 0 ? 1 : value[t - 1]!) - 1,
   }));
-  const worst = changes.toSorted((a, b) => a.return - b.return).slice(0, WORST_SESSIONS);
+  const worstChanges = changes.toSorted((a, b) => a.return - b.return).slice(0, WORST_SESSIONS);
   const result = {
     ...createResult(name, held, returns),
     window: { start: formatDay(sm.sessions[base]!), end: formatDay(sm.sessions[last]!) },
-    worst_session: worst[0]!, // the window has at least one session
-    worst_sessions: worst,
+    worst_session: worstChanges[0]!, // the window has at least one session
+    worst_sessions: worstChanges,
     ...NO_REGRESSION,
   };
   return { result, findings: warnOfCutEnd(market, terms) };
@@ -84,8 +84,8 @@ function createUncoveredResult({ sm }: ScenarioMarket, { name, window, path }: W
     worst_sessions: [],
     ...NO_REGRESSION,
   };
-  const place = { path: `${path}.window`, value: window };
-  return { result, findings: [{ severity: 'warning', code: 'NO_DATA_IN_RANGE', message, ...place }] };
+  const findingLocation = { path: `${path}.window`, value: window };
+  return { result, findings: [{ severity: 'warning', code: 'NO_DATA_IN_RANGE', message, ...findingLocation }] };
 }
 
 /** Warns if the window ends after the last session of the data. */

@@ -73,19 +73,19 @@ function findOrderViolation(
  */
 export function checkDateOrder(cadence: CadenceOnCalendar): Finding[] {
   const { rebalance, calendar, path } = cadence;
-  const effective = listEffectiveDates(cadence).slice(1);
+  const effectiveDates = listEffectiveDates(cadence).slice(1);
   const orders = DATE_ORDERS.filter(({ member }) => rebalance[member] !== undefined);
   return orders.flatMap(({ member, broken }): Finding[] => {
-    const offending = effective.flatMap((effectiveDate): (OrderViolation & EffectiveDate)[] => {
+    const violations = effectiveDates.flatMap((effectiveDate): (OrderViolation & EffectiveDate)[] => {
       const result = broken(findReviewPositions(rebalance, effectiveDate, calendar), effectiveDate.position);
       return result === undefined ? [] : [{ ...result, ...effectiveDate }];
     });
-    const [first] = offending;
+    const [first] = violations;
     if (first === undefined) return [];
     const field = formatPath(path, [member]);
     const formatPosition = (position: number): string => formatDay(calendar.sessions[position]!);
     const count =
-      offending.length === 1 ? 'One rebalance is' : `${offending.length} of ${effective.length} rebalances are`;
+      violations.length === 1 ? 'One rebalance is' : `${violations.length} of ${effectiveDates.length} rebalances are`;
     const message = `${field} gives ${formatPosition(first.at)} for the rebalance effective on ${formatDay(first.date)}, which ${first.words} ${formatPosition(first.than)}. ${count} affected.`;
     return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field, value: formatPosition(first.at) }];
   });
@@ -96,13 +96,13 @@ export function checkPhase(cadence: CadenceOnCalendar): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const closes = countPhaseCloses(rebalance.phase);
   if (closes === 1) return [];
-  const effective = listEffectiveDates(cadence);
-  const position = effective.findIndex(
-    ({ position }, i) => i > 0 && (effective[i + 1]?.position ?? Infinity) < position + closes,
+  const effectiveDates = listEffectiveDates(cadence);
+  const position = effectiveDates.findIndex(
+    ({ position }, i) => i > 0 && (effectiveDates[i + 1]?.position ?? Infinity) < position + closes,
   );
   if (position < 0) return [];
   const field = formatPath(path, ['phase']);
-  const [start, next] = [effective[position]!, effective[position + 1]!];
+  const [start, next] = [effectiveDates[position]!, effectiveDates[position + 1]!];
   const message = `${field} spreads the rebalance of ${formatDay(start.date)} over ${closes} closes, up to ${formatDay(calendar.sessions[start.position + closes - 1]!)}, but the next one takes effect on ${formatDay(next.date)}.`;
   return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field }];
 }

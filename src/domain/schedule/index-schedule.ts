@@ -68,17 +68,17 @@ export interface IndexDate {
 export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
   const dates = cadences.flatMap(({ rebalance, calendar, isFurther = false, from = -Infinity, until = Infinity }) => {
     const { code, coverage } = calendar;
-    const scheduled = { cause: 'schedule', rule: null, calendar: code } as const;
+    const scheduleCause = { cause: 'schedule', rule: null, calendar: code } as const;
     const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)] ?? baseDay;
     return listRebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to })
       .filter(({ date, session }) => date >= from && date < until && (!isFurther || session > base))
       .flatMap(({ date, decision, announcement = decision, session, also = [] }): IndexDate[] => [
-        { date, announcement, isAnnounced: announcement < session, ...scheduled },
+        { date, announcement, isAnnounced: announcement < session, ...scheduleCause },
         ...[...also, ...(session <= base ? [] : listPhaseCloses(rebalance, session, calendar))].map((day) => ({
           date: day,
           announcement,
           isAnnounced: false,
-          ...scheduled,
+          ...scheduleCause,
         })),
       ]);
   });
@@ -95,12 +95,12 @@ export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): In
           calendar: first.calendar.code,
         });
   if (cadences.length === 1 && called.length === 0) return dates;
-  const once = new Map<string, IndexDate>();
+  const uniqueDates = new Map<string, IndexDate>();
   for (const indexDate of dates) {
     const key = `${indexDate.date} ${indexDate.announcement}`;
-    if (!once.has(key)) once.set(key, indexDate);
+    if (!uniqueDates.has(key)) uniqueDates.set(key, indexDate);
   }
-  return [...once.values()].toSorted((a, b) => a.date - b.date || a.announcement - b.announcement);
+  return [...uniqueDates.values()].toSorted((a, b) => a.date - b.date || a.announcement - b.announcement);
 }
 
 /**

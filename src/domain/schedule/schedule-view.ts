@@ -28,15 +28,15 @@ export interface ScheduleAroundQuery {
  */
 export function selectScheduleAround({ schedule, asOf, limit }: ScheduleAroundQuery): ScheduleAround {
   const { cadences } = schedule;
-  const covered = Math.max(...cadences.map(({ calendar }) => calendar.sessions.at(-1) ?? calendar.coverage.to));
-  const lookaheadEnd = Math.min(asOf + LIMITS.SCHEDULE_LOOKAHEAD_DAYS, covered);
-  const called = schedule.called.filter(({ decision }) => decision <= asOf);
-  const dates = mergeSameDates(listIndexDates({ ...schedule, called }));
-  const past = dates.filter(({ date }) => date <= asOf);
+  const lastCoveredDay = Math.max(...cadences.map(({ calendar }) => calendar.sessions.at(-1) ?? calendar.coverage.to));
+  const lookaheadEnd = Math.min(asOf + LIMITS.SCHEDULE_LOOKAHEAD_DAYS, lastCoveredDay);
+  const calledRebalances = schedule.called.filter(({ decision }) => decision <= asOf);
+  const dates = mergeSameDates(listIndexDates({ ...schedule, called: calledRebalances }));
+  const pastDates = dates.filter(({ date }) => date <= asOf);
   return {
-    recent: past.toReversed().slice(0, limit),
+    recent: pastDates.toReversed().slice(0, limit),
     upcoming: dates
-      .slice(past.length)
+      .slice(pastDates.length)
       .filter(({ date }) => date <= lookaheadEnd)
       .slice(0, limit),
     lookaheadEnd,

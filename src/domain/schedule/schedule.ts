@@ -75,10 +75,11 @@ export function listReviewDays(
   const { sessions } = calendar;
   const { position } = effective;
   const { reference, announcement, pricing } = findReviewPositions(rules, effective, calendar);
-  const decided = Math.min(reference ?? position, position);
-  const clampSession = (session = decided): Day => sessions[Math.max(decided, Math.min(session, position))]!;
+  const decisionPosition = Math.min(reference ?? position, position);
+  const clampSession = (session = decisionPosition): Day =>
+    sessions[Math.max(decisionPosition, Math.min(session, position))]!;
   return {
-    decision: sessions[decided]!,
+    decision: sessions[decisionPosition]!,
     ...(rules.announcement === undefined ? {} : { announcement: clampSession(announcement) }),
     ...(rules.pricing_date === undefined ? {} : { pricing: clampSession(pricing) }),
   };
@@ -128,11 +129,12 @@ function computeLandings(rebalance: RebalanceSpec, calendar: Calendar, base: num
   const first = calendar.sessions[base]!;
   const landings: (RolledDate & { readonly also: Day[] })[] = [{ date: first, position: base, also: [] }];
   for (const day of listScheduledDays(rebalance, calendar, first)) {
-    const landing = rollDay(day, rebalance.roll, calendar);
-    const latest = landings.at(-1)!;
-    if (landing === undefined || landing.position < latest.position || landing.position === base) continue;
-    if (landing.position > latest.position) landings.push({ ...landing, also: [] });
-    else if (landing.date > latest.date) latest.also.push(landing.date);
+    const rolledDate = rollDay(day, rebalance.roll, calendar);
+    const latestLanding = landings.at(-1)!;
+    if (rolledDate === undefined || rolledDate.position < latestLanding.position || rolledDate.position === base)
+      continue;
+    if (rolledDate.position > latestLanding.position) landings.push({ ...rolledDate, also: [] });
+    else if (rolledDate.date > latestLanding.date) latestLanding.also.push(rolledDate.date);
   }
   return landings;
 }

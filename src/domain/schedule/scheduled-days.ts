@@ -40,10 +40,10 @@ interface ScheduledCalendar extends Pick<Calendar, 'sessions' | 'coverage'> {
 }
 
 function addClosedDays({ sessions, coverage, recorded }: Calendar): ScheduledCalendar {
-  const closed = (recorded?.changes ?? []).flatMap(({ date, session }) =>
+  const closedDays = (recorded?.changes ?? []).flatMap(({ date, session }) =>
     session === 'closed' ? [parseValidDay(date)] : [],
   );
-  return { sessions, coverage, closed };
+  return { sessions, coverage, closed: closedDays };
 }
 
 function listCustomDays({ dates }: RebalanceSpec, { coverage }: Calendar, base: Day): Day[] {

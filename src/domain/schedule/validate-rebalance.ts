@@ -43,9 +43,9 @@ function listDateRules(rebalance: RebalanceSpec): [(typeof DATED_MEMBERS)[number
 }
 
 function reportRule(rule: DateRule, path: string): Finding[] {
-  const absent = RULE_PARAMETERS[rule.rule].filter((name) => rule[name] === undefined);
+  const absentParameters = RULE_PARAMETERS[rule.rule].filter((name) => rule[name] === undefined);
   return [
-    ...absent.map((name) => reportMissing(path, name, `The rule ${rule.rule}`)),
+    ...absentParameters.map((name) => reportMissing(path, name, `The rule ${rule.rule}`)),
     ...reportUnreadParameters(DateRule, rule, path).filter(({ value }) => value !== undefined),
   ];
 }

@@ -8,11 +8,11 @@ import { callOnce } from '#base/once.js';
 export function defineObject<Shape extends z.core.$ZodLooseShape>(
   fields: () => Shape,
 ): z.ZodObject<Shape, z.core.$strict> {
-  const shapeOf = callOnce(fields);
+  const getShape = callOnce(fields);
   return new z.ZodObject({
     type: 'object',
     get shape() {
-      return shapeOf();
+      return getShape();
     },
     catchall: NO_FIELDS,
   }) as unknown as z.ZodObject<Shape, z.core.$strict>; // The constructor does not infer the type of its definition.

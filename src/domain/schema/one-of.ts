@@ -8,13 +8,13 @@ export const requireOneOfEach =
   (value: Readonly<Record<Member, unknown>>, context: z.RefinementCtx): void => {
     for (const [one, other] of pairs) {
       if ((value[one] === null) !== (value[other] === null)) continue;
-      const which = value[one] === null ? 'neither is present' : 'both are present';
+      const presencePhrase = value[one] === null ? 'neither is present' : 'both are present';
       context.addIssue({
         code: 'custom',
         path: [one],
         input: undefined,
         params: { finding: 'REQUIRED', isWhole: true },
-        message: `or ${other} is required, but not both: ${which}`,
+        message: `or ${other} is required, but not both: ${presencePhrase}`,
       });
     }
   };
@@ -33,7 +33,7 @@ export const requireExactlyOne =
     const [first, second] = [readMember(value, one), readMember(value, other)];
     const isGiven = (member: unknown): boolean => member !== null && member !== undefined;
     if (isGiven(first) !== isGiven(second)) return;
-    const which = isGiven(first)
+    const presencePhrase = isGiven(first)
       ? `both are present, ${JSON.stringify(first)} and ${JSON.stringify(second)}`
       : 'neither is present';
     context.addIssue({
@@ -41,7 +41,7 @@ export const requireExactlyOne =
       path: one.split('.'),
       input: undefined,
       params: { finding: 'REQUIRED', isWhole: true },
-      message: `or ${other} is required by ${by}, but not both: ${which}`,
+      message: `or ${other} is required by ${by}, but not both: ${presencePhrase}`,
     });
   };
 

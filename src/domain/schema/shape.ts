@@ -78,11 +78,11 @@ export function checkShape<S extends z.ZodType>(
   const first = schema.safeParse(value, { reportInput: true, error: findAcceptedKeys });
   if (first.success) return { value: first.data, findings: [] };
   const issues = removeConsequences(flattenIssues(first.error.issues));
-  const outermost = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
-  const findings = issues.flatMap((issue) => toFindings(issue, value, { ...options, outermost }));
-  const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
-  if (unknownFields === 'error' || unknown.length === 0) return { value: undefined, findings };
-  const second = schema.safeParse(removeUnknown(value, unknown), { reportInput: true });
+  const outermostKeys = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const findings = issues.flatMap((issue) => toFindings(issue, value, { ...options, outermost: outermostKeys }));
+  const unknownKeyIssues = issues.filter((issue) => issue.code === 'unrecognized_keys');
+  if (unknownFields === 'error' || unknownKeyIssues.length === 0) return { value: undefined, findings };
+  const second = schema.safeParse(removeUnknown(value, unknownKeyIssues), { reportInput: true });
   return { value: second.success ? second.data : undefined, findings };
 }
 
@@ -114,18 +114,18 @@ function flattenIssues(issues: readonly Issue[]): Issue[] {
     const findDepth = (branch: Issue[]) => Math.max(...branch.map((inner) => inner.path.length));
     const hasWrongType = (branch: Issue[]) =>
       branch.some((inner) => inner.path.length === 0 && inner.code === 'invalid_type');
-    const fitting = branches.filter((branch) => !hasWrongType(branch));
-    if (fitting.length === 0) return [{ ...issue, errors: [] } as Issue];
-    const fixed = fitting.map(([first, ...others]) =>
+    const fittingBranches = branches.filter((branch) => !hasWrongType(branch));
+    if (fittingBranches.length === 0) return [{ ...issue, errors: [] } as Issue];
+    const fixedValues = fittingBranches.map(([first, ...others]) =>
       first?.code === 'invalid_value' && first.path.length === 0 && others.length === 0 ? first.values : null,
     );
-    if (fixed.every((values) => values !== null)) {
+    if (fixedValues.every((values) => values !== null)) {
       const { path, message } = issue;
-      return [{ code: 'invalid_value', path, message, values: fixed.flat() }];
+      return [{ code: 'invalid_value', path, message, values: fixedValues.flat() }];
     }
     const compareBranches = (a: Issue[], b: Issue[]) => findDepth(b) - findDepth(a) || a.length - b.length;
-    const best = fitting.toSorted(compareBranches)[0]!;
-    return listAnyOfMissing(fitting.filter((branch) => compareBranches(branch, best) === 0)).map(
+    const best = fittingBranches.toSorted(compareBranches)[0]!;
+    return listAnyOfMissing(fittingBranches.filter((branch) => compareBranches(branch, best) === 0)).map(
       (inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue,
     );
   });
@@ -136,10 +136,12 @@ function flattenIssues(issues: readonly Issue[]): Issue[] {
  * these members is sufficient.
  */
 function listAnyOfMissing(branches: readonly Issue[][]): Issue[] {
-  const missing = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
-  const ownKeys = missing.map((keys) => keys.filter((key) => !missing.every((others) => others.includes(key))));
-  const [first, ...others] = new Set(ownKeys.flat());
-  if (others.length === 0 || ownKeys.some((keys) => keys.length !== 1)) return branches[0]!;
+  const missingKeys = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
+  const distinctKeys = missingKeys.map((keys) =>
+    keys.filter((key) => !missingKeys.every((others) => others.includes(key))),
+  );
+  const [first, ...others] = new Set(distinctKeys.flat());
+  if (others.length === 0 || distinctKeys.some((keys) => keys.length !== 1)) return branches[0]!;
   const message = `${others.map((key) => `or ${String(key)}`).join(' ')} is required`;
   return branches[0]!.map((issue) =>
     isMissing(issue) && issue.path[0] === first
@@ -197,7 +199,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
   const value = readAt(root, issue.path);
   const path = formatPath(base, issue.path);
   const name = path === '' ? 'The value' : path;
-  const { code, message, accepted } = describe(issue, value, name);
+  const { code, message, accepted } = describeIssue(issue, value, name);
   return [
     { severity: 'error', code, message, path, ...row, ...(accepted ? { accepted } : {}), ...keepSmallValue(value) },
   ];
@@ -220,31 +222,32 @@ interface RefinementParameters {
   readonly isWhole?: boolean;
 }
 
-function describe(issue: Issue, value: unknown, name: string): Description {
-  const got = formatPrintable(value);
+function describeIssue(issue: Issue, value: unknown, name: string): Description {
+  const printedValue = formatPrintable(value);
   if (value === undefined && issue.code !== 'custom') return { code: 'REQUIRED', message: `${name} is required.` };
   switch (issue.code) {
     case 'invalid_type':
-      if (issue.expected === 'int') return { code: 'WRONG_TYPE', message: `${name} must be an integer, not ${got}.` };
-      return { code: 'WRONG_TYPE', message: `${name} must be ${addArticle(issue.expected)}, not ${got}.` };
+      if (issue.expected === 'int')
+        return { code: 'WRONG_TYPE', message: `${name} must be an integer, not ${printedValue}.` };
+      return { code: 'WRONG_TYPE', message: `${name} must be ${addArticle(issue.expected)}, not ${printedValue}.` };
     case 'invalid_union': {
       const { options } = issue as { options?: readonly unknown[] }; // for a discriminated union whose discriminator matches no branch
       if (options !== undefined) {
-        const accepted = options.map(String);
+        const acceptedOptions = options.map(String);
         return {
           code: 'NOT_IN_CHOICES',
-          message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`,
-          accepted,
+          message: `${name} is ${printedValue}; the accepted set is ${acceptedOptions.join(', ')}.`,
+          accepted: acceptedOptions,
         };
       }
-      return { code: 'WRONG_TYPE', message: `${name} has none of the accepted forms: ${got}.` };
+      return { code: 'WRONG_TYPE', message: `${name} has none of the accepted forms: ${printedValue}.` };
     }
     case 'invalid_value': {
-      const accepted = issue.values.map(String);
+      const acceptedValues = issue.values.map(String);
       return {
         code: 'NOT_IN_CHOICES',
-        message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`,
-        accepted,
+        message: `${name} is ${printedValue}; the accepted set is ${acceptedValues.join(', ')}.`,
+        accepted: acceptedValues,
       };
     }
     case 'too_small':
@@ -258,10 +261,10 @@ function describe(issue: Issue, value: unknown, name: string): Description {
         message: `${name} ${measure(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${describeBound(issue.origin, issue.maximum)} accepted.`,
       };
     case 'not_multiple_of':
-      return { code: 'WRONG_TYPE', message: `${name} is ${got}; it must be a multiple of ${issue.divisor}.` };
+      return { code: 'WRONG_TYPE', message: `${name} is ${printedValue}; it must be a multiple of ${issue.divisor}.` };
     default: {
       const { finding, isWhole = false } = (issue as { params?: RefinementParameters }).params ?? {};
-      const result = isWhole || value === undefined || value === null ? '' : `; it is ${got}`;
+      const result = isWhole || value === undefined || value === null ? '' : `; it is ${printedValue}`;
       return { code: finding ?? 'WRONG_TYPE', message: `${name} ${issue.message}${result}.` };
     }
   }

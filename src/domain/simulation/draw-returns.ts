@@ -38,7 +38,7 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
   const { n } = metric;
   const scale = 1 / Math.sqrt(periods);
   const root = metric.form === 'factor' ? metric.loadings : factoriseSemidefinite(metric.matrix, n).lower;
-  const inner = metric.form === 'factor' ? metric.factors : n;
+  const factorCount = metric.form === 'factor' ? metric.factors : n;
   const specificDeviations =
     metric.form === 'factor' ? metric.specific.map((value) => Math.sqrt(Math.max(value, 0))) : null;
   return {
@@ -52,16 +52,17 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
 
   function drawInto(random: CounterRandom, degrees: number | null, out: Float64Array): void {
     const count = out.length / n;
-    const common = new Float64Array(count * inner);
+    const commonDraws = new Float64Array(count * factorCount);
     const specific = specificDeviations === null ? null : new Float64Array(count * n);
     const lengths = new Float64Array(count).fill(scale);
     for (let t = 0; t < count; t++) {
-      for (let f = 0; f < inner; f++) common[t * inner + f] = random.normal();
+      for (let f = 0; f < factorCount; f++) commonDraws[t * factorCount + f] = random.normal();
       if (specific !== null)
         for (let i = 0; i < n; i++) specific[t * n + i] = specificDeviations![i]! * random.normal();
       if (degrees !== null) lengths[t] = scale * Math.sqrt((degrees - 2) / drawChiSquare(random, degrees));
     }
-    if (inner > 0) algebra.gemm({ rows: count, inner, columns: n, transposeB: true }, common, root, out);
+    if (factorCount > 0)
+      algebra.gemm({ rows: count, inner: factorCount, columns: n, transposeB: true }, commonDraws, root, out);
     for (let t = 0, e = 0; t < count; t++)
       for (let i = 0; i < n; i++, e++) out[e] = means[i]! + lengths[t]! * (out[e]! + (specific?.[e] ?? 0));
   }

@@ -123,8 +123,8 @@ export function planSimulation(request: SimulationRequest, model: PathModel, mom
 /** Returns the first path of each part, ascending, and the number of paths at the end. Any node can compute a part. */
 export function divideSimulation({ paths, horizon }: Pick<SimulationRequest, 'paths' | 'horizon'>): readonly number[] {
   const partsMax = Math.floor(COUNT_BYTES_MAX / (4 * horizon * BINS));
-  const parts = Math.min(partsMax, paths, Math.ceil((paths * horizon) / PART_SESSIONS));
-  return Array.from({ length: parts + 1 }, (_, k) => Math.floor((k * paths) / parts));
+  const partCount = Math.min(partsMax, paths, Math.ceil((paths * horizon) / PART_SESSIONS));
+  return Array.from({ length: partCount + 1 }, (_, k) => Math.floor((k * paths) / partCount));
 }
 
 /** Results of a range of paths: four numbers per path, and level counts. */

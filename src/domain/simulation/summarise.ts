@@ -51,9 +51,9 @@ export function summariseSimulation(
 }
 
 function computeShareBelow(values: Float64Array, level: number): number {
-  let below = 0;
-  for (let p = 0; p < values.length; p++) if (values[p]! < level) below++;
-  return below / values.length;
+  let belowCount = 0;
+  for (let p = 0; p < values.length; p++) if (values[p]! < level) belowCount++;
+  return belowCount / values.length;
 }
 
 /**

@@ -54,22 +54,22 @@ export function constrainRebalances({
   memory = null,
   tick,
 }: ConstrainInput): ConstrainedRebalances {
-  const constrained = createConstrainedDocument(document, rows);
+  const constrainedDocument = createConstrainedDocument(document, rows);
   const createSolver = (visibleComposer: Composer, leftSolverMemory: SolverMemory | null): DerivedSolver =>
-    createDerivedSolver({ document: constrained, composer: visibleComposer, engine, memory: leftSolverMemory });
+    createDerivedSolver({ document: constrainedDocument, composer: visibleComposer, engine, memory: leftSolverMemory });
   let [seenLast, solver] = [composer, createSolver(composer, memory)];
-  const solved: Composition[] = [];
+  const solvedCompositions: Composition[] = [];
   const findings: Finding[] = [];
-  let latest = memory?.solved ?? null;
+  let latestSolve = memory?.solved ?? null;
   rebalances.forEach((rebalance, i) => {
     tick?.(i / rebalances.length);
     const { composer: visibleComposer, session } = composer.seatOf(document.id, rebalance.decision);
     if (visibleComposer !== seenLast)
       [seenLast, solver] = [visibleComposer, createSolver(visibleComposer, solver.memory())];
-    const outgoing = latest && { ...latest, effective: rebalance.session };
-    const solve = solver.solve({ ...rebalance, decision: session }, { previous: latest, outgoing });
+    const outgoing = latestSolve && { ...latestSolve, effective: rebalance.session };
+    const solve = solver.solve({ ...rebalance, decision: session }, { previous: latestSolve, outgoing });
     if (solve.outcome.kind !== 'solved') {
-      if (latest === null) throw refuseFirst(rebalance, refuseInfeasible(solver.solvers, solve));
+      if (latestSolve === null) throw refuseFirst(rebalance, refuseInfeasible(solver.solvers, solve));
       const { finding } = explainUnsolved(solver.solvers, solve);
       const message = `The rebalance of ${formatDay(rebalance.date)} was not executed, and the previous weights stay: ${finding.message}`;
       findings.push(
@@ -78,7 +78,7 @@ export function constrainRebalances({
       return;
     }
     const solvedWeights = listHeldWeights(solve);
-    latest = { session: rebalance.session, ...solvedWeights };
+    latestSolve = { session: rebalance.session, ...solvedWeights };
     const reports = listFindings(solve, visibleComposer.market(document.id)).map((finding) => ({
       ...finding,
       path: CONSTRAINTS_PATH,
@@ -86,7 +86,7 @@ export function constrainRebalances({
     findings.push(...addRebalanceDate(reports, rebalance.date));
     const { columns, weights } = solvedWeights;
     const { targets: _targets, basket: _basket, ...timing } = rebalance;
-    solved.push({
+    solvedCompositions.push({
       ...timing,
       columns,
       weights,
@@ -96,7 +96,7 @@ export function constrainRebalances({
       redistributed: 0,
     });
   });
-  return { rebalances: solved, findings, memory: { ...solver.memory(), solved: latest } };
+  return { rebalances: solvedCompositions, findings, memory: { ...solver.memory(), solved: latestSolve } };
 }
 
 /** Path of findings about the constraints of a strategy. */

@@ -104,15 +104,15 @@ export function createFoldStudy({
 }: Pick<FoldsInput, 'trials' | 'days' | 'folds'>): FoldStudy | FoldsTooShort {
   const all = Math.max(0, days.length - 1);
   const length = Math.floor(all / folds.groups);
-  const leftTrim = computeTrim(folds, all);
-  const returnsMin = leftTrim.before + leftTrim.after + SAMPLE_RETURNS_MIN;
+  const trim = computeTrim(folds, all);
+  const returnsMin = trim.before + trim.after + SAMPLE_RETURNS_MIN;
   if (length < returnsMin) return { kind: 'short', observations: all, needed: returnsMin * folds.groups };
   const from = all - length * folds.groups;
-  const figures = createTrialFigures(trials, { groups: folds.groups, length, left: leftTrim });
+  const figures = createTrialFigures(trials, { groups: folds.groups, length, left: trim });
   return {
     kind: 'study',
     add: (trial, returns) => figures.add(trial, returns.subarray(from)),
-    end: (input) => endStudy({ figures, days, folds, length, from, left: leftTrim, trials }, input),
+    end: (input) => endStudy({ figures, days, folds, length, from, left: trim, trials }, input),
   };
 }
 
@@ -165,9 +165,9 @@ function endStudy(
 /** Default length of an embargo, as a fraction of all sessions. */
 const EMBARGO_SHARE = 0.01;
 
-function computeTrim(folds: SweepFolds, observations: number): Trim {
+function computeTrim(folds: SweepFolds, observationCount: number): Trim {
   if (folds.method === 'walk_forward') return { before: folds.purge, after: 0 };
-  return { before: folds.purge, after: folds.purge + (folds.embargo ?? Math.ceil(EMBARGO_SHARE * observations)) };
+  return { before: folds.purge, after: folds.purge + (folds.embargo ?? Math.ceil(EMBARGO_SHARE * observationCount)) };
 }
 
 /** Returns a function that chooses the best trial on the sample of a split, with its result on the test. */

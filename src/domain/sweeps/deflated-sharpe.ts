@@ -22,22 +22,22 @@ export function createSharpeSample(returns: Float64Array): SharpeSample {
   for (const value of returns) sum += value;
   const mean = count === 0 ? 0 : sum / count;
   let second = 0;
-  let third = 0;
-  let fourth = 0;
+  let thirdMoment = 0;
+  let fourthMoment = 0;
   for (const value of returns) {
     const d = value - mean;
     const square = d * d;
     second += square;
-    third += square * d;
-    fourth += square * square;
+    thirdMoment += square * d;
+    fourthMoment += square * square;
   }
   const deviation = count < 2 ? 0 : Math.sqrt(second / (count - 1));
   if (deviation < DEVIATION_MIN) return { sharpe: 0, skewness: 0, kurtosis: 3, observations: count };
   const variance = second / count;
   return {
     sharpe: mean / deviation,
-    skewness: third / count / raiseToPower(variance, 1.5),
-    kurtosis: fourth / count / variance ** 2,
+    skewness: thirdMoment / count / raiseToPower(variance, 1.5),
+    kurtosis: fourthMoment / count / variance ** 2,
     observations: count,
   };
 }

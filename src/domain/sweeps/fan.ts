@@ -30,7 +30,7 @@ export interface FanCollector {
 
 /** Creates an empty fan. @param days common days of all variants, ascending @param first variant ranked first */
 export function createFan(variants: readonly number[], days: Int32Array, first: number): FanCollector {
-  const places = spreadEvenly(days.length, FAN_DATES_MAX);
+  const positions = spreadEvenly(days.length, FAN_DATES_MAX);
   const wantedVariants = new Set([
     ...spreadEvenly(variants.length, FAN_VARIANTS_MAX).map((position) => variants[position]!),
     first,
@@ -40,24 +40,24 @@ export function createFan(variants: readonly number[], days: Int32Array, first: 
   return {
     wanted: wantedVariants,
     add(variant, returns) {
-      const curve = computeCurve(returns, places);
+      const curve = computeCurve(returns, positions);
       curves.push(curve);
       if (variant === first) best = curve;
     },
     end: () => ({
-      days: Int32Array.from(places, (position) => days[position]!),
+      days: Int32Array.from(positions, (position) => days[position]!),
       variants: curves.length,
-      quantiles: computeQuantiles(curves, places.length),
+      quantiles: computeQuantiles(curves, positions.length),
       first: best,
     }),
   };
 }
 
-function computeQuantiles(curves: readonly Float64Array[], dates: number): Float64Array[] {
-  const quantiles = FAN_SHARES.map(() => new Float64Array(dates));
-  for (let d = 0; d < dates; d++) {
-    const sorted = Float64Array.from(curves, (curve) => curve[d]!).sort();
-    FAN_SHARES.forEach((share, k) => (quantiles[k]![d] = computeQuantile(sorted, share)));
+function computeQuantiles(curves: readonly Float64Array[], dateCount: number): Float64Array[] {
+  const quantiles = FAN_SHARES.map(() => new Float64Array(dateCount));
+  for (let d = 0; d < dateCount; d++) {
+    const sortedValues = Float64Array.from(curves, (curve) => curve[d]!).sort();
+    FAN_SHARES.forEach((share, k) => (quantiles[k]![d] = computeQuantile(sortedValues, share)));
   }
   return quantiles;
 }

@@ -3,7 +3,7 @@ import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 import { FOLD_RANKINGS } from './rankings.js';
 
-const shared = {
+const sharedFields = {
   groups: z
     .int()
     .min(2)
@@ -28,7 +28,7 @@ const shared = {
 
 const CombinatorialFolds = defineObject(() => ({
   method: z.literal('combinatorial'),
-  ...shared,
+  ...sharedFields,
   test_groups: z.int().min(1).max(15).default(2).meta({
     description:
       'Number of groups in every test. Each combination of them is a split, and all other groups are its sample.',
@@ -58,9 +58,9 @@ const CombinatorialFolds = defineObject(() => ({
 
 const WalkForwardFolds = defineObject(() => ({
   method: z.literal('walk_forward'),
-  groups: shared.groups,
-  select_by: shared.select_by,
-  purge: shared.purge,
+  groups: sharedFields.groups,
+  select_by: sharedFields.select_by,
+  purge: sharedFields.purge,
   train_groups: z
     .int()
     .min(1)

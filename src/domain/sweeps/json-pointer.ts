@@ -31,9 +31,9 @@ export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreac
   const last = pointer.at(-1);
   if (last === undefined) return { at: '' };
   if (Array.isArray(holder)) {
-    const place = last === '-' ? holder.length : parsePosition(last);
-    if (place === undefined || place > holder.length) return { at: formatPointer(pointer) };
-    holder[place] = value;
+    const position = last === '-' ? holder.length : parsePosition(last);
+    if (position === undefined || position > holder.length) return { at: formatPointer(pointer) };
+    holder[position] = value;
     return undefined;
   }
   if (last === '__proto__') return { at: formatPointer(pointer) };

@@ -18,15 +18,15 @@ export interface MapTerms {
 
 export function createMapTerms(variation: Variation, rankBy: RankingName): MapTerms {
   const values = new Map<string, Map<string, unknown>>();
-  const add = (pointer: string, value: unknown): void => {
+  const addValue = (pointer: string, value: unknown): void => {
     const valueByText = values.get(pointer) ?? new Map<string, unknown>();
     const text = toCanonicalJson(value);
     valueByText.set(text, valueByText.get(text) ?? value);
     values.set(pointer, valueByText);
   };
   for (const patch of variation.patches ?? [])
-    for (const [pointer, value] of Object.entries(patch)) add(pointer, value);
-  for (const [pointer, all] of Object.entries(variation.grid ?? {})) for (const value of all) add(pointer, value);
+    for (const [pointer, value] of Object.entries(patch)) addValue(pointer, value);
+  for (const [pointer, all] of Object.entries(variation.grid ?? {})) for (const value of all) addValue(pointer, value);
   const parameters = Array.from(values, ([pointer, own]) => ({ pointer, values: [...own.values()] }));
   const sentence = `If a map omits parameters, a cell shows the variant that ranks first by ${rankBy.replaceAll('_', ' ')} over their values. Fix these parameters to show a single variant.`;
   return { aggregation: 'first_by_rank', sentence, parameters };

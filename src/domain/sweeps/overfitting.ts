@@ -89,7 +89,7 @@ function computeOverfitting(
   sums: BlockSums,
   { partitions, observations, engine }: { partitions: number; observations: number; engine: Engine },
 ): Overfitting {
-  const variants = sums.means.length;
+  const variantCount = sums.means.length;
   const combinations = countHalves(partitions);
   const figures = new Float64Array(FIGURES_PER_CHOICE * combinations);
   engine.halvingChoices(sums, figures);
@@ -97,7 +97,7 @@ function computeOverfitting(
   let low = 0;
   let losses = 0;
   for (let i = 0; i < combinations; i++) {
-    const rank = figures[FIGURES_PER_CHOICE * i]! / (variants + 1);
+    const rank = figures[FIGURES_PER_CHOICE * i]! / (variantCount + 1);
     const logit = Math.log(rank / (1 - rank));
     logits[i] = logit;
     if (logit <= 0) low++;
@@ -124,7 +124,7 @@ interface BlockRow {
 
 /** Adds the sums by block of the returns of a variant, less their mean over all blocks. */
 function addBlocks({ first, second, means }: BlockSums, { variant, returns, partitions, block }: BlockRow): void {
-  const variants = means.length;
+  const variantCount = means.length;
   let total = 0;
   for (const value of returns) total += value;
   const mean = total / returns.length;
@@ -137,7 +137,7 @@ function addBlocks({ first, second, means }: BlockSums, { variant, returns, part
       sum += d;
       squares += d * d;
     }
-    first[s * variants + variant] = sum;
-    second[s * variants + variant] = squares;
+    first[s * variantCount + variant] = sum;
+    second[s * variantCount + variant] = squares;
   }
 }

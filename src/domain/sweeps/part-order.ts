@@ -35,14 +35,14 @@ function createGridOrder(grid: NonNullable<Variation['grid']>): (position: numbe
       return axis;
     });
   // Fastest-varying first.
-  const ordered = [
+  const orderedAxes = [
     ...axes.filter(({ pointer }) => !isOfDocument(pointer)),
     ...axes.filter(({ pointer }) => isOfDocument(pointer)),
   ];
   return (position) => {
     let rest = position;
     let variant = 0;
-    for (const axis of ordered) {
+    for (const axis of orderedAxes) {
       variant += (rest % axis.length) * axis.stride;
       rest = Math.floor(rest / axis.length);
     }

@@ -27,24 +27,24 @@ interface SharedFinding {
 
 export function createRefusedVariants(variation: Variation): RefusedVariants {
   const member = variation.patches === null ? 'grid' : 'patches';
-  const shared = new Map<string, SharedFinding>();
+  const findingByKey = new Map<string, SharedFinding>();
   const refusals = new Set<number>();
-  let unlisted = 0;
+  let unlistedCount = 0;
   return {
     add(variant, findings) {
       for (const finding of findings) {
         refusals.add(variant);
         const key = JSON.stringify([finding.code, finding.path, finding.message]);
-        const sharedEntry = shared.get(key);
+        const sharedEntry = findingByKey.get(key);
         if (sharedEntry !== undefined) sharedEntry.variants.push(variant);
-        else if (shared.size < FINDINGS_MAX) shared.set(key, { finding, variants: [variant] });
-        else unlisted++;
+        else if (findingByKey.size < FINDINGS_MAX) findingByKey.set(key, { finding, variants: [variant] });
+        else unlistedCount++;
       }
     },
     assertNone() {
       if (refusals.size === 0) return;
-      const findings = [...shared.values()].map((one) => toSent(one, member, variation));
-      const all = unlisted === 0 ? findings : [...findings, createMoreFinding(member, unlisted)];
+      const findings = [...findingByKey.values()].map((one) => toSent(one, member, variation));
+      const all = unlistedCount === 0 ? findings : [...findings, createMoreFinding(member, unlistedCount)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refusals];
       const report = `${message.slice(0, -1)}: ${formatVariants(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
@@ -56,14 +56,14 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
 /** Returns a finding for clients, with the name of the first affected variant and the locations of all. */
 function toSent({ finding, variants }: SharedFinding, member: string, variation: Variation): Finding {
   const [first] = variants as [number, ...number[]]; // the finding occurred at least once
-  const others = variants.length - 1;
-  const also = others === 0 ? '' : ` and ${others} more`;
-  const places = variants.slice(0, LOCATIONS_MAX).map((variant) => `${member}[${variant}]`);
+  const otherCount = variants.length - 1;
+  const otherPhrase = otherCount === 0 ? '' : ` and ${otherCount} more`;
+  const locations = variants.slice(0, LOCATIONS_MAX).map((variant) => `${member}[${variant}]`);
   return {
     ...finding,
     path: `${member}[${first}]${finding.path}`,
-    message: `Variant ${first} (${formatVariantName(createPatch(variation, first))})${also}: ${finding.message}`,
-    ...(others === 0 ? {} : { count: variants.length, places }),
+    message: `Variant ${first} (${formatVariantName(createPatch(variation, first))})${otherPhrase}: ${finding.message}`,
+    ...(otherCount === 0 ? {} : { count: variants.length, places: locations }),
   };
 }
 
@@ -85,8 +85,10 @@ const shortenText = (text: string): string => (text.length <= VALUE_MAX ? text :
 
 /** Returns a list of variants in words: `variant 3`, or `variants 0, 3 and 7`. */
 function formatVariants(variants: readonly number[]): string {
-  const named = variants.slice(0, NAMED_MAX).map(String);
-  const rest = variants.length - named.length;
-  if (rest > 0) return `variants ${named.join(', ')} and ${rest} more`;
-  return named.length === 1 ? `variant ${named[0]}` : `variants ${named.slice(0, -1).join(', ')} and ${named.at(-1)}`;
+  const namedVariants = variants.slice(0, NAMED_MAX).map(String);
+  const rest = variants.length - namedVariants.length;
+  if (rest > 0) return `variants ${namedVariants.join(', ')} and ${rest} more`;
+  return namedVariants.length === 1
+    ? `variant ${namedVariants[0]}`
+    : `variants ${namedVariants.slice(0, -1).join(', ')} and ${namedVariants.at(-1)}`;
 }

@@ -55,19 +55,19 @@ export function hasGroup(mask: number, group: number): boolean {
 }
 
 /** Returns the groups of a mask, ascending. */
-export function listGroups(mask: number, groups: number): number[] {
-  return listGroupsBelow(groups).filter((group) => hasGroup(mask, group));
+export function listGroups(mask: number, groupCount: number): number[] {
+  return listGroupsBelow(groupCount).filter((group) => hasGroup(mask, group));
 }
 
-function listGroupsBelow(groups: number): number[] {
-  return Array.from({ length: groups }, (_, group) => group);
+function listGroupsBelow(groupCount: number): number[] {
+  return Array.from({ length: groupCount }, (_, group) => group);
 }
 
 /** Returns all choices of `count` groups as bit masks, in lexicographic order. */
-export function listChoices(groups: number, count: number, from = 0): number[] {
+export function listChoices(groupCount: number, count: number, from = 0): number[] {
   if (count === 0) return [0];
   const choices: number[] = [];
-  for (let first = from; first <= groups - count; first++)
-    for (const rest of listChoices(groups, count - 1, first + 1)) choices.push((1 << first) | rest);
+  for (let first = from; first <= groupCount - count; first++)
+    for (const rest of listChoices(groupCount, count - 1, first + 1)) choices.push((1 << first) | rest);
   return choices;
 }

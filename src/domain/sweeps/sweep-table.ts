@@ -132,7 +132,7 @@ interface RankedRun {
 
 /** Summarises each outcome, in the order of the variants. */
 function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
-  const ran: RankedRun[] = [];
+  const rankedRuns: RankedRun[] = [];
   const refusals: { readonly variant: number; readonly error: ErrorDetail }[] = [];
   const keys: string[] = [];
   let days: Int32Array | undefined;
@@ -148,13 +148,18 @@ function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
       end: outcome.days.at(-1)!,
       observations: outcome.days.length,
     };
-    ran.push({ variant, run, sample: createSharpeSample(computeReturnsOn(outcome, outcome.days)) });
+    rankedRuns.push({ variant, run, sample: createSharpeSample(computeReturnsOn(outcome, outcome.days)) });
     keys[variant] = outcomes.keyOf(outcome);
     days = days === undefined ? outcome.days : listSharedDays(days, outcome.days);
   });
-  ran.sort((a, b) => a.variant - b.variant);
+  rankedRuns.sort((a, b) => a.variant - b.variant);
   refusals.sort((a, b) => a.variant - b.variant);
-  return { ran, refused: refusals, identical: groupIdentical(ran, keys), days: days ?? new Int32Array(0) };
+  return {
+    ran: rankedRuns,
+    refused: refusals,
+    identical: groupIdentical(rankedRuns, keys),
+    days: days ?? new Int32Array(0),
+  };
 }
 
 /** Groups variants with equal keys; groups and their members are in the order of the variants. */
@@ -183,15 +188,15 @@ function computeOutOfSample(
   { outcomes, trials, days, first }: Trials,
   { partitions, folds, engine, tick }: Pick<SweepTableInput, 'partitions' | 'folds' | 'engine' | 'tick'>,
 ): Pick<SweepTable, 'overfitting' | 'folds' | 'fan'> {
-  const observations = Math.max(0, days.length - 1);
-  const estimate = createOverfitting({ variants: trials.length, observations, partitions });
+  const observationCount = Math.max(0, days.length - 1);
+  const estimate = createOverfitting({ variants: trials.length, observations: observationCount, partitions });
   const study = folds === null || trials.length === 0 ? null : createFoldStudy({ trials: trials.length, days, folds });
-  const trialOf = new Map(trials.map((variant, trial) => [variant, trial]));
-  const collector = first === null || observations === 0 ? null : createFan(trials, days, first);
+  const trialByVariant = new Map(trials.map((variant, trial) => [variant, trial]));
+  const collector = first === null || observationCount === 0 ? null : createFan(trials, days, first);
   let visited = 0;
   const visit = (call: (trial: number, returns: Float64Array) => void, chosenTrials: ReadonlySet<number>): void =>
     outcomes.visit((variant, outcome) => {
-      if (outcome.kind === 'run') call(trialOf.get(variant)!, computeReturnsOn(outcome, days)); // every requested variant is a trial
+      if (outcome.kind === 'run') call(trialByVariant.get(variant)!, computeReturnsOn(outcome, days)); // every requested variant is a trial
     }, chosenTrials);
   const isStudied = estimate !== undefined || study?.kind === 'study';
   visit(

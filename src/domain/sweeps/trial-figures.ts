@@ -42,15 +42,15 @@ const FIGURES = ['count', 'sum', 'squares', 'growth', 'high', 'low', 'drawdown']
 const STRIDE = FIGURES.length;
 
 /** Returns the number of bytes for the figures of a trial. */
-export const computeTrialFigureBytes = (groups: number): number => 8 * (1 + groups * TRIMS.length * STRIDE);
+export const computeTrialFigureBytes = (groupCount: number): number => 8 * (1 + groupCount * TRIMS.length * STRIDE);
 
-export function createTrialFigures(trials: number, { groups, length, left }: FigureTerms): TrialFigures {
-  const means = new Float64Array(trials);
-  const values = new Float64Array(trials * groups * TRIMS.length * STRIDE);
+export function createTrialFigures(trialCount: number, { groups, length, left }: FigureTerms): TrialFigures {
+  const means = new Float64Array(trialCount);
+  const values = new Float64Array(trialCount * groups * TRIMS.length * STRIDE);
   const findOffset = (trial: number, group: number, trims: number): number =>
     ((trial * groups + group) * TRIMS.length + trims) * STRIDE;
   const [stretch, later] = [createEmptyStretch(), createEmptyStretch()];
-  const nothing = createEmptyStretch();
+  const emptyStretch = createEmptyStretch();
 
   return {
     add(trial, returns) {
@@ -69,7 +69,7 @@ export function createTrialFigures(trials: number, { groups, length, left }: Fig
         }
     },
     metric(trial, { mask, test, metric, periods }) {
-      Object.assign(stretch, nothing);
+      Object.assign(stretch, emptyStretch);
       for (let group = 0; group < groups; group++) {
         if (!hasGroup(mask, group)) continue;
         const head = group > 0 && hasGroup(test, group - 1) ? TRIMMED_HEAD : 0;

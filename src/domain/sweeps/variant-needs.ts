@@ -94,17 +94,17 @@ export function checkVariant(base: SweepBase, patch: Patch, ground: CheckBasis):
   });
   if (variant === undefined) return { variant, findings };
   const { document } = variant;
-  const reached = listReached(documents, document);
-  const reachedDocuments = Object.values(reached);
+  const reachedById = listReached(documents, document);
+  const reachedDocuments = Object.values(reachedById);
   const errors = [
     ...reachedDocuments.flatMap((one) =>
       listReferences(one)
-        .filter((id) => reached[id] === undefined)
+        .filter((id) => reachedById[id] === undefined)
         .map(reportUnreached),
     ),
     ...[...listUsedModels(reachedDocuments).keys()].filter((id) => !models.has(id)).map(reportUnreached),
   ];
-  if (errors.length === 0) errors.push(...findLackingVariantData(document, reached, ground));
+  if (errors.length === 0) errors.push(...findLackingVariantData(document, reachedById, ground));
   return errors.length === 0 ? { variant, findings } : { variant: undefined, findings: errors };
 }
 
@@ -112,13 +112,13 @@ function listReached(
   documents: Readonly<Record<string, IndexDocument>>,
   document: IndexDocument,
 ): Record<string, IndexDocument> {
-  const reached = new Map<string, IndexDocument>([[document.id, document]]);
-  for (const one of reached.values())
-    for (const id of listReferences(one)) {
+  const reachedDocuments = new Map<string, IndexDocument>([[document.id, document]]);
+  for (const reachedDocument of reachedDocuments.values())
+    for (const id of listReferences(reachedDocument)) {
       const next = documents[id];
-      if (next !== undefined && !reached.has(id)) reached.set(id, next);
+      if (next !== undefined && !reachedDocuments.has(id)) reachedDocuments.set(id, next);
     }
-  return Object.fromEntries(reached);
+  return Object.fromEntries(reachedDocuments);
 }
 
 const reportUnreached = (id: string): Finding => ({

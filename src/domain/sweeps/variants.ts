@@ -59,14 +59,14 @@ export function checkVariantCount(variation: Variation): Finding[] {
 }
 
 /**
- * Reports too many levels, which are stored on disk until the end of the sweep. @param sessions maximum number of
+ * Reports too many levels, which are stored on disk until the end of the sweep. @param sessionCount maximum number of
  * sessions per variant
  */
-export function checkLevels(variation: Variation, sessions: number): Finding[] {
+export function checkLevels(variation: Variation, sessionCount: number): Finding[] {
   const count = countVariants(variation);
   const max = LIMITS.MAX_SWEEP_LEVELS;
-  if (count * sessions <= max) return [];
-  const message = `The sweep has ${count} variants of ${sessions} sessions, ${count * sessions} levels; the maximum is ${max}: set a later request.start.`;
+  if (count * sessionCount <= max) return [];
+  const message = `The sweep has ${count} variants of ${sessionCount} sessions, ${count * sessionCount} levels; the maximum is ${max}: set a later request.start.`;
   return [reportTooLarge(variation, message)];
 }
 
@@ -111,7 +111,7 @@ export function applyPatch(
     request: base.request,
     strategy: base.strategy ?? {},
   });
-  const misplaced = Object.entries(patch).flatMap(([text, value]) => applySetting(parts, { text, value, path }));
+  const settingFindings = Object.entries(patch).flatMap(([text, value]) => applySetting(parts, { text, value, path }));
   const document = check(setCurrency(parts['document'] as Record<string, unknown>, patch)); // an object: pointers refer to its members
   const request = checkShape(SweepTerms, parts['request']);
   const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
@@ -128,20 +128,20 @@ export function applyPatch(
           ? {}
           : { message: `Unknown field ${finding.path}: the variant would equal its base.` }),
       }));
-  const wrong = [
-    ...misplaced,
+  const variantFindings = [
+    ...settingFindings,
     ...selectBelow('document', document.findings),
     ...selectBelow('request', [...request.findings, ...reportOrder(request.value)]),
     ...selectBelow('strategy', strategy.findings),
     ...reportIdentity(base, document.document, path),
   ];
   if (
-    wrong.length > 0 ||
+    variantFindings.length > 0 ||
     document.document === undefined ||
     request.value === undefined ||
     strategy.value === undefined
   )
-    return { variant: undefined, findings: wrong };
+    return { variant: undefined, findings: variantFindings };
   return {
     variant: {
       patch,
@@ -186,14 +186,14 @@ function applySetting(parts: Record<string, unknown>, { text, value, path }: Set
       },
     ];
   }
-  const unreachable = setAt(parts, pointer, structuredClone(value));
-  if (unreachable === undefined) return [];
+  const unreachablePointer = setAt(parts, pointer, structuredClone(value));
+  if (unreachablePointer === undefined) return [];
   return [
     {
       severity: 'error',
       code: 'UNKNOWN_FIELD_NAME',
       path: issuePath,
-      message: `${text} does not exist: the base has no value at ${unreachable.at}.`,
+      message: `${text} does not exist: the base has no value at ${unreachablePointer.at}.`,
       ...keepSmallValue(text),
     },
   ];
@@ -222,15 +222,15 @@ function reportIdentity(
 ): Finding[] {
   // The securities of a watchlist are filled in once, in the base document.
   const [own, ofBase] = [listWatchlists(document?.universe), listWatchlists(universe)];
-  const other = own.find((id) => !ofBase.includes(id));
-  if (other !== undefined)
+  const changedId = own.find((id) => !ofBase.includes(id));
+  if (changedId !== undefined)
     return [
       {
         severity: 'error',
         code: 'IMMUTABLE_FIELD',
         path: `${path}/document.universe.watchlist_id`,
-        message: `A variant must keep the watchlist of its base; ${other} differs.`,
-        value: other,
+        message: `A variant must keep the watchlist of its base; ${changedId} differs.`,
+        value: changedId,
       },
     ];
   if (document === undefined || document.id === id) return [];

@@ -49,8 +49,8 @@ const joinWords = (words: readonly string[]): string => `${words.slice(0, -1).jo
 const isOverfit = (overfitting: SweepTable['overfitting']): boolean =>
   overfitting !== null && overfitting.probability > CHANCE_LEVEL;
 
-function describeSkill(deflatedSharpe: number, trials: number): string {
-  const chance = trials === 1 ? 'one trial' : `the best of ${trials} trials`;
+function describeSkill(deflatedSharpe: number, trialCount: number): string {
+  const chance = trialCount === 1 ? 'one trial' : `the best of ${trialCount} trials`;
   return `The Sharpe ratio of the first variant exceeds that of ${chance} without skill with a probability of ${formatPercent(deflatedSharpe)} (deflated Sharpe ratio).`;
 }
 
@@ -68,11 +68,11 @@ function describeFolds(folds: ChoiceByFolds | FoldsTooShort): string {
   const { folds: terms, choices, paths, inSample, overPaths, probabilityOfLoss } = folds;
   const metric = terms.select_by;
   const write = metric === 'sharpe_ratio' ? (value: number) => value.toFixed(2) : formatPercent;
-  const outside = overPaths[metric];
+  const pathDistribution = overPaths[metric];
   const range =
     paths.length === 1
-      ? `has ${write(outside.mean)} out of sample`
-      : `has a median of ${write(outside.percentiles['0.5']!)} out of sample (${write(outside.percentiles['0.05']!)} to ${write(outside.percentiles['0.95']!)} from the 5th to the 95th percentile of ${paths.length} paths)`;
+      ? `has ${write(pathDistribution.mean)} out of sample`
+      : `has a median of ${write(pathDistribution.percentiles['0.5']!)} out of sample (${write(pathDistribution.percentiles['0.05']!)} to ${write(pathDistribution.percentiles['0.95']!)} from the 5th to the 95th percentile of ${paths.length} paths)`;
   const loss = paths.length === 1 ? '' : `; ${formatPercent(probabilityOfLoss)} of the paths lose`;
   return `Chosen by ${METRIC_PHRASES[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${range}${loss}.`;
 }

@@ -66,9 +66,9 @@ export function toDay({ year, month, day }: CivilDate): Day {
  * last day.
  */
 export function toCivilDate(day: Day): CivilDate {
-  const shifted = Math.floor(day) + DAYS_BEFORE_1970;
-  const era = Math.floor(shifted / DAYS_PER_ERA);
-  const dayOfEra = shifted - era * DAYS_PER_ERA;
+  const shiftedDay = Math.floor(day) + DAYS_BEFORE_1970;
+  const era = Math.floor(shiftedDay / DAYS_PER_ERA);
+  const dayOfEra = shiftedDay - era * DAYS_PER_ERA;
   const yearOfEra = Math.floor(
     (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
   );

@@ -31,12 +31,12 @@ export interface LocalMoment {
  */
 export function toInstant({ day, time, zone }: LocalMoment): number {
   const [hours, minutes] = time.split(':').map(Number) as [number, number]; // `time` matches LOCAL_TIME_PATTERN
-  const local = day * MS_PER_DAY + (hours * 60 + minutes) * MS_PER_MINUTE;
-  const before = computeOffset(zone, local - MS_PER_DAY);
-  const after = computeOffset(zone, local + MS_PER_DAY);
-  const candidates = [local - before, local - after];
-  const valid = candidates.filter((instant) => instant + computeOffset(zone, instant) === local);
-  return valid.length > 0 ? Math.min(...valid) : local - before;
+  const localMs = day * MS_PER_DAY + (hours * 60 + minutes) * MS_PER_MINUTE;
+  const before = computeOffset(zone, localMs - MS_PER_DAY);
+  const after = computeOffset(zone, localMs + MS_PER_DAY);
+  const candidates = [localMs - before, localMs - after];
+  const validInstants = candidates.filter((instant) => instant + computeOffset(zone, instant) === localMs);
+  return validInstants.length > 0 ? Math.min(...validInstants) : localMs - before;
 }
 
 /** Returns the current day in a time zone at an instant. */
@@ -53,8 +53,8 @@ function computeOffset(zone: string, instantMs: number): number {
       .map(({ type, value }) => [type, Number(value)]),
   );
   const { year, month, day, hour, minute, second } = parts as Record<string, number>;
-  const local = toDay({ year: year!, month: month!, day: day! }) * MS_PER_DAY;
-  return local + ((hour! * 60 + minute!) * 60 + second!) * 1000 - instant;
+  const localMs = toDay({ year: year!, month: month!, day: day! }) * MS_PER_DAY;
+  return localMs + ((hour! * 60 + minute!) * 60 + second!) * 1000 - instant;
 }
 
 /** Maximum number of cached clocks. A zone can have many spellings, because its name is case-insensitive. */

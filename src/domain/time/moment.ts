@@ -14,7 +14,7 @@ export function parseMoment(text: string): number {
 /**
  * Returns the instant of a text in ms since 1970; for a date, the beginning of the day. NaN if the time does not exist.
  */
-export function parseBeginning(text: string): number {
+export function parsePeriodStart(text: string): number {
   return text.length === DATE_LENGTH ? Date.parse(text) : parseMoment(text);
 }
 

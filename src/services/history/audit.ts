@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { AuditSeal, type AuditKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
-import { parseBeginning, parseMoment } from '#domain/time/moment.js';
+import { parsePeriodStart, parseMoment } from '#domain/time/moment.js';
 import { refuseReversedRange } from '#domain/schema/assert-order.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { mayRead, type Reach } from '#domain/documents/reach.js';
@@ -72,7 +72,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
   return {
     async read(query) {
       const { start, end, kind, id, author, limit, after } = query;
-      if (start !== undefined && end !== undefined && parseBeginning(start) > parseMoment(end))
+      if (start !== undefined && end !== undefined && parsePeriodStart(start) > parseMoment(end))
         throw refuseReversedRange(start, end);
       await sealLog();
       const { seq, hash } = await readAuditHead(documents);
@@ -129,7 +129,7 @@ function isVisible({ kind, id }: AuditEntry, reach: Reach | undefined): boolean 
 
 function isRequested({ at, kind, id, author }: AuditEntry, query: AuditQuery): boolean {
   const time = Date.parse(at);
-  if (query.start !== undefined && time < parseBeginning(query.start)) return false;
+  if (query.start !== undefined && time < parsePeriodStart(query.start)) return false;
   if (query.end !== undefined && time > parseMoment(query.end)) return false;
   const isOtherEntry = (queryValue: string | undefined, value: string): boolean =>
     queryValue !== undefined && queryValue !== value;

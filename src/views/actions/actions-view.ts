@@ -13,12 +13,12 @@ import {
   listOffers,
   computeRightsChoices,
   computeScripChoices,
-  type AfterChoice,
+  type ChoiceOutcome,
   type Offer,
 } from '#domain/corporate-actions/choices.js';
 import {
   computeProForma,
-  type BeforeAction,
+  type PositionBeforeAction,
   type ProForma,
   type WorthReader,
 } from '#domain/corporate-actions/pro-forma.js';
@@ -166,7 +166,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   };
 }
 
-function listSecurityChoices(action: CorporateAction, state: BeforeAction): AfterChoice[] {
+function listSecurityChoices(action: CorporateAction, state: PositionBeforeAction): ChoiceOutcome[] {
   return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, state) : computeScripChoices(action, state);
 }
 
@@ -207,7 +207,7 @@ interface HoldingBefore {
 }
 
 function createChoiceRow(
-  { choice, weight, shares, cash, received }: AfterChoice,
+  { choice, weight, shares, cash, received }: ChoiceOutcome,
   { shares: previousShares, split }: HoldingBefore,
 ): ActionRow['choices'][number] {
   const receivedShares = received && { ...received, ratio: received.ratio * split };

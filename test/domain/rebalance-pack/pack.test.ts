@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
-import { reconcile } from '#domain/rebalance-pack/reconciliation.js';
+import { reconcilePacks } from '#domain/rebalance-pack/reconciliation.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
@@ -206,7 +206,7 @@ test('on the effective day the announced orders are shown with the current order
     accounts: [{ name: 'F', cash: 1000, holdings: [{ identifier: 'B', shares: 100 }] }],
     cost: { spread_bps: 0, impact_bps: 0 },
   });
-  const accounts = reconcile(
+  const accounts = reconcilePacks(
     { names: then, accounts: createPack(then, body).accounts },
     { names: now, accounts: createPack(now, body).accounts },
   );

@@ -6,7 +6,7 @@ import { formatDay } from '#domain/time/days.js';
 import { IndexDocument, isRuleDocument, type RuleDocument } from '#domain/documents/index-document.js';
 import { openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { alignMarket, BeforeMarket, markWindow } from '#domain/market/session-market.js';
+import { alignMarket, BeforeMarketError, markWindow } from '#domain/market/session-market.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { AGGREGATES, DERIVED_NAMES } from '#domain/datapoints/field-request.js';
 import { computeLookBack } from '#domain/rules/look-back.js';
@@ -211,14 +211,16 @@ test('a market that begins too late refuses a decision that looks further back',
       .decide(decision, null);
   expect(() =>
     decide({ weighting: { type: 'InverseVolatilityWeight', params: { window: 21, minimum_observations: 5 } } }),
-  ).toThrow(BeforeMarket);
-  expect(() => decide({ weighting: { type: 'MinimumVarianceWeight', params: { window: 21 } } })).toThrow(BeforeMarket);
+  ).toThrow(BeforeMarketError);
+  expect(() => decide({ weighting: { type: 'MinimumVarianceWeight', params: { window: 21 } } })).toThrow(
+    BeforeMarketError,
+  );
   expect(() => decide({ selection: [{ id: 'y', type: 'DividendFilter', params: { minimum_yield: 0.001 } }] })).toThrow(
-    BeforeMarket,
+    BeforeMarketError,
   );
   expect(() =>
     decide({ selection: [{ id: 'b', type: 'RangeFilter', params: { field: 'BETA', minimum: 0.5 } }] }),
-  ).toThrow(BeforeMarket);
+  ).toThrow(BeforeMarketError);
   expect(
     decide({ weighting: { type: 'InverseVolatilityWeight', params: { window: 20, minimum_observations: 5 } } }).kind,
   ).toBe('decided');

@@ -216,7 +216,7 @@ function Spread({ values }: { readonly values: readonly Value[] }) {
       </div>
       <figcaption class="quiet">
         <span>{write(least)}</span>
-        <span>securities by value, without 2 % at each end</span>
+        <span>securities by value, without 2% at each end</span>
         <span>{write(most)}</span>
       </figcaption>
     </figure>

@@ -181,7 +181,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'overfitting',
     title: 'Overfitting',
-    help: 'Probability of overfitting. Above 50 % the choice of the first variant is no better than a random choice.',
+    help: 'Probability of overfitting. Above 50% the choice of the first variant is no better than a random choice.',
     width: 96,
     align: 'right',
     value: ({ view }) => view?.overfitting?.probability ?? null,

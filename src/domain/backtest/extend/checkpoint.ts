@@ -9,7 +9,7 @@ import type { MarketMark } from '../../market/session-market.js';
 import { findLastAtMost } from '../../numbers/search.js';
 import type { SeriesEnd } from '../../books/benchmark.js';
 import type { StoredFollower } from '../../books/book.js';
-import { findInForce, type Composition, type Compositions } from '../../books/compositions.js';
+import { findCompositionInForce, type Composition, type Compositions } from '../../books/compositions.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import { toStoredIndex, toStoredPortfolio, type StoredOverlay } from './overlay-state.js';
@@ -140,7 +140,7 @@ export function listRecentIndices(indices: readonly SimulatedIndex[]): ReadonlyM
   return new Map(
     indices.map(({ document, sm, first, list, memory, called, to }) => {
       const session = findLastAtMost(sm.sessions, oldest);
-      const before = findInForce(list, session);
+      const before = findCompositionInForce(list, session);
       const recent = list.filter((composition) => composition.session > session && composition.session <= to);
       return [
         document.id,

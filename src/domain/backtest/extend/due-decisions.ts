@@ -12,7 +12,7 @@ import { findReview } from '../../documents/reviews.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
 import type { MarketData } from '../../market/market-data.js';
 import { alignMarkedMarket } from '../../market/marked-market.js';
-import { BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
+import { BeforeMarketError, markWindow, type SessionMarket } from '../../market/session-market.js';
 import { computeDerivedLookBack } from '../../optimisation/derived/derived-look-back.js';
 import { computeLookBack, type LookBack } from '../../rules/look-back.js';
 import { readTreatment } from './checkpoint.js';
@@ -55,11 +55,11 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
       const holdingLooks = listHoldingsLookBack(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
         const reviewDocument = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
-        const ownLook = {
+        const reviewLook = {
           code: document.calendar,
           lookBack: computeLookBack({ document: reviewDocument, sessions, decision }),
         };
-        return [ownLook, ...holdingLooks];
+        return [reviewLook, ...holdingLooks];
       }
       if (!isDerivedDocument(document)) return [];
       const { source_index_id: parentId } = document.derivation;
@@ -146,7 +146,7 @@ export function composeWithinLookBack<T>(
     try {
       return runOn(lookBackMarket.market, lookBackMarket.aligned);
     } catch (error) {
-      if (!(error instanceof BeforeMarket)) throw error;
+      if (!(error instanceof BeforeMarketError)) throw error;
     }
   }
   return runOn(input.wholeMarket());

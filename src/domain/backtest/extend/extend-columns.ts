@@ -4,7 +4,7 @@ import { createColumns, type ColumnsWriter } from '../run-file/create.js';
 import { extendHeader, type AddedSecurity, type BlockPosition } from '../run-file/header.js';
 import type { RunColumns } from '../run-file/read.js';
 import { BLOCK_NAMES, findBlock, isPanel, type BlockName } from '../run-file/schema.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 export interface ExtendColumnsInput {
   readonly stored: RunColumns;
@@ -39,14 +39,14 @@ const FILES_MAX = 128;
 /**
  * Extends the columns of a run: appends the new elements to each block. Small blocks, and blocks in another order, are
  * rewritten. Stored blocks stay in their file if securities have joined or that file is full.
- * @throws CannotResume if there would be too many files
+ * @throws CannotResumeError if there would be too many files
  */
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): ExtendedColumns {
   const { header } = stored;
   const { begun: earlierNames = [], joined: earlierJoined = [] } = header;
   const staysWhole = added.joined.length > 0 || isFileFull(countAddedDates(stored), datesMax);
   const files = fileNames.slice(0, earlierNames.length + (staysWhole ? 1 : 0));
-  if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
+  if (files.length > FILES_MAX) throw new CannotResumeError('file_rewritten');
   const extendedFile: ExtendedFile = { stored, stays: staysWhole, earlier: files.length, width: added.names.length };
   const blocks = BLOCK_NAMES.flatMap((name) => extendBlock(name, added, extendedFile) ?? []);
   const { identifiers } = added.continuation.index.sm;

@@ -36,7 +36,7 @@ export interface ExtendRecordInput {
 
 /**
  * Extends the record of a stored run.
- * @throws CannotResume if portfolio and index begin or cease to have equal holdings
+ * @throws CannotResumeError if portfolio and index begin or cease to have equal holdings
  * @cost O(H) for each new session, and the description
  */
 export function extendRecord({ stored, description, rebalances, market, added }: ExtendRecordInput): ExtendedRecord {

@@ -24,7 +24,7 @@ import { openStoredNumbers } from '../run-file/record.js';
 import type { BlockName } from '../run-file/schema.js';
 import { extendColumns } from './extend-columns.js';
 import { extendRecord, type ExtendedRecord } from './extend-record.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 import { createRemains } from './remains.js';
 import { resumeRun } from './resume.js';
 import type { Continuation, IndexContinuation, ResumeRunInput } from './continuation.js';
@@ -64,7 +64,7 @@ export interface ExtendedRun {
 
 /**
  * Extends a stored run. The result is bit-identical to a full run, except for the layout of the columns.
- * @throws CannotResume
+ * @throws CannotResumeError
  * @throws Refusal as the whole run would
  * @cost O(N + T) and the new sessions; reads no earlier weights, and earlier prices only of securities that join
  */
@@ -211,14 +211,14 @@ const STORED_MARK = 2;
 
 /**
  * Checks that the stored run and the extended run both store the weights of the index separately, or both do not.
- * @throws CannotResume if only one of them does
+ * @throws CannotResumeError if only one of them does
  */
 function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio }: Continuation): void {
   if (portfolio.weights.buffer === book.weights.buffer) return;
   const areColumns = isEqual(portfolio.columns, book.columns);
   const isSame = areColumns && isEqual(portfolio.weights, book.weights);
   // Portfolio and index weights may become equal or begin to differ on the new sessions.
-  if (header.has_index_weights ? isSame : !isSame) throw new CannotResume('holdings_diverged');
+  if (header.has_index_weights ? isSame : !isSame) throw new CannotResumeError('holdings_diverged');
 }
 
 function listNewGaps({ index: { book }, portfolio }: Continuation): Gap[] {

@@ -8,7 +8,7 @@ import { readTreatment, type IndexContext, type SimulatedIndex } from './checkpo
 import type { Composer } from '../../books/compositions.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
 import { listDueAfterUnderTexts } from '../../books/due-under-texts.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 import { findLastPriced } from '../compute-run.js';
 import { checkRequestedRange, type RequestedRange } from '../../books/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
@@ -46,7 +46,7 @@ export function createMarketView(input: ResumeRunInput): MarketView {
     isInAnyText(documents[id]!, ({ pipeline }) => pipeline?.treatment.max_stale_sessions === undefined),
   );
   if (isByStore && readDefaultStaleSessions(market) !== checkpoint.staleSessions)
-    throw new CannotResume('default_changed');
+    throw new CannotResumeError('default_changed');
   const markedMarkets = listMarkedMarkets(input);
   const findSessionMarket = (id: string) => markedMarkets.get(documents[id]!.calendar)!;
   const main = findSessionMarket(indexId);
@@ -59,7 +59,7 @@ export function createMarketView(input: ResumeRunInput): MarketView {
   const from = main.mark!.session;
   const last = findLastAtMost(main.sessions, range.end);
   const to = last <= from ? from : findLastPriced(main, last);
-  if (to <= from) throw new CannotResume('no_new_session');
+  if (to <= from) throw new CannotResumeError('no_new_session');
   const day = main.sessions[to]!;
   const computeSpan = (id: string): Span => ({
     from: findSessionMarket(id).mark!.session,
@@ -131,7 +131,7 @@ const NO_DECISIONS: Pick<IndexContinuation, 'composed' | 'findings'> = { compose
 
 /**
  * Returns the rebalances that are due on the new sessions.
- * @throws CannotResume if nothing traded on a due session, so that the rebalance is priced from a session that has been
+ * @throws CannotResumeError if nothing traded on a due session, so that the rebalance is priced from a session that has been
  *   simulated
  */
 function listDueRebalances(
@@ -141,6 +141,6 @@ function listDueRebalances(
 ): DueRebalance[] {
   const due =
     to === from ? [] : listDueAfterUnderTexts(document, sm, { first: Math.max(first, from), after: from, last: to });
-  if (due.some(({ session }) => session <= from)) throw new CannotResume('rebalance');
+  if (due.some(({ session }) => session <= from)) throw new CannotResumeError('rebalance');
   return due;
 }

@@ -2,12 +2,12 @@ import { findBreachRule, createBreachWatch } from '../../compliance/breach-watch
 import type { LimitRuleName } from '../../compliance/rules.js';
 import { listTexts } from '../../documents/amended-texts.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
  * Allows the extension of an index with breach-triggered rebalances only while no breach occurs, because the decision
  * after a breach needs the whole market. Checks every version of the definition.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 export function assertNoBreach(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,
@@ -18,7 +18,7 @@ export function assertNoBreach(
     for (const { document } of listTexts(documents[id]!)) {
       const rule = findBreachRule(document.pipeline?.treatment);
       if (rule === null) continue;
-      if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResume('breach');
+      if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResumeError('breach');
     }
   }
 }

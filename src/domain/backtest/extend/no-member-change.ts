@@ -3,12 +3,12 @@ import { listTexts } from '../../documents/amended-texts.js';
 import { listDueAfter } from '../../books/due-rebalances.js';
 import { readPanelRow } from '../../market/session-market.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
  * Allows the extension of an index whose constituents may change between reviews only while none changes: new
  * constituents are ranked and weighted on the whole market.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 export function assertNoMemberChange(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,
@@ -20,7 +20,7 @@ export function assertNoMemberChange(
     if (eventsOfChanges.length === 0) continue;
     const index = simulated.find((indexContinuation) => indexContinuation.document.id === id);
     if (index === undefined || eventsOfChanges.some((events) => mayChange(index, events)))
-      throw new CannotResume('member_change');
+      throw new CannotResumeError('member_change');
   }
 }
 

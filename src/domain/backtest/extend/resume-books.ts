@@ -11,7 +11,7 @@ import type { Book, BookInput, Targets } from '../../books/book.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { Composition } from '../../books/compositions.js';
 import { followBook } from '../../books/follow-book.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 import { createIndexTargets, createIndexTerms } from '../../books/index-run.js';
 import { createBookResume, type StoredBook } from '../../books/resumed-book.js';
 import { hasOwnRebalances } from '../strategy-targets.js';
@@ -63,9 +63,9 @@ export function resumeBook(
 /**
  * Returns the rebalances of the run on the new sessions: the index's rebalances, or the strategy's if it has a separate
  * schedule or optimises the weights.
- * @throws CannotResume if one is priced from a session that has been simulated
+ * @throws CannotResumeError if one is priced from a session that has been simulated
  */
-export function findRebalancesAfter(
+export function findLaterRebalances(
   { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,
   marketView: MarketView,
   index: IndexContinuation,
@@ -75,7 +75,7 @@ export function findRebalancesAfter(
   const laterRebalances = strategy?.rebalance
     ? selectLaterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to })
     : composed;
-  if (laterRebalances === undefined) throw new CannotResume('rebalance');
+  if (laterRebalances === undefined) throw new CannotResumeError('rebalance');
   const rows = strategy?.constraints;
   if (rows === undefined || laterRebalances.length === 0) return { rebalances: laterRebalances, findings: [], memory };
   const markedMarkets = new Map([[document.calendar, index.sm]]);
@@ -150,6 +150,6 @@ export function resumePortfolio(
   };
   if ('end' in portfolio) return simulateBook({ ...bookInput, resume: createBookResume(portfolio, from) });
   const followedBook = followBook(bookInput, book, portfolio);
-  if (!followedBook) throw new CannotResume('holdings_diverged');
+  if (!followedBook) throw new CannotResumeError('holdings_diverged');
   return followedBook;
 }

@@ -22,7 +22,7 @@ import {
   type StoredLayer,
   type StoredOverlay,
 } from './overlay-state.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 import { resumeBook } from './resume-books.js';
 
 interface ResumedOverlay {
@@ -40,7 +40,7 @@ interface ResumedOverlay {
 
 /**
  * Resumes an index, or an overlay with its underlying indices, over the new sessions.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 export function resumeIndexOrOverlay(
   marketView: MarketView,
@@ -79,14 +79,14 @@ export function resumeIndexOrOverlay(
 
 /**
  * Returns the new sessions of an underlying index up to the last session of the overlay.
- * @throws CannotResume if the market is known from a later session than the last simulated one
+ * @throws CannotResumeError if the market is known from a later session than the last simulated one
  */
 function computeUnderlyingSpan(
   { sm, from }: Pick<IndexContinuation, 'sm' | 'from'>,
   above: Pick<IndexContinuation, 'sm' | 'from' | 'to'>,
 ): Pick<IndexContinuation, 'from' | 'to'> {
   const findSession = (session: number): number => findLastAtMost(sm.sessions, above.sm.sessions[session]!);
-  if (findSession(above.from) !== from) throw new CannotResume('overlay');
+  if (findSession(above.from) !== from) throw new CannotResumeError('overlay');
   return { from, to: findSession(above.to) };
 }
 
@@ -101,7 +101,7 @@ interface OverlaySpan extends Omit<IndexContinuation, 'book' | 'composed' | 'fin
 
 /**
  * Computes the overlay's book over the new sessions from its path over all sessions.
- * @throws CannotResume
+ * @throws CannotResumeError
  */
 function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   const { document, sm, from, to, beneath, isBrief } = span;
@@ -119,7 +119,7 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   const weightedUnderlying = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
   // All return variants are hedged with the currency weights of the native variant, which are unknown here.
   if (span.isOther && span.ownShares === undefined && weightedUnderlying.codes.length > 0)
-    throw new CannotResume('overlay');
+    throw new CannotResumeError('overlay');
   const shares = span.ownShares ?? appendShares(stored, readShares(weightedUnderlying));
   const overlayPath = computeOverlayPath({ sm, first, document, currency }, { beneath: extendedLayers, shares, to });
   const path = slicePath(overlayPath, from - first);
@@ -135,7 +135,7 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
     indexId: document.id,
     resumed: { hasCurrencyPart, ...selectOrdersBefore(stored, from) },
   });
-  if (book.overlay!.hasCurrencyPart !== hasCurrencyPart) throw new CannotResume('overlay');
+  if (book.overlay!.hasCurrencyPart !== hasCurrencyPart) throw new CannotResumeError('overlay');
   return book;
 }
 

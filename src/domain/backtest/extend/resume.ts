@@ -7,13 +7,13 @@ import { assertNoMemberChange } from './no-member-change.js';
 import { assertNoBreach } from './no-breach.js';
 import { isStoredOverlay } from './overlay-state.js';
 import { resumeIndexOrOverlay } from './resume-overlay.js';
-import { resumeBook, findRebalancesAfter, resumePortfolio } from './resume-books.js';
+import { resumeBook, findLaterRebalances, resumePortfolio } from './resume-books.js';
 import type { StoredBook } from '../../books/resumed-book.js';
 
 /**
  * Simulates the sessions after a stored run. If the market is unchanged up to the checkpoint, the result is
  * bit-identical to a full run.
- * @throws CannotResume
+ * @throws CannotResumeError
  * @throws Refusal as a full run would
  * @cost O(N) and a pass over the new sessions; a rebalance on a new session adds its decision and a pass over its
  *   look-back
@@ -31,7 +31,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     return { ...checkpoint.index, ...brief };
   };
   const index = resumeIndexOrOverlay(marketView, { stored: checkpoint.index, indexId });
-  const { rebalances, ...solves } = findRebalancesAfter(input, marketView, index);
+  const { rebalances, ...solves } = findLaterRebalances(input, marketView, index);
   const portfolio = resumePortfolio(input, index, { rebalances, levelAtStart: input.levelAtStart });
   const series =
     request.benchmark?.kind === 'identifier'

@@ -1,6 +1,6 @@
 import { toCanonicalJson } from '../../json/canonical-json.js';
 import { Refusal } from '../../refusals/refusal.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import {
   isArrayLocation,
@@ -67,7 +67,7 @@ export interface Field<T, W, A> {
   read(packed: unknown, from: ArraySource): T;
   /**
    * Returns the packed value of the whole run, computed from stored and added parts.
-   * @throws CannotResume
+   * @throws CannotResumeError
    */
   extend(packed: unknown, added: A, into: RecordExtension): unknown;
   /**
@@ -102,7 +102,7 @@ export function createFields<W, A>() {
         return numbers;
       },
       extend(packed, more, { pools, positions }) {
-        if (!isArrayLocation(packed)) throw new CannotResume('no_checkpoint');
+        if (!isArrayLocation(packed)) throw new CannotResumeError('no_checkpoint');
         if (!added) return packed;
         const numbers = isPositions ? positions(added(more)) : added(more);
         return stay ? pools.slide(packed, stay(more), numbers) : pools.grow(packed, numbers);
@@ -247,12 +247,12 @@ function createPlainField<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack
 }
 
 function requirePacked(packed: unknown): unknown {
-  if (packed === undefined) throw new CannotResume('no_checkpoint');
+  if (packed === undefined) throw new CannotResumeError('no_checkpoint');
   return packed;
 }
 
 function requireNumber(packed: unknown): number {
-  if (typeof packed !== 'number') throw new CannotResume('no_checkpoint');
+  if (typeof packed !== 'number') throw new CannotResumeError('no_checkpoint');
   return packed;
 }
 

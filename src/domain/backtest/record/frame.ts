@@ -1,5 +1,5 @@
 import { LIMITS } from '../../refusals/limits.js';
-import { CannotResume } from '../../documents/full-run-reasons.js';
+import { CannotResumeError } from '../../documents/full-run-reasons.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
 import {
@@ -69,7 +69,7 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AppendedFrame> = {
   extend(packed, added, into) {
     const isSame = haveSameWeights(added, into);
     if (!isPortfolioRows(packed)) return extendArrays(readFrameLocations(packed), { added, isSame }, into);
-    if (!isSame) throw new CannotResume('holdings_diverged');
+    if (!isSame) throw new CannotResumeError('holdings_diverged');
     const { stored } = into;
     return {
       portfolioRows: Math.min(LIMITS.MAX_WEIGHT_DATES, stored.dates + added.portfolio.length - 1),
@@ -99,7 +99,7 @@ type FrameLocations = { readonly [M in keyof WeightsFrame]: ArrayLocation };
 function readFrameLocations(packed: unknown): FrameLocations {
   const readLocation = (member: keyof WeightsFrame): ArrayLocation => {
     const location = readMember(packed, member);
-    if (!isArrayLocation(location)) throw new CannotResume('no_checkpoint');
+    if (!isArrayLocation(location)) throw new CannotResumeError('no_checkpoint');
     return location;
   };
   return { days: readLocation('days'), columns: readLocation('columns'), weights: readLocation('weights') };
@@ -112,7 +112,7 @@ interface ExtendArrays {
 
 /**
  * Returns the places of a book's most recent weights, including the new sessions.
- * @throws CannotResume if a full run would refer to the weights of the portfolio instead
+ * @throws CannotResumeError if a full run would refer to the weights of the portfolio instead
  */
 function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, into: RecordExtension): FrameLocations {
   const { book, before } = added;
@@ -133,7 +133,7 @@ function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, in
   const rowCount = Math.min(before, retainedCount);
   const names = Array.from(columns, (place) => identifiers[place]!);
   if (isSame && hasPortfolioWeights(stored, { names, rows: rowCount, weights: pools.read(frameWeights.weights) }))
-    throw new CannotResume('holdings_diverged');
+    throw new CannotResumeError('holdings_diverged');
   return { days, columns: frameWeights.columns, weights };
 }
 

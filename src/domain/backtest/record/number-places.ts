@@ -88,14 +88,14 @@ export function openPools(stored: StoredNumbers): Pools {
   };
   const begins = { f64: stored.poolLength('f64'), i32: stored.poolLength('i32'), u8: stored.poolLength('u8') };
   const ends = { ...begins };
-  const add = (numbers: Numbers): Reference => {
+  const addNumbers = (numbers: Numbers): Reference => {
     const kind = findNumberType(numbers);
     const from = ends[kind];
     if (numbers.length > 0) pushNumbers(numbers);
     return { block: POOLS[kind], kind, from, to: (ends[kind] += numbers.length) };
   };
   const joinParts = (parts: readonly Reference[], more: Numbers): ArrayLocation => {
-    const references = more.length === 0 ? parts : [...parts, add(more)];
+    const references = more.length === 0 ? parts : [...parts, addNumbers(more)];
     return references.length === 1 ? references[0]! : { parts: references };
   };
   const isAppended = ({ block, kind, from }: Reference): boolean => block === POOLS[kind] && from >= begins[kind];
@@ -110,7 +110,7 @@ export function openPools(stored: StoredNumbers): Pools {
   };
   return {
     added: addedNumbers,
-    add,
+    add: addNumbers,
     grow(place, more) {
       if ('block' in place && place.block !== POOLS[place.kind]) return { ...place, to: place.to + more.length };
       return joinParts(listParts(place), more);

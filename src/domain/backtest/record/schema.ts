@@ -38,9 +38,9 @@ import {
   toWholeBenchmark,
   toAppendedIndex,
   toAppendedBenchmark,
-  listDaysAfter,
-  dropFirstSession,
-  findDayBefore,
+  listLaterDays,
+  removeFirstSession,
+  findPreviousDay,
 } from './sources.js';
 
 /*
@@ -184,10 +184,10 @@ const recordFields = createFields<WholeRecord, AppendedRecord>();
 const PORTFOLIO = createFieldGroup({
   days: recordFields.i32({
     whole: ({ run }) => run.days,
-    added: ({ continuation: { portfolio } }) => listDaysAfter(portfolio),
+    added: ({ continuation: { portfolio } }) => listLaterDays(portfolio),
   }),
   /** Session before the first session of the run. */
-  dayBefore: recordFields.fixed(({ run }) => findDayBefore(run.portfolio)),
+  dayBefore: recordFields.fixed(({ run }) => findPreviousDay(run.portfolio)),
   initialCapital: recordFields.fixed(({ run }) => run.plan.request.initial_capital),
   /** Cost per unit of traded notional. */
   costRate: recordFields.fixed(({ run }) => run.plan.request.transaction_cost_bps / 10_000),
@@ -209,7 +209,7 @@ const PORTFOLIO = createFieldGroup({
   positions: recordFields.of({
     whole: ({ run }) => createPositionRows(run),
     added: ({ continuation: { portfolio, index }, dates }) =>
-      createPositionRows({ portfolio: dropFirstSession(portfolio), document: index.document }, dates),
+      createPositionRows({ portfolio: removeFirstSession(portfolio), document: index.document }, dates),
     field: POSITIONS,
   }),
   transactions: recordFields.of({

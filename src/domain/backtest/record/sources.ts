@@ -142,7 +142,7 @@ export function toAppendedIndex(
   return {
     index,
     coverage,
-    days: listDaysAfter(added),
+    days: listLaterDays(added),
     levels: added.value.subarray(1),
     divisor: added.divisor.subarray(1),
     frame: { book: added, portfolio, before },
@@ -172,12 +172,12 @@ export function toAppendedBenchmark(added: AppendedRecord): AppendedBook | null 
 }
 
 /** Returns the days of a book without its first session, which is already stored. */
-export function listDaysAfter({ sm, from, length }: Book): Int32Array {
+export function listLaterDays({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from + 1, from + length);
 }
 
 /** Returns a book without its first session, from which it was resumed. */
-export function dropFirstSession(book: Book): Book {
+export function removeFirstSession(book: Book): Book {
   const { from, length, columns, weights, value, counts } = book;
   return {
     ...book,
@@ -193,7 +193,7 @@ export function dropFirstSession(book: Book): Book {
  * Returns the calendar's session before the first session of the run; the previous calendar day if the calendar begins
  * there.
  */
-export function findDayBefore({ sm, from }: Book): number {
+export function findPreviousDay({ sm, from }: Book): number {
   const { sessions } = sm.calendar;
   const first = sm.sessions[from]!;
   return sessions[sessions.indexOf(first) - 1] ?? first - 1;

@@ -131,16 +131,16 @@ function findDatedDifference(name: BlockName, { stored, replayed }: RunPair): Da
 /** Returns the days of an axis that both runs share. */
 function listSharedDays(axis: Axis, { stored, replayed }: RunPair): Int32Array {
   const { header } = stored;
-  const otherRunHeader = replayed.header;
+  const replayedHeader = replayed.header;
   switch (axis) {
     case 'dates':
-      return stored.i32('days').subarray(0, Math.min(header.dates, otherRunHeader.dates));
+      return stored.i32('days').subarray(0, Math.min(header.dates, replayedHeader.dates));
     case 'index dates':
-      return stored.i32('indexDays').subarray(0, Math.min(header.index_dates, otherRunHeader.index_dates));
+      return stored.i32('indexDays').subarray(0, Math.min(header.index_dates, replayedHeader.index_dates));
     case 'rebalances': {
       const days = stored.i32('days');
       return Int32Array.from(
-        header.rebalances.slice(0, otherRunHeader.rebalances.length),
+        header.rebalances.slice(0, replayedHeader.rebalances.length),
         ({ at }) => days[Math.max(0, at)]!,
       );
     }

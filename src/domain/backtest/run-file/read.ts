@@ -133,13 +133,13 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
     if (joined) {
       for (const { place, values } of names.missing) {
         const date = first / width + firstRow;
-        const ownNumbers = readElements({
+        const joinedNumbers = readElements({
           name: joined,
           type: 'f64',
           from: values + date,
           to: values + date + endRow - firstRow,
         });
-        for (let row = 0; row < ownNumbers.length; row++) wide[row * width + place] = ownNumbers[row]!;
+        for (let row = 0; row < joinedNumbers.length; row++) wide[row * width + place] = joinedNumbers[row]!;
       }
     }
     return wide.subarray(from - firstRow * width, to - firstRow * width);

@@ -45,9 +45,9 @@ interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
 
 /** Returns the cash paid by short positions as rows; null if none paid. */
 function findPaidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
-  const ownGrowthTerms = createIndexTerms(terms);
-  const shortTerms = toShortTerms(ownGrowthTerms);
-  if (shortTerms === ownGrowthTerms) return null;
+  const growthTerms = createIndexTerms(terms);
+  const shortTerms = toShortTerms(growthTerms);
+  if (shortTerms === growthTerms) return null;
   const { columns, cash: paid, starts } = createEffectTable(sm, shortTerms);
   const rows: number[] = [];
   for (let session = from + 1; session < from + length; session++) {

@@ -3,7 +3,7 @@ import { defineConstraintParams, securities } from '../parameters.js';
 import { createFixedLimit } from '../program-row.js';
 import { listSecuritiesInScope } from '../scope.js';
 
-export const exclude = defineConstraintClass({
+export const excludeConstraint = defineConstraintClass({
   type: 'Exclude',
   label: 'Exclude',
   help: 'The listed securities have no weight.',

@@ -3,7 +3,7 @@ import { defineConstraintParams, securities, reference } from '../parameters.js'
 import { createFixedLimit } from '../program-row.js';
 import { listSecuritiesInScope } from '../scope.js';
 
-export const freeze = defineConstraintClass({
+export const freezeConstraint = defineConstraintClass({
   type: 'Freeze',
   label: 'Freeze',
   help: 'The listed securities keep their weight in the reference portfolio.',

@@ -6,7 +6,7 @@ import { defineStepKind } from '../step-kind.js';
 const help =
   'Checks the data and the run of each index before its close is published. A finding blocks its index, or is only reported.';
 
-export const checks = defineStepKind({
+export const checksStep = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('checks'),
     checks: z

@@ -7,7 +7,7 @@ const { series, ...fields } = secondSourceFields;
 const help =
   'Compares the level of each index with the level of a second source, a series of the store. A difference blocks the index.';
 
-export const compare = defineStepKind({
+export const compareStep = defineStepKind({
   schema: defineObject(() => ({ type: z.literal('compare'), second_source: series, ...fields })).meta({
     id: 'CompareStep',
     description: help,

@@ -8,7 +8,7 @@ const CLIENTS_MAX = 1000;
 const help =
   'Delivers the files of earlier steps to the targets of clients, according to their entitlements. A failed delivery does not block other steps.';
 
-export const deliver = defineStepKind({
+export const deliverStep = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('deliver'),
     clients: z

@@ -47,7 +47,7 @@ export type ExportedFile = z.infer<typeof ExportedFile>;
 export const readPattern = ({ name, format }: Pick<ExportedFile, 'name' | 'format'>): string =>
   name ?? `{index}_{date:YYYYMMDD}_{table}.${EXPORT_FORMATS[format].extension}`;
 
-export const exportFiles = defineStepKind({
+export const exportStep = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('export'),
     files: z.array(ExportedFile).min(1).max(FILES_MAX).meta({ description: 'Files of each index.' }),

@@ -6,7 +6,7 @@ import { defineStepKind } from '../step-kind.js';
 const help =
   'Publishes the closes of every index up to and including the session. Parents are published before the indices that depend on them. A close is published only once, even if the step is repeated.';
 
-export const publish = defineStepKind({
+export const publishStep = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('publish'),
     errors: ErrorPolicy.nullable().default(null).meta({

@@ -7,7 +7,7 @@ import { defineStepKind } from '../step-kind.js';
 const help =
   'Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session.';
 
-export const refresh = defineStepKind({
+export const refreshStep = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('refresh'),
     store_id: Id.nullable()

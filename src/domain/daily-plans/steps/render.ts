@@ -6,7 +6,7 @@ import { FilePattern } from './export.js';
 
 const help = 'Renders a report of each index as PDF and keeps it with the day for delivery.';
 
-export const render = defineStepKind({
+export const renderStep = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('render'),
     template_id: Id.meta({

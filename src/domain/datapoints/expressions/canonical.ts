@@ -52,12 +52,10 @@ export function toCanonical(expression: DatapointExpression): ExpressionNode {
 
 function toCanonicalField(field: FieldRequest): ExpressionNode {
   const { aggregate, transform, window, lag } = field;
-  const ownFieldLeaf = aggregate === 'last' ? createFieldNode(field) : createFieldNode({ ...field, lag: 0 });
-  const aggregated =
-    aggregate === 'last'
-      ? ownFieldLeaf
-      : createFunctionCall(aggregate, [ownFieldLeaf], { window: window ?? undefined, lag });
-  return transform === 'none' ? aggregated : createFunctionCall(transform, [aggregated], {});
+  const fieldNode = aggregate === 'last' ? createFieldNode(field) : createFieldNode({ ...field, lag: 0 });
+  const aggregateNode =
+    aggregate === 'last' ? fieldNode : createFunctionCall(aggregate, [fieldNode], { window: window ?? undefined, lag });
+  return transform === 'none' ? aggregateNode : createFunctionCall(transform, [aggregateNode], {});
 }
 
 /** Returns a datapoint with only the members that differ from its defaults. */
@@ -98,9 +96,9 @@ export function createNegation(operand: ExpressionNode): ExpressionNode {
 
 /** Combines conditions of which all or any must be true. */
 export function combineConditions(kind: 'all' | 'any', operands: readonly ExpressionNode[]): ExpressionNode {
-  const flat = operands.flatMap((operand) => (operand.node === kind ? operand.operands : [operand]));
-  if (flat.length === 0) return { node: 'value', value: kind === 'all' };
-  return flat.length === 1 ? flat[0]! : { node: kind, operands: flat };
+  const flatOperands = operands.flatMap((operand) => (operand.node === kind ? operand.operands : [operand]));
+  if (flatOperands.length === 0) return { node: 'value', value: kind === 'all' };
+  return flatOperands.length === 1 ? flatOperands[0]! : { node: kind, operands: flatOperands };
 }
 
 /** Creates a function call; `last` without a window only shifts a field. */

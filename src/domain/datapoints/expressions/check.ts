@@ -56,14 +56,14 @@ const NO_UNITS: UnitsByName = new Map();
 /** Returns the units of defined datapoints; null for a datapoint that refers to itself. */
 export function createUnitReader(definitions: ReadonlyMap<string, ExpressionNode>): UnitsByName {
   const units = new Map<string, Unit>();
-  const find = (name: string): void => {
+  const findUnit = (name: string): void => {
     if (units.has(name)) return;
     units.set(name, null);
     const definition = definitions.get(name)!;
-    for (const next of listNames(definition)) if (definitions.has(next)) find(next);
+    for (const next of listNames(definition)) if (definitions.has(next)) findUnit(next);
     units.set(name, checkTree(definition, 'number', units).unit);
   };
-  for (const name of definitions.keys()) find(name);
+  for (const name of definitions.keys()) findUnit(name);
   return units;
 }
 
@@ -198,15 +198,14 @@ function resolveUnit(unit: Unit | UnitClash, place: NodeLocation, { problems }: 
 
 function checkComparison(node: ComparisonNode, path: NodePath, checker: Checker): NodeType {
   const fieldLocation = { node: node.field, path: [...path, 'field'] };
-  const leftNodeType = findType(node.field, fieldLocation.path, checker);
-  if (leftNodeType.kind !== 'field')
-    expectKind(fieldLocation, { kind: leftNodeType.kind, expected: 'number', checker });
+  const fieldType = findType(node.field, fieldLocation.path, checker);
+  if (fieldType.kind !== 'field') expectKind(fieldLocation, { kind: fieldType.kind, expected: 'number', checker });
   if (isExpressionNode(node.value)) {
     const to = { node: node.value, path: [...path, 'value'] };
     const right = findType(node.value, to.path, checker);
     if (right.kind !== 'field') expectKind(to, { kind: right.kind, expected: 'number', checker });
-    resolveUnit(findCommonUnit([leftNodeType.unit, right.unit]), { node, path }, checker);
-  } else if (leftNodeType.kind === 'number' && !isNumeric(node.value)) {
+    resolveUnit(findCommonUnit([fieldType.unit, right.unit]), { node, path }, checker);
+  } else if (fieldType.kind === 'number' && !isNumeric(node.value)) {
     const message = `compares a number with ${JSON.stringify(node.value)}`;
     checker.problems.push({ node, path, code: 'VALUE_TYPE_MISMATCH', message });
   }
@@ -219,18 +218,18 @@ const isNumeric = (value: unknown): boolean =>
 function findFunctionUnit(node: FunctionNode, path: NodePath, checker: Checker): Unit {
   if (node.plugin !== undefined) return null; // The inputs of a plug-in were checked before it was stored.
   const entry = findFunction(node);
-  const report = (code: FindingCode, message: string, accepted?: readonly string[]): void =>
+  const reportProblem = (code: FindingCode, message: string, accepted?: readonly string[]): void =>
     void checker.problems.push({ node, path, code, message, ...(accepted ? { accepted } : {}) });
   if (entry === undefined) {
     const isDatapoint = node.operands.length === 0 && DERIVED_NAMES.some((name) => name === node.name);
     const suggestion = isDatapoint ? ` ${node.name} is a datapoint.` : suggestName(node.name, FUNCTION_NAMES);
-    report('UNKNOWN_FUNCTION', `calls ${node.name}, which is not a function.${suggestion}`, FUNCTION_NAMES);
+    reportProblem('UNKNOWN_FUNCTION', `calls ${node.name}, which is not a function.${suggestion}`, FUNCTION_NAMES);
     listNumericUnits(node, path, checker);
     return null;
   }
-  for (const [code, message] of listCallProblems(node, entry)) report(code, message);
+  for (const [code, message] of listCallProblems(node, entry)) reportProblem(code, message);
   if (checker.isOverTime && entry.form !== 'elementwise' && !isShift(node, entry))
-    report(
+    reportProblem(
       'NOT_IN_CHOICES',
       `calls ${node.name} within a function over time, which accepts only columns and arithmetic`,
     );
@@ -287,7 +286,7 @@ interface OperandCheck {
 
 function checkOperand(nodeLocation: NodeLocation, { kind, entry, checker }: OperandCheck): Unit {
   const { node } = nodeLocation;
-  const report = (message: string): Unit => {
+  const reportProblem = (message: string): Unit => {
     checker.problems.push({
       ...nodeLocation,
       code: 'WRONG_TYPE',
@@ -298,28 +297,28 @@ function checkOperand(nodeLocation: NodeLocation, { kind, entry, checker }: Oper
   switch (kind) {
     case 'numbers': {
       const isList = node.node === 'value' && Array.isArray(node.value) && isNumeric(node.value);
-      return isList ? 'constant' : report(`is not a list of numbers, which ${entry.name} needs`);
+      return isList ? 'constant' : reportProblem(`is not a list of numbers, which ${entry.name} needs`);
     }
     case 'constant':
       return node.node === 'value' && typeof node.value === 'number'
         ? 'constant'
-        : report(`is not a constant, which ${entry.name} needs`);
+        : reportProblem(`is not a constant, which ${entry.name} needs`);
     case 'index':
       return node.node === 'value' && typeof node.value === 'string'
         ? 'constant'
-        : report(`is not the id of an index in quotes, which ${entry.name} needs`);
+        : reportProblem(`is not the id of an index in quotes, which ${entry.name} needs`);
     case 'dividends':
       return node.node === 'field' && node.name === 'DIVIDEND'
         ? 'constant'
-        : report(`is not DIVIDEND, which ${entry.name} needs`);
+        : reportProblem(`is not DIVIDEND, which ${entry.name} needs`);
     case 'number':
     case 'condition':
     case undefined: {
       // The first operand of `if` is a condition, the others are numbers.
-      const expected = kind === 'condition' ? 'condition' : 'number';
-      const typed = findType(node, nodeLocation.path, checker);
-      expectKind(nodeLocation, { kind: typed.kind, expected, checker });
-      return typed.unit;
+      const expectedKind = kind === 'condition' ? 'condition' : 'number';
+      const nodeType = findType(node, nodeLocation.path, checker);
+      expectKind(nodeLocation, { kind: nodeType.kind, expected: expectedKind, checker });
+      return nodeType.unit;
     }
   }
 }

@@ -81,11 +81,11 @@ function combineTruths(
   { node, operands }: Extract<ExpressionNode, { node: 'all' | 'any' }>,
   evaluator: Evaluator,
 ): Uint8Array {
-  const decisive = node === 'all' ? FALSE : TRUE;
-  const result = new Uint8Array(evaluator.count).fill(1 - decisive);
+  const decisiveTruth = node === 'all' ? FALSE : TRUE;
+  const result = new Uint8Array(evaluator.count).fill(1 - decisiveTruth);
   for (const operand of operands.map((below) => evaluator.truths(below))) {
     for (let i = 0; i < result.length; i++) {
-      if (result[i] === decisive || operand[i] === decisive) result[i] = decisive;
+      if (result[i] === decisiveTruth || operand[i] === decisiveTruth) result[i] = decisiveTruth;
       else if (operand[i] === UNKNOWN) result[i] = UNKNOWN;
     }
   }
@@ -190,8 +190,8 @@ function createNumberTest(comparison: Comparison, value: unknown): (found: numbe
 
 function createEqualityTest(comparison: Comparison, value: unknown): (found: ReferenceValue) => boolean {
   if (comparison === 'in') {
-    const set = new Set(value as readonly unknown[]);
-    return (referenceValue) => set.has(referenceValue);
+    const acceptedValues = new Set(value as readonly unknown[]);
+    return (referenceValue) => acceptedValues.has(referenceValue);
   }
   return comparison === 'ne'
     ? (referenceValue) => referenceValue !== value

@@ -157,7 +157,7 @@ interface SizeProblem {
 
 /** Returns a problem for each limit of depth or size that a tree exceeds. */
 export function checkSize(root: ExpressionNode): SizeProblem[] {
-  const size = measure(root);
+  const size = measureNode(root);
   const limits = [
     { what: 'levels deep', found: size.depth, limit: LIMITS.MAX_EXPRESSION_DEPTH },
     { what: 'nodes large', found: size.nodes, limit: LIMITS.MAX_EXPRESSION_NODES },
@@ -180,14 +180,14 @@ export interface Size {
 }
 
 /** Counts the levels and operators of a tree. */
-export function measure(node: ExpressionNode): Size {
+export function measureNode(node: ExpressionNode): Size {
   if (node.node === 'field' || node.node === 'value') return { depth: 0, nodes: 0, leaves: 1 };
   let [depth, nodes, leaves] = [0, 1, 0];
   for (const { child } of listChildren(node)) {
-    const below = measure(child);
-    depth = Math.max(depth, below.depth);
-    nodes += below.nodes;
-    leaves += below.leaves;
+    const childSize = measureNode(child);
+    depth = Math.max(depth, childSize.depth);
+    nodes += childSize.nodes;
+    leaves += childSize.leaves;
   }
   return { depth: 1 + depth, nodes, leaves };
 }

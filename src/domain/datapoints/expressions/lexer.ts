@@ -33,30 +33,30 @@ const STRING = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
 export function tokenise(text: string): Token[] {
   const tokens: Token[] = [];
   let position = 0;
-  const match = (pattern: RegExp): RegExpExecArray | null => {
+  const matchPattern = (pattern: RegExp): RegExpExecArray | null => {
     pattern.lastIndex = position;
     return pattern.exec(text);
   };
-  const add = (kind: TokenKind, length: number, content: string): void => {
+  const addToken = (kind: TokenKind, length: number, content: string): void => {
     tokens.push({ kind, text: content, start: position, end: position + length });
     position += length;
   };
   while (position < text.length) {
-    const space = match(SPACE);
+    const space = matchPattern(SPACE);
     if (space !== null) {
       position += space[0].length;
       continue;
     }
-    const number = match(NUMBER);
-    const name = number === null ? match(NAME) : null;
-    const quoted = match(QUOTED);
-    const string = match(STRING);
-    const symbol = match(SYMBOL);
-    if (number !== null) add('number', number[0].length, number[0]);
-    else if (name !== null) add('name', name[0].length, name[0]);
-    else if (quoted !== null) add('quoted', quoted[0].length, quoted[1]!.replaceAll('``', '`'));
-    else if (string !== null) add('string', string[0].length, unescape(string[0], position));
-    else if (symbol !== null) add('symbol', symbol[0].length, symbol[0]);
+    const number = matchPattern(NUMBER);
+    const name = number === null ? matchPattern(NAME) : null;
+    const quotedName = matchPattern(QUOTED);
+    const string = matchPattern(STRING);
+    const symbol = matchPattern(SYMBOL);
+    if (number !== null) addToken('number', number[0].length, number[0]);
+    else if (name !== null) addToken('name', name[0].length, name[0]);
+    else if (quotedName !== null) addToken('quoted', quotedName[0].length, quotedName[1]!.replaceAll('``', '`'));
+    else if (string !== null) addToken('string', string[0].length, unescapeText(string[0], position));
+    else if (symbol !== null) addToken('symbol', symbol[0].length, symbol[0]);
     else throw createLexicalFault(text, position);
   }
   tokens.push({ kind: 'end', text: '', start: text.length, end: text.length });
@@ -74,7 +74,7 @@ function createLexicalFault(text: string, position: number): SyntaxFault {
 }
 
 /** Returns the content of a string after decoding JSON escapes. @throws SyntaxFault */
-function unescape(written: string, start: number): string {
+function unescapeText(written: string, start: number): string {
   const quote = written[0]!;
   const body = written.slice(1, -1);
   const asJson = quote === '"' ? body : body.replaceAll("\\'", "'").replace(/(?<!\\)"/g, '\\"');

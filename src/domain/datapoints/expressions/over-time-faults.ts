@@ -34,21 +34,22 @@ export function findOverTimeFault(
   const visited = new Set<string>();
   const visit = (node: ExpressionNode, evaluationTime: EvaluationTime, name: string): OverTimeFault | undefined => {
     if (node.node === 'field') return visitField(node, evaluationTime, name);
-    const called = node.node === 'function' ? findCalledAtDecisions(node, evaluationTime) : undefined;
-    if (called !== undefined) return { name, called };
-    const below = node.node === 'function' ? findTimeBelow(node, evaluationTime) : evaluationTime;
-    return findFirst(listChildren(node), ({ child }) => visit(child, below, name));
+    const calledName = node.node === 'function' ? findCalledAtDecisions(node, evaluationTime) : undefined;
+    if (calledName !== undefined) return { name, called: calledName };
+    const timeBelow = node.node === 'function' ? findTimeBelow(node, evaluationTime) : evaluationTime;
+    return findFirst(listChildren(node), ({ child }) => visit(child, timeBelow, name));
   };
   const visitField = (leaf: FieldLeaf, evaluationTime: EvaluationTime, name: string): OverTimeFault | undefined => {
     const { dataset, lag, aggregate, transform, ...own } = toFieldRequest(leaf);
     if (transform !== 'none' && evaluationTime !== 'now') return { name, called: transform };
     const definition = dataset === null ? definitions.get(own.name) : undefined;
     if (definition === undefined) return undefined;
-    const below = aggregate === 'last' ? (lag > 0 ? mergeTimes(evaluationTime, 'lag') : evaluationTime) : 'window';
-    const key = `${own.name} ${below}`;
+    const definitionTime =
+      aggregate === 'last' ? (lag > 0 ? mergeTimes(evaluationTime, 'lag') : evaluationTime) : 'window';
+    const key = `${own.name} ${definitionTime}`;
     if (visited.has(key)) return undefined;
     visited.add(key);
-    return visit(definition, below, own.name);
+    return visit(definition, definitionTime, own.name);
   };
   return visit(toNode(expression), 'now', '');
 }

@@ -78,8 +78,8 @@ function readOption(cursor: Cursor, name: Token, options: Options): void {
 
 function readChoice<T extends string>(cursor: Cursor, token: Token, choices: readonly T[]): T {
   const choiceRead = choices.find((choice) => choice === token.text);
-  const accepted = choices.map((choice) => JSON.stringify(choice)).join(', ');
-  return choiceRead ?? cursor.fail(`the accepted values are ${accepted}`, token);
+  const acceptedChoices = choices.map((choice) => JSON.stringify(choice)).join(', ');
+  return choiceRead ?? cursor.fail(`the accepted values are ${acceptedChoices}`, token);
 }
 
 /** Parses a datapoint with its options. @throws SyntaxFault for an option that the datapoint does not accept */

@@ -67,13 +67,13 @@ function parseNegation(cursor: Cursor): ExpressionNode {
 
 function parseComparison(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
-  const leftExpressionNode = parseSum(cursor);
+  const leftOperand = parseSum(cursor);
   const { kind, text } = cursor.peek();
   const symbol = kind === 'symbol' || kind === 'name' ? COMPARISONS_BY_SYMBOL.get(text) : undefined;
-  if (symbol === undefined) return leftExpressionNode;
+  if (symbol === undefined) return leftOperand;
   cursor.next();
   const right = parseSum(cursor);
-  return cursor.placed(createComparison(cursor, { left: leftExpressionNode, symbol, right }), start);
+  return cursor.placed(createComparison(cursor, { left: leftOperand, symbol, right }), start);
 }
 
 interface ComparisonSides {
@@ -85,10 +85,10 @@ interface ComparisonSides {
 function createComparison(cursor: Cursor, { left, symbol, right }: ComparisonSides): ExpressionNode {
   if (left.node !== 'value')
     return { node: 'comparison', field: left, comparison: symbol, value: right.node === 'value' ? right.value : right };
-  const mirrored = MIRRORED[symbol];
-  if (right.node === 'value' || mirrored === undefined)
+  const mirroredComparison = MIRRORED[symbol];
+  if (right.node === 'value' || mirroredComparison === undefined)
     return cursor.fail('a comparison needs a datapoint on its left', cursor.spans.get(left));
-  return { node: 'comparison', field: right, comparison: mirrored, value: left.value };
+  return { node: 'comparison', field: right, comparison: mirroredComparison, value: left.value };
 }
 
 const parseSum: NodeParser = (cursor) => parseChain(cursor, ['+', '-'], parseProduct);
@@ -96,11 +96,11 @@ const parseProduct: NodeParser = (cursor) => parseChain(cursor, ['*', '/'], pars
 
 function parseChain(cursor: Cursor, operators: readonly Operator[], operand: NodeParser): ExpressionNode {
   const { start } = cursor.peek();
-  let leftExpressionNode = operand(cursor);
+  let leftOperand = operand(cursor);
   for (;;) {
     const operator = operators.find((symbol) => cursor.skips(symbol));
-    if (operator === undefined) return leftExpressionNode;
-    leftExpressionNode = cursor.placed(joinOperands(operator, leftExpressionNode, operand(cursor)), start);
+    if (operator === undefined) return leftOperand;
+    leftOperand = cursor.placed(joinOperands(operator, leftOperand, operand(cursor)), start);
   }
 }
 
@@ -135,9 +135,9 @@ function parsePrimary(cursor: Cursor): ExpressionNode {
   if (kind === 'name' && (text === 'true' || text === 'false'))
     return cursor.placed({ node: 'value', value: text === 'true' }, start);
   if (kind === 'symbol' && text === '(') {
-    const inner = readExpression(cursor);
+    const innerNode = readExpression(cursor);
     cursor.expect(')', 'the expression in brackets');
-    return inner;
+    return innerNode;
   }
   if (kind === 'symbol' && text === '[') {
     const value = parseList(cursor);

@@ -43,11 +43,11 @@ export function createLabel(expression: DatapointExpression): string {
 
 /** Prints an operand of a node with precedence `level`. */
 function printNode(node: ExpressionNode, level: number): string {
-  const [own, text] = write(node);
+  const [own, text] = writeNode(node);
   return own < level ? `(${text})` : text;
 }
 
-function write(node: ExpressionNode): [level: number, text: string] {
+function writeNode(node: ExpressionNode): [level: number, text: string] {
   switch (node.node) {
     case 'field':
       return [LEVELS.primary, printField(node)];
@@ -102,8 +102,8 @@ function printField({ name, dataset, window, lag }: FieldLeaf): string {
     ...(dataset === undefined || dataset === null ? [] : [`dataset=${JSON.stringify(dataset)}`]),
   ];
   if (options.length === 0) return printName(name);
-  const called = FUNCTION_NAMES.includes(name) ? quote(name) : printName(name);
-  return `${called}(${options.join(', ')})`;
+  const printedName = FUNCTION_NAMES.includes(name) ? quoteName(name) : printName(name);
+  return `${printedName}(${options.join(', ')})`;
 }
 
 const printOptions = (options: Readonly<Record<string, number | undefined>>): string[] =>
@@ -112,9 +112,9 @@ const printOptions = (options: Readonly<Record<string, number | undefined>>): st
 const UNQUOTED_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 /** Returns a name, quoted if it would be ambiguous. */
-const printName = (name: string): string => (UNQUOTED_NAME.test(name) && !KEYWORDS.has(name) ? name : quote(name));
+const printName = (name: string): string => (UNQUOTED_NAME.test(name) && !KEYWORDS.has(name) ? name : quoteName(name));
 
-const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
+const quoteName = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
 
 function printConstant(value: unknown): string {
   return Array.isArray(value) ? `[${value.map((item) => JSON.stringify(item)).join(', ')}]` : JSON.stringify(value);

@@ -25,27 +25,33 @@ export interface ParsedText {
 
 /** Parses a text and reports all of its problems. @param unitsByName units of datapoints by name */
 export function readExpression(text: string, expected: ExpectedKind, unitsByName?: UnitsByName): ParsedText {
-  const nothing = { text, tree: undefined, unit: null, spanOf: () => undefined };
+  const emptyResult = { text, tree: undefined, unit: null, spanOf: () => undefined };
   try {
     const { tree, spans } = parseExpression(text);
     const findSpan = (node: ExpressionNode): CharacterSpan => spans.get(node) ?? { start: 0, end: text.length };
-    const checked = checkTree(tree, expected, unitsByName);
+    const checkedTree = checkTree(tree, expected, unitsByName);
     const problems = [
       ...checkSize(tree).map(({ code, message }) => ({
         code,
         message: `The expression ${message}.`,
         position: findSpan(tree),
       })),
-      ...checked.problems.map((problem) => locateProblem(text, problem, findSpan(problem.node))),
+      ...checkedTree.problems.map((problem) => locateProblem(text, problem, findSpan(problem.node))),
     ];
-    if (problems.length > 0) return { ...nothing, problems };
-    return { text, tree, problems, unit: formatUnit(checked.unit), spanOf: (name) => findFieldSpan(tree, name, spans) };
-  } catch (thrown) {
-    if (!(thrown instanceof SyntaxFault)) throw thrown;
-    const { message, span } = thrown;
+    if (problems.length > 0) return { ...emptyResult, problems };
+    return {
+      text,
+      tree,
+      problems,
+      unit: formatUnit(checkedTree.unit),
+      spanOf: (name) => findFieldSpan(tree, name, spans),
+    };
+  } catch (error) {
+    if (!(error instanceof SyntaxFault)) throw error;
+    const { message, span } = error;
     const location = `At character ${span.start + 1} of the expression`;
     return {
-      ...nothing,
+      ...emptyResult,
       problems: [
         { code: 'BAD_EXPRESSION', message: `${location}, ${message}.`, position: { start: span.start, end: span.end } },
       ],
@@ -57,9 +63,9 @@ export function readExpression(text: string, expected: ExpectedKind, unitsByName
 const QUOTED_MAX = 80;
 
 function locateProblem(text: string, { code, message, accepted }: NodeProblem, position: CharacterSpan): TextProblem {
-  const part = text.slice(position.start, position.end);
-  const shortened = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
-  const report = `${shortened} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
+  const excerpt = text.slice(position.start, position.end);
+  const shortExcerpt = excerpt.length > QUOTED_MAX ? `${excerpt.slice(0, QUOTED_MAX)}...` : excerpt;
+  const report = `${shortExcerpt} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
   return { code, message: report, position, ...(accepted === undefined ? {} : { accepted }) };
 }
 

@@ -77,24 +77,24 @@ function walkReads(expression: DatapointExpression, definitions: Definitions): R
         { ...readContext, lag: 0, window: null, comparison: null, groups: true },
         from ?? node,
       );
-    const below = findReadInSubtree(node, readContext);
+    const childContext = findReadInSubtree(node, readContext);
     listChildren(node).forEach(({ child }, i) =>
-      visit(child, { ...below, input: findInput(node, i) ?? below.input }, from),
+      visit(child, { ...childContext, input: findInput(node, i) ?? childContext.input }, from),
     );
   };
   const visitField = (leaf: FieldLeaf, readContext: ReadContext, from: FieldLeaf | FunctionNode): void => {
     if (++steps > LIMITS.MAX_EXPRESSION_READS) return;
-    const ownFieldRequest = toFieldRequest(leaf);
-    const definition = ownFieldRequest.dataset === null ? definitions.get(ownFieldRequest.name) : undefined;
-    const lag = ownFieldRequest.lag + readContext.lag;
-    const window = ownFieldRequest.aggregate === 'last' ? readContext.window : ownFieldRequest.window;
-    const isPlain = ownFieldRequest.transform === 'none' && window === null;
+    const fieldRequest = toFieldRequest(leaf);
+    const definition = fieldRequest.dataset === null ? definitions.get(fieldRequest.name) : undefined;
+    const lag = fieldRequest.lag + readContext.lag;
+    const window = fieldRequest.aggregate === 'last' ? readContext.window : fieldRequest.window;
+    const isPlain = fieldRequest.transform === 'none' && window === null;
     const comparison = isPlain ? readContext.comparison : null;
     if (definition === undefined) {
-      const overSessions = window === null ? { window: ownFieldRequest.window } : createWindowRequest(window);
+      const overSessions = window === null ? { window: fieldRequest.window } : createWindowRequest(window);
       const as = comparison !== null || (isPlain && readContext.groups) ? 'any' : 'number';
       reads.push({
-        field: { ...ownFieldRequest, ...overSessions, lag },
+        field: { ...fieldRequest, ...overSessions, lag },
         leaf: from,
         as,
         comparison,
@@ -102,11 +102,17 @@ function walkReads(expression: DatapointExpression, definitions: Definitions): R
       });
       return;
     }
-    const below = { lag, window, comparison, groups: isPlain && readContext.groups, input: readContext.input };
-    const key = `${ownFieldRequest.name} ${lag} ${window} ${comparison !== null} ${below.groups}`;
+    const definitionContext = {
+      lag,
+      window,
+      comparison,
+      groups: isPlain && readContext.groups,
+      input: readContext.input,
+    };
+    const key = `${fieldRequest.name} ${lag} ${window} ${comparison !== null} ${definitionContext.groups}`;
     if (visited.has(key)) return;
     visited.add(key);
-    visit(definition, below, from);
+    visit(definition, definitionContext, from);
   };
   visit(toNode(expression), { lag: 0, window: null, comparison: null, groups: false, input: null }, null);
   return { reads, isTooLarge: steps > LIMITS.MAX_EXPRESSION_READS };
@@ -127,19 +133,21 @@ function findInput(node: ExpressionNode, operand: number): PluginInput | undefin
 
 function findReadInSubtree(node: ExpressionNode, { lag, window, input }: ReadContext): ReadContext {
   const comparison = node.node === 'comparison' && !isExpressionNode(node.value) ? node : null;
-  const below = { lag, window, comparison, groups: false, input };
-  return node.node === 'function' ? { ...below, lag: lag + (node.lag ?? 0), window: node.window ?? window } : below;
+  const childContext = { lag, window, comparison, groups: false, input };
+  return node.node === 'function'
+    ? { ...childContext, lag: lag + (node.lag ?? 0), window: node.window ?? window }
+    : childContext;
 }
 
 /** Returns every function call in an expression and in its definitions. */
 export function listCalls(expression: DatapointExpression, definitions: Definitions): FunctionNode[] {
   const calls: FunctionNode[] = [];
-  const open = new Set<string>();
+  const openNames = new Set<string>();
   const visit = (node: ExpressionNode): void => {
     if (node.node === 'function') calls.push(node);
     const definition = node.node === 'field' ? definitions.get(node.name) : undefined;
-    if (node.node === 'field' && definition !== undefined && !open.has(node.name)) {
-      open.add(node.name);
+    if (node.node === 'field' && definition !== undefined && !openNames.has(node.name)) {
+      openNames.add(node.name);
       visit(definition);
     }
     for (const { child } of listChildren(node)) visit(child);
@@ -167,19 +175,19 @@ export const readsDividendYears = (expression: DatapointExpression, definitions:
 /** Returns the names of a document's datapoints that form a circular definition; empty without a cycle. */
 export function findCircle(definitions: Definitions): readonly string[] {
   const visitedNames = new Set<string>();
-  const follow = (name: string, chain: readonly string[]): readonly string[] => {
+  const followName = (name: string, chain: readonly string[]): readonly string[] => {
     if (chain.includes(name)) return [...chain.slice(chain.indexOf(name)), name];
     const definition = definitions.get(name);
     if (definition === undefined || visitedNames.has(name)) return [];
     for (const next of listNames(definition)) {
-      const circle = follow(next, [...chain, name]);
+      const circle = followName(next, [...chain, name]);
       if (circle.length > 0) return circle;
     }
     visitedNames.add(name);
     return [];
   };
   for (const name of definitions.keys()) {
-    const circle = follow(name, []);
+    const circle = followName(name, []);
     if (circle.length > 0) return circle;
   }
   return [];
@@ -188,6 +196,6 @@ export function findCircle(definitions: Definitions): readonly string[] {
 /** Returns the names of the datapoints in a tree, including those of `by=`. */
 export function listNames(node: ExpressionNode): string[] {
   if (node.node === 'field') return [node.name];
-  const by = node.node === 'function' && node.by !== undefined ? [node.by] : [];
-  return [...by, ...listChildren(node).flatMap(({ child }) => listNames(child))];
+  const groupNames = node.node === 'function' && node.by !== undefined ? [node.by] : [];
+  return [...groupNames, ...listChildren(node).flatMap(({ child }) => listNames(child))];
 }

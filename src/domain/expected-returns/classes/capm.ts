@@ -23,7 +23,7 @@ export const capmReturns = defineReturnsClass({
     `${risk_aversion} times the covariances with the source${shrinkage > 0 ? `, their betas shrunk by ${shrinkage} towards one` : ''}`,
   returns({ risk_aversion, shrinkage }, { metric, index, cash }) {
     const returns = computeEquilibriumReturns(metric, index, risk_aversion);
-    const ofIndex = returns.reduce((sum, value, i) => sum + value * index[i]!, 0);
-    return returns.map((value) => cash + shrinkage * ofIndex + (1 - shrinkage) * value);
+    const indexReturn = returns.reduce((sum, value, i) => sum + value * index[i]!, 0);
+    return returns.map((value) => cash + shrinkage * indexReturn + (1 - shrinkage) * value);
   },
 });

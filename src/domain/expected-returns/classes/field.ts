@@ -29,9 +29,9 @@ export const fieldReturns = defineReturnsClass({
     if (presentValues.length === values.length) return values;
     const mean =
       presentValues.length === 0 ? 0 : presentValues.reduce((sum, value) => sum + value, 0) / presentValues.length;
-    const missing = identifiers.filter((_, i) => Number.isNaN(values[i]!));
+    const missingIdentifiers = identifiers.filter((_, i) => Number.isNaN(values[i]!));
     warn(
-      `${missing.length} of ${values.length} securities have no ${createLabel(field)} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the other values, ${mean}, is used instead.`,
+      `${missingIdentifiers.length} of ${values.length} securities have no ${createLabel(field)} (${missingIdentifiers.slice(0, 3).join(', ')}${missingIdentifiers.length > 3 ? ', ...' : ''}); the mean of the other values, ${mean}, is used instead.`,
       '.field',
     );
     return values.map((value) => (Number.isNaN(value) ? mean : value));

@@ -26,34 +26,34 @@ export interface DerivedDeciderInput {
  * ascending order, because trades are measured from earlier solutions.
  */
 export function createDerivedDecider({ document, composer, engine }: DerivedDeciderInput): Decider {
-  const leftDecisionMemory = composer.memory(document.id);
-  const solver = createDerivedSolver({ document, composer, engine, memory: leftDecisionMemory });
+  const earlierMemory = composer.memory(document.id);
+  const solver = createDerivedSolver({ document, composer, engine, memory: earlierMemory });
   const parentId = document.derivation.source_index_id;
-  const solved: { session: number; weights: SolvedWeights }[] = leftDecisionMemory?.solved
-    ? [{ session: leftDecisionMemory.solved.session, weights: leftDecisionMemory.solved }]
+  const solves: { session: number; weights: SolvedWeights }[] = earlierMemory?.solved
+    ? [{ session: earlierMemory.solved.session, weights: earlierMemory.solved }]
     : [];
   return {
     memory() {
-      const latest = solved.at(-1);
+      const latestSolve = solves.at(-1);
       return {
         ...solver.memory(),
-        solved: latest
-          ? { session: latest.session, columns: latest.weights.columns, weights: latest.weights.weights }
+        solved: latestSolve
+          ? { session: latestSolve.session, columns: latestSolve.weights.columns, weights: latestSolve.weights.weights }
           : null,
       };
     },
     decide(session, _incumbents, outgoing = null) {
       const parent = composer.decidedOn(parentId, session);
       if (parent === undefined) return createRefusal('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
-      const latest = solved.findLast((entry) => entry.session < session);
-      const earlierPortfolios = { previous: latest?.weights ?? null, outgoing };
+      const latestSolve = solves.findLast((entry) => entry.session < session);
+      const earlierPortfolios = { previous: latestSolve?.weights ?? null, outgoing };
       const target = findTarget(parent, session, composer.market(parentId));
       const solve = solveOrRefuse(() => solver.solve(target, earlierPortfolios));
       if (solve instanceof Refusal)
         return createRefusal(solve.code, solve.message, () => solve, 'derivation.risk_model');
       if (solve.outcome.kind !== 'solved') return explainUnsolved(solver.solvers, solve);
       const weights = listHeldWeights(solve);
-      solved.push({ session, weights });
+      solves.push({ session, weights });
       return { ...toDecision(weights, listFindings(solve, composer.market(parentId))), ...createForecast(solve) };
     },
   };

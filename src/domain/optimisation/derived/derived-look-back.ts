@@ -48,7 +48,7 @@ export function computeDerivedLookBack({
   memory,
 }: DerivedLookBackInput): LookBack {
   // The parent may have kept its composition at an intermediate rebalance.
-  const decided = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
+  const decisionDay = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
   const { fields, dividendYears } = listReadsBehind(
     listReadFields(document.derivation).map(({ use }) => use.field),
     readDefinitions(document),
@@ -58,7 +58,7 @@ export function computeDerivedLookBack({
     dividendYears,
     maxStaleSessions,
     sessions,
-    decision: Math.min(decided, ...listPathReviews(document, { sessions, parents })),
+    decision: Math.min(decisionDay, ...listPathReviews(document, { sessions, parents })),
   });
   const returnsBehind = findStyledReturns(document);
   // Style exposures must be known before the first return of the window.
@@ -67,12 +67,12 @@ export function computeDerivedLookBack({
     dividendYears: 0,
     maxStaleSessions,
     sessions,
-    decision: decided - (returnsBehind === null ? 0 : returnsBehind + EXPOSURE_SESSIONS),
+    decision: decisionDay - (returnsBehind === null ? 0 : returnsBehind + EXPOSURE_SESSIONS),
   });
   // the first return needs the previous session
   const returns = (memory?.moments?.rows ?? []).reduce(
     (first, rows) => Math.min(first, rows[0]! - 1),
-    decided - Math.max(LIMITS.DERIVED_RISK_SESSIONS, countScenarioSessions(document)),
+    decisionDay - Math.max(LIMITS.DERIVED_RISK_SESSIONS, countScenarioSessions(document)),
   );
   // The book of the previous weights is simulated from the beginning of the market, so that results are bit-identical.
   const heldFrom = readsHeldWeights(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;

@@ -151,10 +151,10 @@ export function createDerivedSolver({
     remembers: isRemembering,
     solve(parent, { previous, outgoing }) {
       const { decision } = parent;
-      const decided = { decision, ...restoreDecided(parent) };
+      const decidedParent = { decision, ...restoreDecided(parent) };
       const before =
         isMeasured && outgoing ? computeWeightsBefore({ document, sm, treatment, outgoing, decision }) : null;
-      const candidates = listCandidates(composer, parentId, decided, document.derivation.candidates ?? 'parent');
+      const candidates = listCandidates(composer, parentId, decidedParent, document.derivation.candidates ?? 'parent');
       const { columns, index } = removeLeavers(candidates, (column) =>
         hasLeftMarket(sm, decision, column, countStaleSessions(treatment)),
       );
@@ -190,9 +190,9 @@ export function createDerivedSolver({
       });
       const leavers = { previous: listLeavers(sm, previous, columns), held: listLeavers(sm, before, columns) };
       const warm = last !== null && isSame(last.columns, columns) ? last.state : undefined;
-      const solved = solveRelaxing(solvers, problem, { rows, relax, warm });
-      if (solved.outcome.kind === 'solved') last = { columns, state: solved.outcome.solution.answer.state };
-      return { parent, columns, risk, leavers, isNearest: isReplaced(document.derivation, spec), ...solved };
+      const solveResult = solveRelaxing(solvers, problem, { rows, relax, warm });
+      if (solveResult.outcome.kind === 'solved') last = { columns, state: solveResult.outcome.solution.answer.state };
+      return { parent, columns, risk, leavers, isNearest: isReplaced(document.derivation, spec), ...solveResult };
     },
     memory: () => ({ active: last, moments: memory.gram.history() }),
   };
@@ -205,10 +205,10 @@ export function createDerivedSolver({
 function removeLeavers(candidates: Candidates, isGone: (column: number) => boolean): Candidates {
   const { columns, index } = candidates;
   const stays = columns.map((column) => (isGone(column) ? 0 : 1));
-  const staying = columns.filter((_, k) => stays[k] === 1);
-  if (staying.length === columns.length || staying.length === 0) return candidates;
+  const stayingColumns = columns.filter((_, k) => stays[k] === 1);
+  if (stayingColumns.length === columns.length || stayingColumns.length === 0) return candidates;
   const [kept, left] = [1, 0].map((which) => index.filter((_, k) => stays[k] === which));
-  return { columns: staying, index: takeOverSecurity(kept!, left!) };
+  return { columns: stayingColumns, index: takeOverSecurity(kept!, left!) };
 }
 
 /** Returns true if an expression of the derivation depends on previous holdings. */
@@ -220,17 +220,17 @@ type RelaxedSolve = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'step
 /** Solves a problem. If it is infeasible, relaxes rows by the given steps, then by priority as little as necessary. */
 function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInput, 'problem'>): RelaxedSolve {
   const outcome = solveProblem(solvers, problem, { warm: terms.warm, proof: 'brief' });
-  const unrelaxed = { problem, outcome, relaxed: [], steps: [] };
-  if (outcome.kind === 'solved') return unrelaxed;
-  const stepped = relaxBySteps(solvers, { ...terms, problem }) ?? { problem, outcome, steps: [] };
-  if (stepped.outcome.kind === 'solved') return { ...stepped, relaxed: [] };
-  const { steps } = stepped;
+  const unrelaxedSolve = { problem, outcome, relaxed: [], steps: [] };
+  if (outcome.kind === 'solved') return unrelaxedSolve;
+  const stepResult = relaxBySteps(solvers, { ...terms, problem }) ?? { problem, outcome, steps: [] };
+  if (stepResult.outcome.kind === 'solved') return { ...stepResult, relaxed: [] };
+  const { steps } = stepResult;
   const relaxedSolution = solveRelaxingPriorities(
     solvers,
-    { problem: stepped.problem, outcome: stepped.outcome },
+    { problem: stepResult.problem, outcome: stepResult.outcome },
     terms.warm,
   );
-  return relaxedSolution === undefined ? unrelaxed : { ...relaxedSolution, steps };
+  return relaxedSolution === undefined ? unrelaxedSolve : { ...relaxedSolution, steps };
 }
 
 /** Solves a problem after relaxing rows by priority as little as necessary; undefined if it is still infeasible. */
@@ -240,11 +240,11 @@ function solveRelaxingPriorities(
   warm: ActiveState | undefined,
 ): Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed'> | undefined {
   const mayRelax = (origin: Origin): boolean => origin.givesWay || countsForcedSales(problem, origin);
-  const relaxed = relaxByPriority(solvers, { problem, outcome }, mayRelax);
-  if (relaxed === undefined) return undefined;
-  const relaxedProblem = createRelaxedProblem(problem, relaxed);
+  const relaxedMoves = relaxByPriority(solvers, { problem, outcome }, mayRelax);
+  if (relaxedMoves === undefined) return undefined;
+  const relaxedProblem = createRelaxedProblem(problem, relaxedMoves);
   const second = solveProblem(solvers, relaxedProblem, { warm, proof: 'brief' });
-  return second.kind === 'solved' ? { problem: relaxedProblem, outcome: second, relaxed } : undefined;
+  return second.kind === 'solved' ? { problem: relaxedProblem, outcome: second, relaxed: relaxedMoves } : undefined;
 }
 
 function createRelaxedProblem(problem: Problem, moves: readonly ExecutedMove[]): Problem {
@@ -253,19 +253,19 @@ function createRelaxedProblem(problem: Problem, moves: readonly ExecutedMove[]):
 
 /** Returns the held weights of candidates, and separately those of all other securities. */
 function splitHeldWeights({ columns: solvedColumns, weights }: SolvedWeights, columns: Int32Array): WeightsBefore {
-  const places = new Set(columns);
-  const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !places.has(solvedColumns[k]!));
+  const columnSet = new Set(columns);
+  const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !columnSet.has(solvedColumns[k]!));
   return { weights: alignWeights({ columns: solvedColumns, weights }, columns).weights, leavers };
 }
 
 function listLeavers(sm: SessionMarket, before: SolvedWeights | null, columns: Int32Array): Leaver[] {
   if (before === null) return [];
   const { columns: heldColumns, weights } = before;
-  const staying = new Set(columns);
-  const leaving = Array.from(heldColumns, (column, i) => ({ column, weight: weights[i]! })).filter(
-    ({ column }) => !staying.has(column),
+  const currentColumns = new Set(columns);
+  const leavingHoldings = Array.from(heldColumns, (column, i) => ({ column, weight: weights[i]! })).filter(
+    ({ column }) => !currentColumns.has(column),
   );
-  return leaving
+  return leavingHoldings
     .map(({ column, weight }) => ({ identifier: sm.identifiers[column]!, weight }))
     .toSorted((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || compareText(a.identifier, b.identifier));
 }
@@ -283,7 +283,7 @@ export function alignWeights(from: SolvedWeights, columns: Int32Array): Referenc
   const byColumn = new Map(Array.from(from.columns, (column, i): [number, number] => [column, from.weights[i]!]));
   const weights = Float64Array.from(columns, (column) => byColumn.get(column) ?? 0);
   for (const column of columns) byColumn.delete(column);
-  let outside = 0;
-  for (const weight of byColumn.values()) outside += Math.abs(weight);
-  return { weights, outside };
+  let outsideWeight = 0;
+  for (const weight of byColumn.values()) outsideWeight += Math.abs(weight);
+  return { weights, outside: outsideWeight };
 }

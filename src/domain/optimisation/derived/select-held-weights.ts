@@ -2,9 +2,9 @@ import type { SolvedWeights } from './solved-weights.js';
 
 /** Returns the securities with a nonzero weight, with their weights. */
 export function selectHeldWeights(columns: Int32Array, weights: Float64Array): SolvedWeights {
-  const places = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
+  const positions = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
   return {
-    columns: Int32Array.from(places, (place) => columns[place]!),
-    weights: Float64Array.from(places, (place) => weights[place]!),
+    columns: Int32Array.from(positions, (place) => columns[place]!),
+    weights: Float64Array.from(positions, (place) => weights[place]!),
   };
 }

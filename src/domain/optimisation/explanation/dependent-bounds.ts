@@ -41,11 +41,11 @@ export function findDependentSides({ assembled, answer }: ConvexSolution, sides:
     });
     for (let i = 0; i < sum.length; i++) if (Math.abs(sum[i]!) > ROUNDING) names.add(i);
   }
-  const shared = listSharedBounds(sides);
+  const sharedBounds = listSharedBounds(sides);
   const isDependent = ({ placed, side, isBinding }: RowSide): boolean => {
     const { row, origin } = placed;
     if (!isBinding || side === 'eq' || origin.index === null) return false;
-    return row.form === 'name' ? names.has(row.name) || shared.has(`${side} ${row.name}`) : rows.has(placed);
+    return row.form === 'name' ? names.has(row.name) || sharedBounds.has(`${side} ${row.name}`) : rows.has(placed);
   };
   return new Set(sides.filter(isDependent));
 }
@@ -53,17 +53,17 @@ export function findDependentSides({ assembled, answer }: ConvexSolution, sides:
 /** Returns the weight bounds that several of the client's rows set. */
 function listSharedBounds(sides: readonly RowSide[]): Set<string> {
   const seenKeys = new Set<string>();
-  const shared = new Set<string>();
+  const sharedBounds = new Set<string>();
   for (const { placed, side, isBinding } of sides) {
     const { row, origin } = placed;
     if (row.form !== 'name' || !isBinding || origin.index === null || origin.soft !== null) continue;
     for (const each of side === 'eq' ? ['lower', 'upper'] : [side]) {
       const key = `${each} ${row.name}`;
-      if (seenKeys.has(key)) shared.add(key);
+      if (seenKeys.has(key)) sharedBounds.add(key);
       seenKeys.add(key);
     }
   }
-  return shared;
+  return sharedBounds;
 }
 
 /** Returns the active linear rows, kink limits and norm limits, with their gradients. */
@@ -95,16 +95,16 @@ function listActiveBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled
 
 /** Returns 1 for securities that neither a bound nor a kink holds, [n]. */
 function markFreeSecurities({ lower, upper, kinks }: Program, x: Float64Array): Uint8Array {
-  const free = Uint8Array.from(x, (value, i) =>
+  const freeFlags = Uint8Array.from(x, (value, i) =>
     Number(value - lower[i]! > ACTIVE_TOLERANCE && upper[i]! - value > ACTIVE_TOLERANCE),
   );
   for (const kink of kinks) {
     const { at, left, right, limit } = kink;
     const isMet = limit === null || sumKinks(kink, x) >= limit - ACTIVE_TOLERANCE;
     for (let i = 0; i < x.length; i++)
-      if (isMet && left[i] !== right[i] && Math.abs(x[i]! - at[i]!) <= ACTIVE_TOLERANCE) free[i] = 0;
+      if (isMet && left[i] !== right[i] && Math.abs(x[i]! - at[i]!) <= ACTIVE_TOLERANCE) freeFlags[i] = 0;
   }
-  return free;
+  return freeFlags;
 }
 
 /**

@@ -34,7 +34,7 @@ export function listNextSecurities(
 ): NextSecurity[] {
   const { lower, upper } = assembled.program;
   const { right } = computeLagrangianSlopes(assembled.program, answer.point);
-  const perReturn = computeReturnScale(problem, weights);
+  const returnScale = computeReturnScale(problem, weights);
   const { expectedReturns } = problem;
   return Array.from(weights.keys())
     .filter((i) => weights[i] === 0 && lower[i] === 0 && upper[i]! > 0)
@@ -44,8 +44,8 @@ export function listNextSecurities(
     .map(({ i, distance }) => ({
       identifier: problem.identifiers[i]!,
       marginal: convertToObjectiveTerms(problem, distance),
-      expectedReturn: perReturn === null ? null : expectedReturns![i]!,
-      entryReturn: perReturn === null ? null : expectedReturns![i]! + distance * perReturn,
+      expectedReturn: returnScale === null ? null : expectedReturns![i]!,
+      entryReturn: returnScale === null ? null : expectedReturns![i]! + distance * returnScale,
     }));
 }
 

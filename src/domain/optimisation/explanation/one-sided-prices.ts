@@ -43,15 +43,18 @@ export function computeOneSidedPrices(
   { problem, solution, sides }: ExplainedInput,
   workMax = WORK_MAX,
 ): OneSidedPrices {
-  const dependent = findDependentSides(solution, sides);
-  if (dependent.size === 0) return { sides, dependent };
+  const dependentSides = findDependentSides(solution, sides);
+  if (dependentSides.size === 0) return { sides, dependent: dependentSides };
   const weighing = createWeighing(solvers, problem, workMax);
-  const dearest = [...dependent]
+  const sidesByPrice = [...dependentSides]
     .filter(({ shadowPrice }) => shadowPrice !== 0)
     .toSorted((a, b) => Math.abs(b.shadowPrice) - Math.abs(a.shadowPrice))
     .slice(0, LOOSENED_ROWS_MAX);
-  const prices = new Map(dearest.map((side) => [side, computeSinglePrice(weighing, { problem, solution }, side)]));
-  return { sides: sides.map((side) => ({ ...side, shadowPrice: prices.get(side) ?? side.shadowPrice })), dependent };
+  const prices = new Map(sidesByPrice.map((side) => [side, computeSinglePrice(weighing, { problem, solution }, side)]));
+  return {
+    sides: sides.map((side) => ({ ...side, shadowPrice: prices.get(side) ?? side.shadowPrice })),
+    dependent: dependentSides,
+  };
 }
 
 type SolvedProblem = Pick<ExplainedInput, 'problem' | 'solution'>;
@@ -63,10 +66,10 @@ function computeSinglePrice(
   side: RowSide,
 ): number | undefined {
   const { placed, limit } = side;
-  const by = (side.side === 'upper' ? 1 : -1) * SMALL_STEP * Math.max(1, Math.abs(limit));
-  const loosened = { ...placed, row: loosenRow(placed.row, side, by) };
-  const rows = problem.rows.map((rowWithOrigin) => (rowWithOrigin === placed ? loosened : rowWithOrigin));
-  return computeSlopeToSide(weighing, { problem: { ...problem, rows }, solution }, by);
+  const stepSize = (side.side === 'upper' ? 1 : -1) * SMALL_STEP * Math.max(1, Math.abs(limit));
+  const loosenedRow = { ...placed, row: loosenRow(placed.row, side, stepSize) };
+  const rows = problem.rows.map((rowWithOrigin) => (rowWithOrigin === placed ? loosenedRow : rowWithOrigin));
+  return computeSlopeToSide(weighing, { problem: { ...problem, rows }, solution }, stepSize);
 }
 
 /** Returns the change of the objective per unit between a solution and the solution after a bound changed by `by`. */
@@ -76,10 +79,10 @@ export function computeSlopeToSide(
   by: number,
 ): number | undefined {
   const options = { restriction: fixHeldSecurities(problem, solution.weights), warm: solution.answer.state };
-  const again = weighing.find(({ solver }) => solveConvex(solver, problem, options));
-  return again === undefined || again === WORK_LIMIT_REACHED
+  const repeatedSolution = weighing.find(({ solver }) => solveConvex(solver, problem, options));
+  return repeatedSolution === undefined || repeatedSolution === WORK_LIMIT_REACHED
     ? undefined
-    : computeDifference(problem, solution, again) / by;
+    : computeDifference(problem, solution, repeatedSolution) / by;
 }
 
 function computeDifference(problem: Problem, before: ConvexSolution, after: ConvexSolution): number {

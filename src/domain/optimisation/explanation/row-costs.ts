@@ -46,14 +46,14 @@ export function computeRowCosts(
   workMax?: number,
 ): RowCost[] {
   const weighing = createWeighing(solvers, problem, workMax);
-  const priced = new Set(
+  const pricedOrigins = new Set(
     sides.filter(({ isBinding, shadowPrice }) => isBinding && shadowPrice !== 0).map(({ placed }) => placed.origin),
   );
-  const ownOrigins = problem.origins.filter(({ index }) => index !== null).slice(0, COSTED_ROWS_MAX);
+  const costedOrigins = problem.origins.filter(({ index }) => index !== null).slice(0, COSTED_ROWS_MAX);
   const before = convertToObjectiveTerms(problem, solution.objective);
-  return ownOrigins.map((origin): RowCost => {
+  return costedOrigins.map((origin): RowCost => {
     const isConvex = findConstraintClass(origin.type)!.convex; // rows have been validated
-    const mayMatter = !isConvex || priced.has(origin) || REPLACES_DEFAULT.has(origin.type);
+    const mayMatter = !isConvex || pricedOrigins.has(origin) || REPLACES_DEFAULT.has(origin.type);
     const value = mayMatter
       ? weighing.find((again) => computeObjectiveWithout(again, problem, { origin, isConvex, solution }))
       : solution.objective;

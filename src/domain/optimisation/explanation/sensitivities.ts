@@ -67,22 +67,24 @@ export function computeSensitivities(
   const warm = solution.answer.state;
   return listBounds(sides, dependent).flatMap((bound): Sensitivity[] => {
     const { origin, parameter, from, to } = bound;
-    const again = weighing.find(({ solver }) =>
+    const repeatedSolution = weighing.find(({ solver }) =>
       solveConvex(solver, problem.withParameters([{ origin, parameter, to }]), { restriction, warm }),
     );
-    if (again === undefined) return [];
+    if (repeatedSolution === undefined) return [];
     const effect =
-      again === WORK_LIMIT_REACHED ? null : convertToObjectiveTerms(problem, again.objective - solution.objective);
+      repeatedSolution === WORK_LIMIT_REACHED
+        ? null
+        : convertToObjectiveTerms(problem, repeatedSolution.objective - solution.objective);
     const change =
-      again === WORK_LIMIT_REACHED
+      repeatedSolution === WORK_LIMIT_REACHED
         ? 'was not solved: the work limit for explanations was reached'
         : describeChange(
             problem,
             convertToObjectiveTerms(problem, solution.objective),
-            convertToObjectiveTerms(problem, again.objective),
+            convertToObjectiveTerms(problem, repeatedSolution.objective),
           );
     const heldPhrase =
-      restriction === undefined || again === WORK_LIMIT_REACHED ? '' : ', with the same securities held';
+      restriction === undefined || repeatedSolution === WORK_LIMIT_REACHED ? '' : ', with the same securities held';
     const step = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${formatValue(origin, from)} to ${formatValue(origin, to)}`;
     return [
       {
@@ -101,9 +103,9 @@ export function computeSensitivities(
   });
 
   function computeSmallestSlope({ origin, parameter, from, to }: BindingParameter): number | undefined {
-    const by = SMALL_FRACTION * (to - from);
-    const near = { origin, parameter, to: from + by };
-    return computeSlopeToSide(weighing, { problem: problem.withParameters([near]), solution }, by);
+    const stepSize = SMALL_FRACTION * (to - from);
+    const nearChange = { origin, parameter, to: from + stepSize };
+    return computeSlopeToSide(weighing, { problem: problem.withParameters([nearChange]), solution }, stepSize);
   }
 }
 

@@ -19,7 +19,7 @@ export interface Weighing {
 }
 
 /** Error that ends a solve at the work limit: a tail with curved costs may need many programs. */
-class WorkSpent extends Error {}
+class WorkSpentError extends Error {}
 
 /**
  * Creates repeated solves with a work limit.
@@ -31,27 +31,27 @@ export function createWeighing(
   workMax = hasTails(problem) ? WORK_MAX : Infinity,
 ): Weighing {
   const meter = meterSolver(inner);
-  const assertWithin = () => {
-    if (meter.spent() >= workMax) throw new WorkSpent();
+  const assertWorkLeft = () => {
+    if (meter.spent() >= workMax) throw new WorkSpentError();
   };
   const solver: Solver = {
     solve(program, options) {
-      assertWithin();
+      assertWorkLeft();
       return meter.solve(program, options);
     },
     nearly(program) {
-      assertWithin();
+      assertWorkLeft();
       return meter.nearly(program);
     },
   };
   return {
     find(solveAgain) {
       try {
-        assertWithin();
+        assertWorkLeft();
         return solveAgain({ solver, algebra });
-      } catch (thrown) {
-        if (thrown instanceof WorkSpent) return WORK_LIMIT_REACHED;
-        throw thrown;
+      } catch (error) {
+        if (error instanceof WorkSpentError) return WORK_LIMIT_REACHED;
+        throw error;
       }
     },
   };

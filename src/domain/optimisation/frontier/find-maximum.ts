@@ -41,16 +41,16 @@ export function findMaximum(valueOf: (point: number) => number, { low, best, hig
     step = isUseful ? top - first.at : GOLDEN_SECTION * before;
     if (isUseful && (top - from < 2 * close || to - top < 2 * close)) step = Math.sign(middle - first.at) * close;
     const position = first.at + (Math.abs(step) >= close ? step : Math.sign(step) * close);
-    const tried = { at: position, value: valueOf(position) };
-    if (tried.value >= first.value) {
+    const trialPoint = { at: position, value: valueOf(position) };
+    if (trialPoint.value >= first.value) {
       if (position >= first.at) from = first.at;
       else to = first.at;
-      [first, second, third] = [tried, first, second];
+      [first, second, third] = [trialPoint, first, second];
     } else {
       if (position < first.at) from = position;
       else to = position;
-      if (tried.value >= second.value) [second, third] = [tried, second];
-      else if (tried.value >= third.value) third = tried;
+      if (trialPoint.value >= second.value) [second, third] = [trialPoint, second];
+      else if (trialPoint.value >= third.value) third = trialPoint;
     }
   }
 }

@@ -82,11 +82,11 @@ export function computeFrontierPoint(
   means: Float64Array,
   weights: Float64Array,
 ): FrontierPoint {
-  const active = weights.map((weight, i) => weight - index[i]!);
+  const activeWeights = weights.map((weight, i) => weight - index[i]!);
   return {
     expected_return: computeDotProduct(means, weights),
     volatility: Math.sqrt(Math.max(0, computeMetricSquare(metric, weights))),
-    tracking_error: Math.sqrt(Math.max(0, computeMetricSquare(metric, active))),
+    tracking_error: Math.sqrt(Math.max(0, computeMetricSquare(metric, activeWeights))),
   };
 }
 
@@ -119,10 +119,10 @@ function addTailPlanesUntilFeasible<T>(
 ): T | null {
   const assembly = { withTracking: true, restriction };
   for (let round = 0; round < PLANES_MAX; round++) {
-    const solved = solve(assembleProgram(problem, assembly).program);
-    if (solved === null) return null;
-    if (solved.weights.flatMap((each) => createTangentPlanes(problem, assembly, each)).length === 0)
-      return solved.found;
+    const solveResult = solve(assembleProgram(problem, assembly).program);
+    if (solveResult === null) return null;
+    if (solveResult.weights.flatMap((each) => createTangentPlanes(problem, assembly, each)).length === 0)
+      return solveResult.found;
   }
   return null;
 }
@@ -164,30 +164,30 @@ export function computeFrontier(input: FrontierInput): Frontier | null {
     return { ...createPoint(weights), weights, risk_aversion: computeRiskAversion(slope) };
   };
   let before: Trace | undefined;
-  const found = traceWithinTails({
+  const tailFrontier = traceWithinTails({
     ...input,
     trace(base) {
-      const traced = traceFrontier(solver, base, means, { points: count, before });
-      if (traced === null) return null;
-      before = traced.trace;
-      const points = traced.solved.map(createPortfolio);
-      return { found: { base, traced, points }, weights: points.map(({ weights }) => weights) };
+      const tracedFrontier = traceFrontier(solver, base, means, { points: count, before });
+      if (tracedFrontier === null) return null;
+      before = tracedFrontier.trace;
+      const points = tracedFrontier.solved.map(createPortfolio);
+      return { found: { base, traced: tracedFrontier, points }, weights: points.map(({ weights }) => weights) };
     },
   });
-  if (found === null) return null;
-  const { base, points } = found;
+  if (tailFrontier === null) return null;
+  const { base, points } = tailFrontier;
   const hasTailLimits = problem.rows.some(({ row }) => row.form === 'tail');
-  const traced = hasTailLimits
-    ? { ...found.traced, at: listTargetsWithinTails(input, found.traced.trace) }
-    : found.traced;
+  const frontierTrace = hasTailLimits
+    ? { ...tailFrontier.traced, at: listTargetsWithinTails(input, tailFrontier.traced.trace) }
+    : tailFrontier.traced;
   const tangency = findTangentPoint({
     base,
-    traced,
+    traced: frontierTrace,
     points,
     portfolioOf: createPortfolio,
     riskFreeRate: input.riskFreeRate,
   });
-  return { points, tangency, pointOf: createPoint, most: traced.trace.most };
+  return { points, tangency, pointOf: createPoint, most: frontierTrace.trace.most };
 }
 
 /**
@@ -199,11 +199,11 @@ function listTargetsWithinTails(input: FrontierInput, trace: Trace): (target: nu
   let before = trace;
   return (target) =>
     addTailPlanesUntilFeasible(input, (base) => {
-      const traced = traceFrontier(solver, base, means, { points: 0, before });
-      const solved = traced?.at(target);
-      if (traced === null || solved === undefined) return null;
-      before = { ...traced.trace, known: [...traced.trace.known, ...before.known] };
-      return { found: solved, weights: [clearRoundingWeights(solved.x)] };
+      const tracedFrontier = traceFrontier(solver, base, means, { points: 0, before });
+      const frontierWeights = tracedFrontier?.at(target);
+      if (tracedFrontier === null || frontierWeights === undefined) return null;
+      before = { ...tracedFrontier.trace, known: [...tracedFrontier.trace.known, ...before.known] };
+      return { found: frontierWeights, weights: [clearRoundingWeights(frontierWeights.x)] };
     }) ?? undefined;
 }
 

@@ -52,7 +52,7 @@ export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonl
   if (measure === 'volatility') return null;
   const { goal, index } = problem;
   const solver = meterSolver(input.solver);
-  const near = solution && { program: solution.assembled.program, answer: solution.answer };
+  const nearOptimum = solution && { program: solution.assembled.program, answer: solution.answer };
   let before: Trace | undefined;
   return traceWithinTails({
     ...input,
@@ -63,9 +63,14 @@ export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonl
       let least: readonly Float64Array[] | undefined;
       if (goal.form === 'tail') least = minimiseTails(solver, { problem, goal, base: program, means, most });
       else {
-        const traced = traceFrontier(solver, program, means, { centre: index, before, most, near });
-        before = traced?.trace;
-        least = traced?.solved.map(({ x }) => x);
+        const tracedFrontier = traceFrontier(solver, program, means, {
+          centre: index,
+          before,
+          most,
+          near: nearOptimum,
+        });
+        before = tracedFrontier?.trace;
+        least = tracedFrontier?.solved.map(({ x }) => x);
       }
       const weights = least?.map(clearRoundingWeights);
       if (weights === undefined) return null;
@@ -189,12 +194,17 @@ export function listFrontierFindings({ problem, hasFrontier, hasOwn }: FrontierA
       ),
     ];
   const { type } = problem.objective.entry;
-  const other = OBJECTIVES_WITHOUT_FRONTIER[type];
+  const reasonWithoutFrontier = OBJECTIVES_WITHOUT_FRONTIER[type];
   const choosing = [...new Set(listNonConvexRows(problem).map(({ origin }) => origin.type))];
   return [
-    ...(other === undefined
+    ...(reasonWithoutFrontier === undefined
       ? []
-      : [createInfo('info', `The frontier is the frontier of mean and variance, not of ${type}: ${other}.`)]),
+      : [
+          createInfo(
+            'info',
+            `The frontier is the frontier of mean and variance, not of ${type}: ${reasonWithoutFrontier}.`,
+          ),
+        ]),
     ...(findFrontierRisk(problem) === 'volatility' || hasOwn
       ? []
       : [

@@ -67,18 +67,18 @@ export function computeResampledFrontier(input: ResampledInput): ResampledFronti
     const moments = estimateMoments(algebra, panel, { sessions, n, periods });
     let before: Trace | undefined;
     const traceDraw = (program: Program) => {
-      const drawn = setCovariance(program, moments.metric);
-      const traced = traceFrontier(solver, drawn, moments.means, { points: count, before });
-      if (traced === null) return null;
-      before = traced.trace;
-      const results = traced.solved.map(({ x }) => clearRoundingWeights(x));
+      const drawnProgram = setCovariance(program, moments.metric);
+      const tracedFrontier = traceFrontier(solver, drawnProgram, moments.means, { points: count, before });
+      if (tracedFrontier === null) return null;
+      before = tracedFrontier.trace;
+      const results = tracedFrontier.solved.map(({ x }) => clearRoundingWeights(x));
       return { found: results, weights: results };
     };
-    const drawn = traceWithinTails({ solver, problem, means: moments.means, restriction, trace: traceDraw });
-    if (drawn === null) continue;
-    sums ??= drawn.map(() => ({ mean: new Float64Array(n), squares: new Float64Array(n) }));
+    const drawnFrontier = traceWithinTails({ solver, problem, means: moments.means, restriction, trace: traceDraw });
+    if (drawnFrontier === null) continue;
+    sums ??= drawnFrontier.map(() => ({ mean: new Float64Array(n), squares: new Float64Array(n) }));
     solvedDraws++;
-    for (const [rank, weights] of drawn.entries()) addPortfolio(sums[rank]!, weights, solvedDraws);
+    for (const [rank, weights] of drawnFrontier.entries()) addPortfolio(sums[rank]!, weights, solvedDraws);
   }
   if (sums === undefined) return null;
   return {

@@ -53,9 +53,9 @@ function interpolateZero(leftVariancePoint: VariancePoint, above: number, right:
 }
 
 function intersectTangents(leftVariancePoint: VariancePoint, right: VariancePoint): number {
-  const between = right.at - leftVariancePoint.at;
+  const distance = right.at - leftVariancePoint.at;
   return (
     leftVariancePoint.at +
-    (right.slope * between - (right.variance - leftVariancePoint.variance)) / (right.slope - leftVariancePoint.slope)
+    (right.slope * distance - (right.variance - leftVariancePoint.variance)) / (right.slope - leftVariancePoint.slope)
   );
 }

@@ -68,18 +68,18 @@ export function traceFrontier(
   const [least, most] = [first.point.x, last.point.x];
   const low = computeDotProduct(means, least);
   const high = Math.max(computeDotProduct(means, most), low);
-  const withTarget = addRow(variance, means);
-  const tracedPoints: TracedPoint[] = [convertToTarget(withTarget, low, first)];
+  const programWithTarget = addRow(variance, means);
+  const tracedPoints: TracedPoint[] = [convertToTarget(programWithTarget, low, first)];
   const trace = { least: { program: variance, answer: first }, most: last, known: tracedPoints };
-  const traceAt = createTracer(solver, withTarget, tracedPoints, before?.known ?? []);
+  const traceAt = createTracer(solver, programWithTarget, tracedPoints, before?.known ?? []);
   const targets = Array.from({ length: count }, (_, k) => low + ((high - low) * k) / (count - 1));
   const end = count > 0 && last.route === 'simplex' ? findUniqueCorner(variance, last, means) : undefined;
-  const solved = targets.map((target, k) => {
+  const frontierWeights = targets.map((target, k) => {
     if (k === 0) return { x: least, slope: null };
     const corner = k === count - 1 ? end : undefined;
     return corner ?? traceAt(target) ?? { x: mixWeights(least, most, k / (count - 1)), slope: null };
   });
-  return { targets, solved, at: traceAt, trace };
+  return { targets, solved: frontierWeights, at: traceAt, trace };
 }
 
 /**
@@ -189,9 +189,9 @@ function computeRowValue({ coefficients }: Program['rows'], r: number, n: number
 }
 
 function extendValues(values: Float64Array, length: number): Float64Array {
-  const long = new Float64Array(length);
-  long.set(values);
-  return long;
+  const extendedValues = new Float64Array(length);
+  extendedValues.set(values);
+  return extendedValues;
 }
 
 /** Optimum of least variance at an expected return, with its program. */
@@ -241,13 +241,12 @@ function createTracer(
     );
   let lost = 0;
   return (target) => {
-    const same = findNearest(earlier, target);
-    const before = same === undefined ? undefined : resumePath(program, same);
+    const nearestPoint = findNearest(earlier, target);
+    const before = nearestPoint === undefined ? undefined : resumePath(program, nearestPoint);
     if (before !== undefined && before.target === target && before.isKept) return reuseResult(before.traced);
-    const ownTracedPoint = findNearest(tracedPoints, target)!; // the list begins with the portfolio of least variance
-    const isNearer =
-      before !== undefined && Math.abs(before.target - target) <= Math.abs(ownTracedPoint.target - target);
-    const start = isNearer ? before.traced : ownTracedPoint;
+    const startPoint = findNearest(tracedPoints, target)!; // the list begins with the portfolio of least variance
+    const isNearer = before !== undefined && Math.abs(before.target - target) <= Math.abs(startPoint.target - target);
+    const start = isNearer ? before.traced : startPoint;
     const targetProgram = { ...program, rows: setTarget(program.rows, target) };
     const answer = solver.solve(targetProgram, {
       warm: start.answer.state,
@@ -281,8 +280,8 @@ function resumePath(
 ): ResumedPoint {
   const { n, rows } = program;
   const last = before.count - 1;
-  const ownRows = setTarget(rows, target);
-  const upper = widenUpperBounds({ n, rows: ownRows }, last, point.x, rows.count - 1);
+  const targetRows = setTarget(rows, target);
+  const upper = widenUpperBounds({ n, rows: targetRows }, last, point.x, rows.count - 1);
   const rowMultipliers = new Float64Array(rows.count);
   rowMultipliers.set(point.rowMultipliers.subarray(0, last));
   rowMultipliers[rows.count - 1] = point.rowMultipliers[last]!;
@@ -294,7 +293,7 @@ function resumePath(
     isKept: satisfiesAddedRows(program, last, point.x, rows.count - 1),
     traced: {
       target,
-      program: { ...program, rows: { ...ownRows, upper } },
+      program: { ...program, rows: { ...targetRows, upper } },
       answer: { point: { ...point, rowMultipliers }, state: { ...state, rows: states } },
     },
   };

@@ -16,7 +16,7 @@ import { computeCost } from './prices.js';
  */
 export function computeGoalValue(problem: Problem, weights: Float64Array, priced = 0): number {
   const { goal, metric, costs, robustness } = problem;
-  const off = computeCost(costs, weights) + computeReturnShortfall(robustness?.returns ?? null, weights) + priced;
+  const totalCost = computeCost(costs, weights) + computeReturnShortfall(robustness?.returns ?? null, weights) + priced;
   if (goal.form === 'quadratic') {
     const { curvature, centre, linear } = goal;
     const offset = weights.map((weight, i) => weight - centre[i]!);
@@ -26,11 +26,13 @@ export function computeGoalValue(problem: Problem, weights: Float64Array, priced
         : goal.metric === 'covariance'
           ? computeWorstVariance(metric, robustness, offset)
           : computeMetricSquare(computeCorrelation(metric), offset);
-    return (curvature / 2) * Math.max(0, square) + computeDotProduct(linear, weights) + off;
+    return (curvature / 2) * Math.max(0, square) + computeDotProduct(linear, weights) + totalCost;
   }
-  if (goal.form === 'tail') return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)) + off;
+  if (goal.form === 'tail')
+    return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)) + totalCost;
   const volatility = Math.sqrt(computeWorstVariance(metric, robustness, weights));
-  if (goal.numerator.kind === 'linear') return -(computeDotProduct(goal.numerator.slopes, weights) - off) / volatility;
+  if (goal.numerator.kind === 'linear')
+    return -(computeDotProduct(goal.numerator.slopes, weights) - totalCost) / volatility;
   const { budgets, least } = goal.numerator;
-  return Math.log(volatility) - Math.log(Math.max(computeEvenness(budgets, weights) - off, 0)) - least;
+  return Math.log(volatility) - Math.log(Math.max(computeEvenness(budgets, weights) - totalCost, 0)) - least;
 }

@@ -18,14 +18,14 @@ const BOUND_TOLERANCE = 1e-9;
  */
 export function findSecuritiesAtBounds({ n, lower, upper }: Program, weights: Float64Array): Uint8Array | null {
   if (n < SECURITIES_MIN) return null;
-  const resting = new Uint8Array(n);
-  let moving = 0;
+  const restingFlags = new Uint8Array(n);
+  let movingCount = 0;
   for (let i = 0; i < n; i++) {
     const isAtBound = weights[i]! - lower[i]! <= BOUND_TOLERANCE || upper[i]! - weights[i]! <= BOUND_TOLERANCE;
-    if (isAtBound) resting[i] = 1;
-    else moving++;
+    if (isAtBound) restingFlags[i] = 1;
+    else movingCount++;
   }
-  return moving <= REDUCED_FRACTION_MAX * n ? resting : null;
+  return movingCount <= REDUCED_FRACTION_MAX * n ? restingFlags : null;
 }
 
 /** Fixes the securities of `resting` at the bound at which their weights are. */
@@ -60,10 +60,10 @@ export function expandSolution(
   const whole = { ...program, lower, upper };
   const { point, state } = answer;
   const kkt = checkKkt(whole, point);
-  const pulled = isOptimal(kkt) ? new Int32Array(0) : listPulledVariables(whole, point);
-  if (!isOptimal(kkt) && pulled.length === 0) return undefined;
+  const pulledVariables = isOptimal(kkt) ? new Int32Array(0) : listPulledVariables(whole, point);
+  if (!isOptimal(kkt) && pulledVariables.length === 0) return undefined;
   const names = state.names.map((held, i) =>
     program.lower[i] === program.upper[i] && lower[i]! < upper[i]! ? (point.x[i] === upper[i] ? UPPER : LOWER) : held,
   );
-  return { program: whole, answer: { ...answer, state: { ...state, names }, kkt }, pulled };
+  return { program: whole, answer: { ...answer, state: { ...state, names }, kkt }, pulled: pulledVariables };
 }

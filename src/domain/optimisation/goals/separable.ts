@@ -99,12 +99,12 @@ export function addSeparableTerms(parts: readonly SeparableFunction[]): Separabl
   const [first, ...otherSeparableFunctions] = parts;
   if (first === undefined || otherSeparableFunctions.length === 0)
     return first ?? { valueAt: () => 0, addModel: () => {} };
-  const bounded = parts.filter((part) => part.leastFrom !== undefined);
+  const boundedParts = parts.filter((part) => part.leastFrom !== undefined);
   return {
     valueAt: (x) => parts.reduce((sum, part) => sum + part.valueAt(x), 0),
     addModel(x, model) {
       for (const part of parts) part.addModel(x, model);
     },
-    ...(bounded.length === 0 ? {} : { leastFrom: (x: Float64Array) => bounded[0]!.leastFrom!(x) }),
+    ...(boundedParts.length === 0 ? {} : { leastFrom: (x: Float64Array) => boundedParts[0]!.leastFrom!(x) }),
   };
 }

@@ -124,8 +124,8 @@ function solveLinearRatio(
   rows: Program,
   options: GoalOptions,
 ): GoalSolution | undefined {
-  const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: rows.ridge / 2 };
-  const priced = addLinearCost(free, costs);
+  const unconstrainedProgram = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: rows.ridge / 2 };
+  const pricedProgram = addLinearCost(unconstrainedProgram, costs);
   const computeNumerator = (x: Float64Array) =>
     computeDotProduct(slopes, x) -
     computeReturnShortfall(robustness?.returns ?? null, x) -
@@ -135,20 +135,25 @@ function solveLinearRatio(
   const terms = { robustness, metric, near: {} };
   let isPositive = false;
   let iterations = 0;
-  let near: PathStart | undefined;
+  let nearStart: PathStart | undefined;
   const solveAtPrice = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
-    const program = { ...scalePrices(priced, price), linear: slopes.map((slope) => -price * slope) };
+    const program = { ...scalePrices(pricedProgram, price), linear: slopes.map((slope) => -price * slope) };
     const solveInner = (ownProgram: Program, warm: ActiveState | undefined) =>
-      solveCostly(solver, ownProgram, { costs, returnPrice: price }, { ...options, warm, near });
+      solveCostly(solver, ownProgram, { costs, returnPrice: price }, { ...options, warm, near: nearStart });
     const result = solveUncertain(solveInner, program, { ...terms, returnPrice: price, warm: last ?? options.warm });
     if (result === undefined) return undefined;
     iterations += result.answer.iterations;
-    near = { program: result.program, point: result.answer.point, state: result.answer.state };
+    nearStart = { program: result.program, point: result.answer.point, state: result.answer.state };
     const { x } = result.answer.point;
     const numerator = computeNumerator(x);
     isPositive ||=
       numerator > 0 ||
-      canNumeratorBePositive(solver, { ...priced, linear: slopes.map((slope) => -slope) }, terms, computeNumerator);
+      canNumeratorBePositive(
+        solver,
+        { ...pricedProgram, linear: slopes.map((slope) => -slope) },
+        terms,
+        computeNumerator,
+      );
     return isPositive
       ? { ...result, price, variance: computeWorstVariance(metric, robustness, x), numerator }
       : undefined;
@@ -185,13 +190,13 @@ interface PriceStart {
  */
 function computeStartPrice(rows: Program, { weights, slopes, numerator }: PriceStart): number {
   const steepest = slopes.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0) || 1;
-  const typical =
+  const typicalVariance =
     computeVariance(
       rows,
       weights.map(() => 1 / weights.length),
     ) / steepest;
   const guess = computeVariance(rows, weights) / numerator;
-  return guess > typical / PRICE_RANGE && guess < typical * PRICE_RANGE ? guess : typical;
+  return guess > typicalVariance / PRICE_RANGE && guess < typicalVariance * PRICE_RANGE ? guess : typicalVariance;
 }
 
 /**
@@ -205,7 +210,13 @@ function canNumeratorBePositive(
   numeratorOf: (x: Float64Array) => number,
 ): boolean {
   const solveInner = (ownProgram: Program) => solvePlain(solver, ownProgram, {});
-  const free = { ...program, curvature: 0, ridge: 0 };
-  const largest = solveUncertain(solveInner, free, { robustness, metric, returnPrice: 1, warm: undefined, near: {} });
+  const linearProgram = { ...program, curvature: 0, ridge: 0 };
+  const largest = solveUncertain(solveInner, linearProgram, {
+    robustness,
+    metric,
+    returnPrice: 1,
+    warm: undefined,
+    near: {},
+  });
   return largest === undefined || numeratorOf(largest.answer.point.x) > 0;
 }

@@ -38,23 +38,29 @@ export function solveParity(
   const { costs } = problem;
   const { budgets, parity } = numerator;
   for (let i = 0; i < rows.n; i++) if (budgets[i]! > 0 && !(rows.upper[i]! > 0)) return undefined;
-  const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: 0, linear: new Float64Array(rows.n) };
+  const freeProgram = {
+    ...rows,
+    curvature: 1,
+    centre: new Float64Array(rows.n),
+    ridge: 0,
+    linear: new Float64Array(rows.n),
+  };
   const isFree = costs === null && computePrices(rows, parity) === 0 && (options.charge ?? 0) === 0;
-  const ownGoalSolution = isFree ? scaleToParity(free, numerator) : undefined;
-  if (ownGoalSolution !== undefined) return ownGoalSolution;
+  const scaledSolution = isFree ? scaleToParity(freeProgram, numerator) : undefined;
+  if (scaledSolution !== undefined) return scaledSolution;
   const computeTotalCost = (x: Float64Array) => computeCost(costs, x) + computePrices(rows, x) + (options.charge ?? 0);
   let start = parity;
   let { variance } = numerator;
   let warm = options.warm;
-  let off = 0;
+  let totalCost = 0;
   let evenness = 1;
   let iterations = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     // the gradient of (evenness - off) is evenness times the gradient of the logarithms, less the gradient of the costs
-    const net = evenness - off;
+    const net = evenness - totalCost;
     if (!(net > 0)) return undefined;
     const solveAtPrice = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
-      const program = scalePrices(addLinearCost(free, costs), price / net);
+      const program = scalePrices(addLinearCost(freeProgram, costs), price / net);
       const barrier = createBarrierTerm(budgets.map((budget) => (price * budget * evenness) / net));
       const parts = costs !== null && costs.impact > 0 ? [barrier, createImpactTerm(costs, price / net)] : [barrier];
       const result = solveSeparable(
@@ -74,14 +80,14 @@ export function solveParity(
     const before = evenness / net;
     variance = point.variance;
     warm = point.answer.state;
-    off = computeTotalCost(x);
-    evenness = off === 0 ? 1 : computeEvenness(budgets, x);
-    if (Math.abs(before - evenness / (evenness - off)) <= PRICE_TOLERANCE * before)
+    totalCost = computeTotalCost(x);
+    evenness = totalCost === 0 ? 1 : computeEvenness(budgets, x);
+    if (Math.abs(before - evenness / (evenness - totalCost)) <= PRICE_TOLERANCE * before)
       return {
         program: point.program,
         answer: { ...point.answer, iterations },
         priceScale: 1 / variance,
-        penaltyScale: variance / (evenness - off),
+        penaltyScale: variance / (evenness - totalCost),
       };
   }
   return undefined;

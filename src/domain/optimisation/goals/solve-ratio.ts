@@ -103,20 +103,22 @@ interface Bracket {
  * bracket.
  */
 function computeNextPrice({ low, high, point, before }: Bracket): number {
-  const ownPrice = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;
-  let wanted = ownPrice;
+  const ratioPrice = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;
+  let nextPrice = ratioPrice;
   if (before !== undefined && before.price !== point.price) {
     const [here, there] = [computeExcess(point), computeExcess(before)];
-    wanted = point.price - (here * (point.price - before.price)) / (here - there);
+    nextPrice = point.price - (here * (point.price - before.price)) / (here - there);
   }
   if (high === undefined) {
     const most = raiseToPower(GROWTH, 3) * point.price;
-    return wanted > point.price && wanted < most ? wanted : Math.min(Math.max(ownPrice, GROWTH * point.price), most);
+    return nextPrice > point.price && nextPrice < most
+      ? nextPrice
+      : Math.min(Math.max(ratioPrice, GROWTH * point.price), most);
   }
   const least = low?.price ?? 0;
-  if (wanted > least && wanted < high.price) return wanted;
-  return ownPrice > least && ownPrice < high.price
-    ? ownPrice
+  if (nextPrice > least && nextPrice < high.price) return nextPrice;
+  return ratioPrice > least && ratioPrice < high.price
+    ? ratioPrice
     : low === undefined
       ? high.price / GROWTH
       : (least + high.price) / 2;

@@ -72,19 +72,19 @@ function solveModels(
   const plain = smooth.settle === undefined ? undefined : solver.solve(base, { warm, ...options });
   const isSolved = plain?.status === 'solved';
   let x = isSolved ? plain.point.x : start;
-  let around = isSolved ? settlePoint(plain, base, smooth.settle!) : start; // present, because `isSolved` requires it
+  let modelCentre = isSolved ? settlePoint(plain, base, smooth.settle!) : start; // present, because `isSolved` requires it
   let state = isSolved ? plain.state : warm;
   let isFeasible = isSolved;
   let iterations = plain?.iterations ?? 0;
   let best: SeparableSolution | undefined;
   for (let k = 0; k < MODELS_MAX; k++) {
-    let result = solver.solve(createModelProgram(base, smooth, { x, around, isBounded: true }), {
+    let result = solver.solve(createModelProgram(base, smooth, { x, around: modelCentre, isBounded: true }), {
       warm: state,
       ...options,
     });
     iterations += result.iterations;
     if (result.status !== 'solved' && smooth.leastFrom !== undefined) {
-      result = solver.solve(createModelProgram(base, smooth, { x, around, isBounded: false }), {
+      result = solver.solve(createModelProgram(base, smooth, { x, around: modelCentre, isBounded: false }), {
         warm: state,
         ...options,
       });
@@ -99,7 +99,7 @@ function solveModels(
     x = length === 1 ? result.point.x : from.map((value, i) => value + length * (result.point.x[i]! - value));
     isFeasible ||= length === 1;
     const judged = checkSolution(base, smooth, { ...result.point, x }, result, iterations);
-    around = smooth.settle === undefined ? x : settlePoint(judged.answer, base, smooth.settle);
+    modelCentre = smooth.settle === undefined ? x : settlePoint(judged.answer, base, smooth.settle);
     if (length < 1) continue;
     const isBetter = best === undefined || computeResidual(judged.answer.kkt) < computeResidual(best.answer.kkt) / 2;
     if (isBetter || computeResidual(judged.answer.kkt) < computeResidual(best!.answer.kkt)) best = judged;
@@ -132,9 +132,11 @@ function solveByNormPrice(
   options: SeparableOptions,
 ): SeparableSolution | undefined {
   const norm = base.norms[0]!; // only programs with norms reach this function
-  const others = { ...base, norms: base.norms.slice(1) };
+  const programWithoutNorm = { ...base, norms: base.norms.slice(1) };
   const loose =
-    others.norms.length === 0 ? undefined : solveSeparable(solver, others, smooth, { ...options, warm: undefined });
+    programWithoutNorm.norms.length === 0
+      ? undefined
+      : solveSeparable(solver, programWithoutNorm, smooth, { ...options, warm: undefined });
   if (loose !== undefined && computeNormLength(base, norm, loose.answer.point.x) <= norm.radius)
     return setFirstNorm(base, smooth, { found: loose, price: 0, iterations: loose.answer.iterations });
   let price = computePriceScale(base, norm);
@@ -142,7 +144,7 @@ function solveByNormPrice(
   let warm: ActiveState | undefined;
   let iterations = 0;
   let best: (PricedSolution & { readonly excess: number }) | undefined;
-  let since = 0;
+  let idleCount = 0;
   const bracket = createBracket();
   for (let k = 0; k < PRICES_MAX; k++) {
     const result = solveSeparable(solver, addPrice(base, 0, price), smooth, { ...options, start, warm });
@@ -151,12 +153,12 @@ function solveByNormPrice(
     warm = result.answer.state;
     iterations += result.answer.iterations;
     const excess = computeNormLength(base, norm, start) / norm.radius - 1;
-    since++;
+    idleCount++;
     if (best === undefined || Math.abs(excess) < Math.abs(best.excess)) {
       best = { found: result, price, iterations, excess };
-      since = 0;
+      idleCount = 0;
     }
-    if (Math.abs(excess) <= NORM_TOLERANCE || (Math.abs(best.excess) <= NEAR_TOLERANCE && since > IDLE_PRICES_MAX))
+    if (Math.abs(excess) <= NORM_TOLERANCE || (Math.abs(best.excess) <= NEAR_TOLERANCE && idleCount > IDLE_PRICES_MAX))
       break;
     const next = bracket.next(price, excess);
     if (next === undefined) break;
@@ -211,8 +213,8 @@ function setFirstNorm(
 ): SeparableSolution | undefined {
   const { point, state } = found.answer;
   const whole = { ...point, normMultipliers: Float64Array.of(price, ...point.normMultipliers) };
-  const withNorm = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
-  const judged = checkSolution(base, smooth, whole, { ...found.answer, state: withNorm }, iterations);
+  const stateWithNorm = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
+  const judged = checkSolution(base, smooth, whole, { ...found.answer, state: stateWithNorm }, iterations);
   return judged.answer.status === 'solved' ? judged : undefined;
 }
 
@@ -311,9 +313,9 @@ function computeStepLength(x: Float64Array, to: Float64Array, { leastFrom }: Sep
  */
 function findDecreasingStep(x: Float64Array, to: Float64Array, merit: (x: Float64Array) => number): number {
   const before = merit(x);
-  const enough = before + ROUNDING * Math.abs(before);
+  const acceptedMerit = before + ROUNDING * Math.abs(before);
   for (let length = 1, k = 0; k < HALVINGS_MAX; length /= 2, k++) {
-    if (merit(x.map((value, i) => value + length * (to[i]! - value))) <= enough) return length;
+    if (merit(x.map((value, i) => value + length * (to[i]! - value))) <= acceptedMerit) return length;
   }
   return 1;
 }

@@ -25,12 +25,17 @@ export function solveTailGoal(
 ): TailSolution | undefined {
   const { costs } = problem;
   const centre = new Float64Array(rows.n);
-  const priced = { ...addLinearCost(rows, costs), curvature: 0, centre, linear: new Float64Array(rows.n) };
+  const pricedProgram = { ...addLinearCost(rows, costs), curvature: 0, centre, linear: new Float64Array(rows.n) };
   const hasImpact = costs !== null && costs.impact > 0;
-  const curved = hasImpact ? MODELLED_TRADES.map((least) => createImpactTerm(costs, 1, least)) : [null];
+  const impactTerms = hasImpact ? MODELLED_TRADES.map((least) => createImpactTerm(costs, 1, least)) : [null];
   return (
-    (hasImpact ? undefined : solveAmongFew(solver, problem, goal, priced, tail)) ??
-    solveTail(solver, { goal, rows: priced, curved, ...createStart(solver, problem.index, priced, tail) })
+    (hasImpact ? undefined : solveAmongFew(solver, problem, goal, pricedProgram, tail)) ??
+    solveTail(solver, {
+      goal,
+      rows: pricedProgram,
+      curved: impactTerms,
+      ...createStart(solver, problem.index, pricedProgram, tail),
+    })
   );
 }
 
@@ -42,8 +47,8 @@ function createStart(
   tail: TailStart | undefined,
 ): Pick<TailTerms, 'near' | 'first'> {
   if (tail !== undefined) return { near: tail.weights, first: tail.set };
-  const calm = solver.solve({ ...rows, curvature: 2 }, { effort: 'quick' });
-  return { near: calm.status === 'solved' ? calm.point.x : index };
+  const quadraticResult = solver.solve({ ...rows, curvature: 2 }, { effort: 'quick' });
+  return { near: quadraticResult.status === 'solved' ? quadraticResult.point.x : index };
 }
 
 /**
@@ -58,24 +63,29 @@ function solveAmongFew(
   tail: TailStart | undefined,
 ): TailSolution | undefined {
   const { n, lower, upper } = rows;
-  const reduced = lower.some((bound, i) => bound === upper[i] && bound !== 0) ? null : removeFixedVariables(rows);
-  if (reduced === null) return undefined;
+  const reducedProgram = lower.some((bound, i) => bound === upper[i] && bound !== 0)
+    ? null
+    : removeFixedVariables(rows);
+  if (reducedProgram === null) return undefined;
   const openPositions = Int32Array.from(lower.keys()).filter((i) => lower[i]! < upper[i]!);
   const pickValues = (values: Float64Array) => Float64Array.from(openPositions, (i) => values[i]!);
-  const few: TailGoal = { ...goal, returns: selectColumns(goal, n, openPositions) };
-  const near = tail === undefined ? undefined : { ...tail, weights: pickValues(tail.weights) };
-  const terms = { goal: few, rows: reduced.program, curved: [null] };
-  const result = solveTail(solver, { ...terms, ...createStart(solver, pickValues(index), reduced.program, near) });
+  const reducedGoal: TailGoal = { ...goal, returns: selectColumns(goal, n, openPositions) };
+  const nearTail = tail === undefined ? undefined : { ...tail, weights: pickValues(tail.weights) };
+  const terms = { goal: reducedGoal, rows: reducedProgram.program, curved: [null] };
+  const result = solveTail(solver, {
+    ...terms,
+    ...createStart(solver, pickValues(index), reducedProgram.program, nearTail),
+  });
   if (result === undefined) return undefined;
   const { answer, shares } = result;
-  const point = reduced.toFull(answer.point);
+  const point = reducedProgram.toFull(answer.point);
   const program = { ...rows, linear: computeTailForces(goal, shares, n) };
   const kkt = checkKkt(program, point);
   if (!isOptimal(kkt)) return undefined;
   return {
     ...result,
     program,
-    answer: { ...answer, point, state: reduced.stateToFull(answer.state), kkt },
+    answer: { ...answer, point, state: reducedProgram.stateToFull(answer.state), kkt },
     start: { ...result.start, weights: point.x },
   };
 }
@@ -83,8 +93,8 @@ function solveAmongFew(
 /** Returns the scenario returns of some securities, [T x K]. */
 function selectColumns({ scenarios, returns }: TailGoal, n: number, names: Int32Array): Float64Array {
   const width = names.length;
-  const selected = new Float64Array(scenarios * width);
+  const selectedReturns = new Float64Array(scenarios * width);
   for (let t = 0; t < scenarios; t++)
-    for (let k = 0; k < width; k++) selected[t * width + k] = returns[t * n + names[k]!]!;
-  return selected;
+    for (let k = 0; k < width; k++) selectedReturns[t * width + k] = returns[t * n + names[k]!]!;
+  return selectedReturns;
 }

@@ -107,10 +107,10 @@ export const VARIABLE_UNITS = [1, 8, 0.125, 2, 0.5];
  *   Wolfe (1960), Operations Research 8(1), for priced securities.
  */
 export function solveTail(solver: Solver, terms: TailTerms): TailSolution | undefined {
-  const resting = terms.curved.every((curved) => curved === null)
+  const restingFlags = terms.curved.every((curved) => curved === null)
     ? findSecuritiesAtBounds(terms.rows, terms.near)
     : null;
-  const result = resting === null ? undefined : solveGrowing(solver, terms, resting);
+  const result = restingFlags === null ? undefined : solveGrowing(solver, terms, restingFlags);
   return result ?? solveGrowing(solver, terms, null);
 }
 
@@ -124,32 +124,34 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   const isWithin = () => solver.spent() < workMax;
   const size = Math.max(countTailScenarios(goal), 1);
   const unit = computeTailAverage(computeOutcomes(goal, near).map(Math.abs), size) || 1;
-  let among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
+  let restrictedTerms = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
   let { set, isFar: isGrowing } =
-    terms.first === undefined ? createFirstSet(solver, among, unit) : { set: terms.first, isFar: isExpensive(terms) };
+    terms.first === undefined
+      ? createFirstSet(solver, restrictedTerms, unit)
+      : { set: terms.first, isFar: isExpensive(terms) };
   if (isGrowing && !isExpensive(terms))
-    among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting?.fill(0) ?? null, near) };
+    restrictedTerms = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting?.fill(0) ?? null, near) };
   let best: ProvenSolution | undefined;
   for (let round = 0; round < ROUNDS_MAX && isWithin(); round++) {
-    if (isGrowing) set = addNearScenarios(solver, { ...among, unit, isWithin }, set);
-    const result = solveInUnits(solver, among, set, unit);
+    if (isGrowing) set = addNearScenarios(solver, { ...restrictedTerms, unit, isWithin }, set);
+    const result = solveInUnits(solver, restrictedTerms, set, unit);
     const whole = result === undefined || resting === null ? result : expandSolution(result, rows);
     if (result === undefined || whole === undefined) break;
     const { x } = result.answer.point;
     const outcomes = computeOutcomes(goal, x);
     const value = computeTailAverage(outcomes, size);
-    const ownTailSet = findWorstScenarios(goal, x, outcomes);
-    const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
-    const joinedSet = joinSets(set, ownTailSet);
+    const worstSet = findWorstScenarios(goal, x, outcomes);
+    const pulledVariables = 'pulled' in whole ? whole.pulled : new Int32Array(0);
+    const joinedSet = joinSets(set, worstSet);
     const isWhole = isSame(joinedSet, set);
     isGrowing = isExpensive(terms) || isMuchLarger(joinedSet, set);
-    if (pulled.length === 0) {
+    if (pulledVariables.length === 0) {
       const { program, answer } = whole;
       const { bound, shares } = result;
       const least = goal.measure === 'drawdown' ? Math.max(bound, 0) : bound; // no drawdown is below zero
       best = selectBetter(
         best,
-        { program, answer, shares, value, bound: least, start: { weights: x, set: ownTailSet } },
+        { program, answer, shares, value, bound: least, start: { weights: x, set: worstSet } },
         unit,
       );
       if (best.open <= GAP_TOLERANCE || (isWhole && best.open <= GAP_TOLERANCE_COMPLETE)) return best.answer;
@@ -157,9 +159,9 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     }
     set = joinedSet;
     if (resting === null) continue;
-    for (const i of pulled) resting[i] = 0;
+    for (const i of pulledVariables) resting[i] = 0;
     if (isGrowing && !isExpensive(terms)) resting.fill(0);
-    among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
+    restrictedTerms = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
   }
   return best !== undefined && (best.open <= GAP_MAX || !isWithin()) ? best.answer : undefined;
 }
@@ -210,8 +212,8 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
     for (const effort of isExpensive(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
       for (const times of leastLevel === 0 ? VARIABLE_UNITS.slice(0, 1) : VARIABLE_UNITS) {
-        for (const curved of terms.curved) {
-          const result = solveSet(solver, { ...terms, curved, effort, leastLevel }, set, times * unit);
+        for (const curvedTerm of terms.curved) {
+          const result = solveSet(solver, { ...terms, curved: curvedTerm, effort, leastLevel }, set, times * unit);
           if (result !== undefined) return result;
         }
       }
@@ -260,12 +262,17 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
 }
 
 /** Removes the additional variables and rows of a tail program from a solution. */
-export function selectFirstVariables(program: Program, answer: ProgramResult, n: number, rows: number): ProgramResult {
+export function selectFirstVariables(
+  program: Program,
+  answer: ProgramResult,
+  n: number,
+  rowCount: number,
+): ProgramResult {
   const { x, rowMultipliers } = answer.point;
   const { names, sides, rows: rowSides } = answer.state;
   return {
     ...answer,
-    point: { ...answer.point, x: x.slice(0, n), rowMultipliers: rowMultipliers.slice(0, rows) },
+    point: { ...answer.point, x: x.slice(0, n), rowMultipliers: rowMultipliers.slice(0, rowCount) },
     state: {
       ...answer.state,
       names: names.slice(0, n),
@@ -273,7 +280,7 @@ export function selectFirstVariables(program: Program, answer: ProgramResult, n:
         { length: program.kinks.length * n },
         (_, e) => sides[Math.floor(e / n) * program.n + (e % n)]!,
       ),
-      rows: rowSides.slice(0, rows),
+      rows: rowSides.slice(0, rowCount),
     },
   };
 }
@@ -301,16 +308,16 @@ function extendToAllVariables(curved: SeparableFunction, n: number): SeparableFu
         curvature: selectOwnVariables(curvature),
       }),
     settle(x, { left, right, stiffness }) {
-      const settled = x.slice();
+      const settledPoint = x.slice();
       if (curved.settle !== undefined)
-        settled.set(
+        settledPoint.set(
           curved.settle(selectOwnVariables(x), {
             left: selectOwnVariables(left),
             right: selectOwnVariables(right),
             stiffness: selectOwnVariables(stiffness),
           }),
         );
-      return settled;
+      return settledPoint;
     },
   };
 }
@@ -332,8 +339,8 @@ function addNearScenarios(
 ): TailSet {
   let set = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
-    const near = solver.nearly(createTailProgram(goal, rows, set, unit).program).slice(0, rows.n);
-    const joinedSet = joinSets(set, findWorstScenarios(goal, near));
+    const nearWeights = solver.nearly(createTailProgram(goal, rows, set, unit).program).slice(0, rows.n);
+    const joinedSet = joinSets(set, findWorstScenarios(goal, nearWeights));
     const isMore = goal.measure === 'drawdown' ? !isSame(joinedSet, set) : isMuchLarger(joinedSet, set);
     set = joinedSet;
     if (!isMore) break;

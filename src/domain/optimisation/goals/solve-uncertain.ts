@@ -52,14 +52,20 @@ export function solveUncertain<F extends ProgramSolution>(
 ): F | undefined {
   if (robustness === null) return inner(program, warm);
   const { returns, spread } = robustness;
-  const charged = returns?.form === 'box' ? addCharge(program, returns.widths, returnPrice) : program;
+  const chargedProgram = returns?.form === 'box' ? addCharge(program, returns.widths, returnPrice) : program;
   const signs = spread > 0 && program.curvature > 0 ? findSigns(program) : undefined;
-  const worst = signs === undefined || signs === null ? charged : addOuterMetric(charged, { metric, signs, spread });
+  const worstProgram =
+    signs === undefined || signs === null ? chargedProgram : addOuterMetric(chargedProgram, { metric, signs, spread });
   const strength = spread * program.curvature;
   const solveInner: InnerSolve<F> =
     signs === null ? (at, last) => addGrossRow(inner, at, { metric, strength, warm: last, near }) : inner;
-  if (returns?.form !== 'ellipsoid' || returns.radius === 0) return solveInner(worst, warm);
-  return addLengthRow(solveInner, worst, { metric: returns.metric, weight: returnPrice * returns.radius, warm, near });
+  if (returns?.form !== 'ellipsoid' || returns.radius === 0) return solveInner(worstProgram, warm);
+  return addLengthRow(solveInner, worstProgram, {
+    metric: returns.metric,
+    weight: returnPrice * returns.radius,
+    warm,
+    near,
+  });
 }
 
 /** Adds a charge on the magnitudes of the weights to the objective. */
@@ -98,15 +104,15 @@ const worstCovarianceCache = new WeakMap<Metric, { readonly key: string; readonl
 function addOuterMetric(program: Program, { metric, signs, spread }: WorstCovariance): Program {
   const key = `${spread} ${signs.join('')}`;
   const entry = worstCovarianceCache.get(metric);
-  const ownMetric =
+  const worstMetric =
     entry?.key === key
       ? entry.metric
       : addOuterProduct(
           metric,
           computeMetricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
         );
-  worstCovarianceCache.set(metric, { key, metric: ownMetric });
-  return { ...program, metric: ownMetric, norms: program.norms.map((norm) => setMetric(norm, program)) };
+  worstCovarianceCache.set(metric, { key, metric: worstMetric });
+  return { ...program, metric: worstMetric, norms: program.norms.map((norm) => setMetric(norm, program)) };
 }
 
 /** Returns a norm with an explicit metric, for use in a program with another metric. */
@@ -142,11 +148,11 @@ function solveAtConsistentPrice<F>(
   let high: PricedTrial<F> | undefined;
   let price = guess;
   for (let k = 0; k < PRICES_MAX; k++) {
-    const tried = solveAtPrice(price);
-    if (tried === undefined || Number.isNaN(tried.excess)) return undefined;
-    if (Math.abs(tried.excess) <= PRICE_TOLERANCE || price < ZERO_PRICE * guess) return tried;
-    if (tried.excess < 0) low = tried;
-    else high = tried;
+    const trial = solveAtPrice(price);
+    if (trial === undefined || Number.isNaN(trial.excess)) return undefined;
+    if (Math.abs(trial.excess) <= PRICE_TOLERANCE || price < ZERO_PRICE * guess) return trial;
+    if (trial.excess < 0) low = trial;
+    else high = trial;
     if (high === undefined) price *= GROWTH;
     else if (low === undefined) price /= GROWTH;
     else {
@@ -189,30 +195,30 @@ function addLengthRow<F extends ProgramSolution>(
     centre: new Float64Array(n),
     radius: 1,
   };
-  const normed = { ...program, norms: [norm, ...program.norms] };
-  const typical = Math.sqrt(computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
+  const programWithNorm = { ...program, norms: [norm, ...program.norms] };
+  const typicalVolatility = Math.sqrt(computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
   let last = warm;
   // The search uses squares: if nothing else is curved, the squared force is linear in the squared price.
   const result = solveAtConsistentPrice(
     (square) => {
       const price = Math.sqrt(square);
-      const response = inner(addPrice(normed, 0, price), last);
+      const response = inner(addPrice(programWithNorm, 0, price), last);
       if (response === undefined) return undefined;
       last = response.answer.state;
-      const length = computeNormLength(normed, norm, response.answer.point.x);
-      const excess = length <= ZERO_LENGTH * typical ? 0 : (price * length) ** 2 / weight ** 2 - 1;
+      const length = computeNormLength(programWithNorm, norm, response.answer.point.x);
+      const excess = length <= ZERO_LENGTH * typicalVolatility ? 0 : (price * length) ** 2 / weight ** 2 - 1;
       return { price: square, found: response, excess };
     },
-    (weight / (near.length ?? typical)) ** 2,
+    (weight / (near.length ?? typicalVolatility)) ** 2,
   );
   if (result === undefined) return undefined;
   const { x } = result.found.answer.point;
-  const length = computeNormLength(normed, norm, x);
-  if (length > ZERO_LENGTH * typical) near.length = length;
+  const length = computeNormLength(programWithNorm, norm, x);
+  if (length > ZERO_LENGTH * typicalVolatility) near.length = length;
   const price = Math.sqrt(result.price);
   const force = applyMetric(metric, x);
   const quadraticGradient = computeGradient({ ...program, linear: new Float64Array(n) }, x);
-  const exact = length <= ZERO_LENGTH * typical ? price : weight / length;
+  const exact = length <= ZERO_LENGTH * typicalVolatility ? price : weight / length;
   const linear = computeGradient(result.found.program, x).map(
     (value, i) => value - quadraticGradient[i]! + (exact - price) * force[i]!,
   );

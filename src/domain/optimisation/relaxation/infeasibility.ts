@@ -90,23 +90,27 @@ export function explainRows(
   problem: Problem,
   workMax = computeWorkLimit(problem),
 ): Explanation | undefined {
-  const trying = createLimitedSolver(inner, CONFLICT_SHARE * workMax);
-  const conflict = findConflict(createLimitedSolver(inner, computeWorkLimit(problem)), problem, { trying });
+  const limitedSolver = createLimitedSolver(inner, CONFLICT_SHARE * workMax);
+  const conflict = findConflict(createLimitedSolver(inner, computeWorkLimit(problem)), problem, {
+    trying: limitedSolver,
+  });
   if (conflict === null) return undefined;
   const solver = createLimitedSolver(inner, (1 - CONFLICT_SHARE) * workMax);
   const solvers = { solver, algebra };
   const trials = createFeasibilityTests(solvers, problem);
-  const convex = findSingleMoves(solvers, problem, conflict.origins);
-  const single =
-    convex.length > 0 ? convex : findMovesWithChoices(solvers, problem, { trials, origins: conflict.origins });
-  const joint = findJointChange(solvers, problem, { trials, single });
+  const convexMoves = findSingleMoves(solvers, problem, conflict.origins);
+  const singleMoves =
+    convexMoves.length > 0
+      ? convexMoves
+      : findMovesWithChoices(solvers, problem, { trials, origins: conflict.origins });
+  const joint = findJointChange(solvers, problem, { trials, single: singleMoves });
   const remaining = listRemainingConflicts(solver, problem, conflict);
   const detail = {
     proven: true,
     conflict: listConflictRows(problem, conflict),
-    relaxations: single.map(toRelaxation),
+    relaxations: singleMoves.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
-    ...([trying, solver, trials].some((each) => each.hasEnded()) ? { exhaustive: false as const } : {}),
+    ...([limitedSolver, solver, trials].some((each) => each.hasEnded()) ? { exhaustive: false as const } : {}),
   };
   return { detail, remaining };
 }
@@ -186,18 +190,19 @@ export function explainChoice(solvers: Solvers, problem: Problem, isProven: bool
     label: origin.name,
     multiplier: 1 / origins.length,
   }));
-  const single = findChoiceMoves(solvers, problem, {
+  const singleMoves = findChoiceMoves(solvers, problem, {
     trials,
     origins,
     within: EXACT_TOLERANCE,
     convex: selectConvexRows(problem),
   });
   const joint =
-    selectPriorityMove(single) ?? findJointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
+    selectPriorityMove(singleMoves) ??
+    findJointMoves(solvers, problem, { trials, moves: [], origins: problem.origins });
   return {
     proven: isProven || isBelowParity(problem),
     conflict,
-    relaxations: single.map(toRelaxation),
+    relaxations: singleMoves.map(toRelaxation),
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
     ...readExhaustive(trials),
   };
@@ -211,8 +216,8 @@ function findIrreducibleChoice(trials: FeasibilityTests, problem: Problem): Orig
   let remaining = [...problem.origins];
   for (const origin of problem.origins) {
     if (!trials.isWithin(CONFLICT_SHARE)) break;
-    const others = remaining.filter((other) => other !== origin);
-    if (!trials.succeeds({ includes: (other) => others.includes(other) })) remaining = others;
+    const otherOrigins = remaining.filter((other) => other !== origin);
+    if (!trials.succeeds({ includes: (other) => otherOrigins.includes(other) })) remaining = otherOrigins;
   }
   return remaining;
 }
@@ -287,11 +292,11 @@ function describeMissingSecurities({ rows }: Problem, conflict: readonly Conflic
 
 /** Returns relaxations of the curved rows of a conflict to the best attainable values. */
 export function relaxCurvedRows(solvers: Solvers, problem: Problem, { origins }: Conflict): readonly Relaxation[] {
-  const curved = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin));
+  const curvedOrigins = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin));
   const moves = findSingleMoves(
     solvers,
     problem,
-    origins.filter((origin) => curved.has(origin)),
+    origins.filter((origin) => curvedOrigins.has(origin)),
   );
   return moves.map(toRelaxation);
 }
@@ -302,12 +307,12 @@ function describeReach(relaxation: Relaxation): string {
   const formatNumber = (value: number) =>
     isShare ? `${Number((100 * value).toPrecision(DIGITS))}%` : String(Number(value.toPrecision(DIGITS)));
   const request = SOLE_PARAMETERS.has(parameter) ? formatNumber(from) : `${parameter} ${formatNumber(from)}`;
-  const extreme = to > from ? 'lowest' : 'highest';
-  const reach =
+  const extremeWord = to > from ? 'lowest' : 'highest';
+  const reachPhrase =
     bound === undefined
-      ? `the ${extreme} that the other constraints allow is`
-      : `the ${extreme} that was found to be sufficient is`;
-  return `${formatRowName(relaxation)} requires ${request}; ${reach} ${formatNumber(to)}.`;
+      ? `the ${extremeWord} that the other constraints allow is`
+      : `the ${extremeWord} that was found to be sufficient is`;
+  return `${formatRowName(relaxation)} requires ${request}; ${reachPhrase} ${formatNumber(to)}.`;
 }
 
 /** Parameters of rows that have no other numeric parameter. */

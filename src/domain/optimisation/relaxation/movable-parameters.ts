@@ -67,10 +67,10 @@ export function listRowWidths(
   which: 'alone' | 'all',
 ): MovableParameter[] {
   return origins.flatMap((origin) => {
-    const stuck = rows
+    const stuckFlags = rows
       .filter((rowWithOrigin) => rowWithOrigin.origin === origin)
       .flatMap(({ row }) => listLimits(row).map(({ limit }) => hasNoParameter(limit)));
-    const hasWidth = which === 'all' ? stuck.includes(true) : stuck.length > 0 && !stuck.includes(false);
+    const hasWidth = which === 'all' ? stuckFlags.includes(true) : stuckFlags.length > 0 && !stuckFlags.includes(false);
     return hasWidth
       ? [{ origin, parameter: null, from: 0, direction: 1, room: MOVE_MAX, size: 1, isLinear: true, average: null }]
       : [];
@@ -130,8 +130,10 @@ function computeAcceptedRange(
     else far = middle;
   }
   // Limits of classes are round numbers, which bisection only approaches.
-  const round = Math.round((from + direction * near) * 1e6) / 1e6;
-  return isMoveAccepted(Math.abs(round - from)) && Math.abs(round - from) > near ? Math.abs(round - from) : near;
+  const roundedValue = Math.round((from + direction * near) * 1e6) / 1e6;
+  return isMoveAccepted(Math.abs(roundedValue - from)) && Math.abs(roundedValue - from) > near
+    ? Math.abs(roundedValue - from)
+    : near;
 }
 
 /** Returns true if the constraint class accepts the value. */

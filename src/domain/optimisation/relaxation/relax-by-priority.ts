@@ -37,12 +37,19 @@ export function relaxByPriority(
 ): readonly ExecutedMove[] | undefined {
   const origins = problem.origins.filter((origin) => givesWay(origin) && origin.soft === null);
   if (origins.length === 0) return undefined;
-  const narrow = [...listMovableParameters(problem, origins), ...listRowWidths(problem, origins, 'alone')];
+  const movableParameters = [...listMovableParameters(problem, origins), ...listRowWidths(problem, origins, 'alone')];
   const wide = [...listMovableParameters(problem, origins), ...listRowWidths(problem, origins, 'all')];
-  const way: RelaxationContext = { solvers, trials: createFeasibilityTests(solvers, problem), problem, origins };
+  const relaxationContext: RelaxationContext = {
+    solvers,
+    trials: createFeasibilityTests(solvers, problem),
+    problem,
+    origins,
+  };
   const isChoice = outcome.kind === 'no-choice';
-  const joint = isChoice ? undefined : (relaxRowsJointly(way, narrow) ?? relaxRowsJointly(way, wide));
-  return joint ?? relaxSingleRow(way, isChoice) ?? relaxByTrial(way, wide);
+  const joint = isChoice
+    ? undefined
+    : (relaxRowsJointly(relaxationContext, movableParameters) ?? relaxRowsJointly(relaxationContext, wide));
+  return joint ?? relaxSingleRow(relaxationContext, isChoice) ?? relaxByTrial(relaxationContext, wide);
 }
 
 /**

@@ -39,18 +39,18 @@ export interface RelaxInput {
  */
 export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: RelaxInput): RelaxedProblem | undefined {
   let last: RelaxedProblem | undefined;
-  let changed = rows;
+  let changedRows = rows;
   const stepByEntry = new Map<number, RelaxedStep>();
   for (const [entry, { row: id, steps }] of relax.entries()) {
     const index = rows.findIndex((row) => row.id === id);
     const row = rows[index]!; // Validation has checked that the row exists and that its class has a main limit.
     for (const [step, limit] of steps.entries()) {
       const params = findStepParameter(findConstraintClass(row.type)!, limit)!;
-      changed = changed.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));
+      changedRows = changedRows.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));
       stepByEntry.set(entry, { entry, step, row, index, params });
-      const relaxed = problem.withRows(changed);
-      const outcome = solveProblem(solvers, relaxed, { warm, proof: 'brief' });
-      last = { problem: relaxed, outcome, steps: [...stepByEntry.values()] };
+      const relaxedProblem = problem.withRows(changedRows);
+      const outcome = solveProblem(solvers, relaxedProblem, { warm, proof: 'brief' });
+      last = { problem: relaxedProblem, outcome, steps: [...stepByEntry.values()] };
       if (last.outcome.kind === 'solved') return last;
     }
   }

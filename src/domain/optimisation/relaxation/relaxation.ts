@@ -138,7 +138,7 @@ function searchLeastValue(
 ): LeastFeasibleValue | undefined {
   const { origin, parameter, from, direction, room } = movable;
   let to = from;
-  for (let met = 0; met < CERTIFICATES_MAX; met++) {
+  for (let certificateCount = 0; certificateCount < CERTIFICATES_MAX; certificateCount++) {
     const createChanges = (nudge: number) => [
       { origin, parameter, to: to + direction * nudge * Math.max(1, Math.abs(to)) },
     ];
@@ -220,9 +220,9 @@ function findGapEnd(gap: (move: number) => number, reach: number, room: number):
     const low = gap(near);
     const high = gap(far);
     const secant = near + ((far - near) * low) / (low - high);
-    const tried = step % 2 === 0 && secant > near && secant < far ? secant : (near + far) / 2;
-    if (gap(tried) > ROUNDING) near = tried;
-    else far = tried;
+    const trialMove = step % 2 === 0 && secant > near && secant < far ? secant : (near + far) / 2;
+    if (gap(trialMove) > ROUNDING) near = trialMove;
+    else far = trialMove;
   }
   return far;
 }
@@ -242,12 +242,12 @@ export function roundMovesOutward(
   moves: readonly ParameterMove[],
 ): ExecutedMove[] | undefined {
   for (const roundedBy of [roundToFewDigits, ...OUTWARD_STEPS.map((extra) => moveOutward(extra))]) {
-    const rounded = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
-    if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
-    const changes = rounded.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
+    const roundedMoves = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
+    if (!roundedMoves.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
+    const changes = roundedMoves.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     // The test solves the problem as for a request: if the rows leave a single point, the last bit of a bound decides.
     if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved')
-      return rounded.map(createExecutedMove);
+      return roundedMoves.map(createExecutedMove);
   }
   return undefined;
 }
@@ -264,16 +264,16 @@ const moveOutward = (extra: number) => (from: number, to: number) => roundUpward
 
 function roundUpwards(from: number, to: number, extra: number): number {
   const side = to >= from ? 1 : -1;
-  const perUnit = computeStepsPerUnit(to);
+  const stepsPerUnit = computeStepsPerUnit(to);
   // A tenth of a step counts as rounding of the value; the solve that follows decides.
-  const steps = Math.ceil(side * to * perUnit - 0.1) + extra;
-  return steps === 0 ? 0 : (side * steps) / perUnit;
+  const stepCount = Math.ceil(side * to * stepsPerUnit - 0.1) + extra;
+  return stepCount === 0 ? 0 : (side * stepCount) / stepsPerUnit;
 }
 
 function createExecutedMove({ movable, to }: ParameterMove): ExecutedMove {
   const exact = to - movable.from;
-  const perUnit = computeStepsPerUnit(exact);
-  const change = Math.round(exact * perUnit) / perUnit;
+  const stepsPerUnit = computeStepsPerUnit(exact);
+  const change = Math.round(exact * stepsPerUnit) / stepsPerUnit;
   return { movable, to, change: Math.abs(change - exact) < 1e-12 ? change : exact };
 }
 

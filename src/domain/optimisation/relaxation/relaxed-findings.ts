@@ -16,9 +16,9 @@ export function reportRelaxedRows({
   leavers,
 }: Pick<DerivedSolve, 'parent' | 'relaxed' | 'leavers'>): Finding[] {
   return relaxed.map(({ movable: { origin, parameter, from }, to, change, bound }): Finding => {
-    const how =
+    const changePhrase =
       parameter === null ? 'its bounds were widened by this amount' : `its ${parameter} was ${to} instead of ${from}`;
-    const message = `On ${formatDay(parent.date)} ${origin.name} was relaxed by ${Math.abs(change)}: ${how}.${describeGap(bound)}${describeForcedSales(origin, leavers)}`;
+    const message = `On ${formatDay(parent.date)} ${origin.name} was relaxed by ${Math.abs(change)}: ${changePhrase}.${describeGap(bound)}${describeForcedSales(origin, leavers)}`;
     const row = `derivation.constraints[${origin.index}]`;
     return {
       severity: 'warning',
@@ -66,10 +66,12 @@ function describeForcedSales({ type, params }: Origin, all: DerivedSolve['leaver
   if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
   const leavers = all[reference];
   if (leavers.length === 0) return '';
-  const named = leavers.slice(0, NAMED_MAX).map(({ identifier, weight }) => `${identifier} ${roundDigits(weight)}`);
-  const rest = leavers.length - named.length;
+  const namedLeavers = leavers
+    .slice(0, NAMED_MAX)
+    .map(({ identifier, weight }) => `${identifier} ${roundDigits(weight)}`);
+  const rest = leavers.length - namedLeavers.length;
   const total = leavers.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
-  return ` Sold because they left the source index: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${roundDigits(total)} in total.`;
+  return ` Sold because they left the source index: ${namedLeavers.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${roundDigits(total)} in total.`;
 }
 
 const roundDigits = (value: number): number => Number(value.toPrecision(6));
@@ -80,11 +82,11 @@ export function findRelaxation(
   relaxed: readonly ExecutedMove[],
 ): number | null {
   const parameters = listParameters(row, side);
-  const ownExecutedMove = relaxed.find(
+  const executedMove = relaxed.find(
     ({ movable }) =>
       movable.origin.index === origin.index && (movable.parameter === null || parameters.includes(movable.parameter)),
   );
-  return ownExecutedMove?.change ?? null;
+  return executedMove?.change ?? null;
 }
 
 /** Returns the parameters that set one side of a row. */

@@ -62,7 +62,7 @@ export function interpolateCorners<C extends PricedCorner>(
 function interpolateAtLimit(over: PricedCorner, under: PricedCorner, most: number): Float64Array {
   const share = (most - under.tail) / (over.tail - under.tail);
   return over.weights.map((weight, i) => {
-    const other = under.weights[i]!;
-    return weight === other ? weight : share * weight + (1 - share) * other;
+    const underWeight = under.weights[i]!;
+    return weight === underWeight ? weight : share * weight + (1 - share) * underWeight;
   });
 }

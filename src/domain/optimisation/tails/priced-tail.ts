@@ -88,13 +88,13 @@ export function solvePricedTail(
   const planes: TailCut[] = [];
   let set = findWorstScenarios(goal, x);
   let last: PricedOptimum | undefined;
-  const resting = findSecuritiesAtBounds(bare.program, x);
+  const restingFlags = findSecuritiesAtBounds(bare.program, x);
   // If two corners are equally good, rounding decides whether a solve converges, so other units are tried.
   const units = bare.program.curvature === 0 ? VARIABLE_UNITS : VARIABLE_UNITS.slice(0, 1);
   const findOptimum = (price: number): PricedOptimum | undefined => {
     const terms = units.map((times) => ({ goal, bare, set, unit: times * unit, price }));
     return (
-      findFirst(terms, (own) => solveWithFixedSecurities(solver, own, x, resting)) ??
+      findFirst(terms, (own) => solveWithFixedSecurities(solver, own, x, restingFlags)) ??
       findFirst(terms, (own) => solveAtPrice(solver, own, bare.program))
     );
   };
@@ -115,11 +115,11 @@ export function solvePricedTail(
       }
       return undefined;
     };
-    const between = interpolateCorners<PricedOptimum & PricedCorner>(first, most, findCorner);
+    const interpolation = interpolateCorners<PricedOptimum & PricedCorner>(first, most, findCorner);
     for (const plane of planes) tails.hold(plane);
-    return { planes, ...createLimitSolution(bare, placed, between) };
+    return { planes, ...createLimitSolution(bare, placed, interpolation) };
   }
-  const attained = searchPrice({ first, most }, (price) => {
+  const attainedPrice = searchPrice({ first, most }, (price) => {
     const tailSet = set;
     const result = findOptimum(price);
     if (result === undefined) return undefined;
@@ -130,7 +130,7 @@ export function solvePricedTail(
     return { tail, isWhole: isSame(set, tailSet) };
   });
   for (const plane of planes) tails.hold(plane);
-  return { planes, attained, optimum: last === undefined ? null : addPlane(bare, placed, last) };
+  return { planes, attained: attainedPrice, optimum: last === undefined ? null : addPlane(bare, placed, last) };
 }
 
 function findFirst<T, R>(values: readonly T[], toResult: (value: T) => R | undefined): R | undefined {
@@ -211,8 +211,8 @@ function solveAtPrice(
   // The forces sum to the price up to rounding. Divided by the sum, they form an average.
   const total = multipliers.subarray(0, set.scenarios.length).reduce((sum, value) => sum + value, 0);
   const slopes = computeTailForces(goal, computeTailShares(goal, set, multipliers), n).map((force) => force / total);
-  const ownProgramResult = selectFirstVariables(program, answer, n, rowsBefore);
-  return { weights: ownProgramResult.point.x, plane: { goal, slopes }, price: total, answer: ownProgramResult };
+  const programResult = selectFirstVariables(program, answer, n, rowsBefore);
+  return { weights: programResult.point.x, plane: { goal, slopes }, price: total, answer: programResult };
 }
 
 /** Maximum number of rounds in which fixed securities are released. */
@@ -278,31 +278,31 @@ interface PricedPoint {
 
 /** Tries prices, alternating between secant steps and geometric means, until the tail equals its limit. */
 function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => PricedPoint | undefined): number | null {
-  const met = LIMIT_TOLERANCE * (1 + most);
+  const acceptedLimit = LIMIT_TOLERANCE * (1 + most);
   let [low, above] = [0, 0];
   let [high, below] = [Infinity, 0];
   let price = first;
   let idle = 0;
-  let attained: number | null = null;
+  let attainedPrice: number | null = null;
   for (let step = 0; step < PRICES_MAX && idle < IDLE_MAX; step++) {
     const point = tailAt(price);
     if (point === undefined) break;
     const excess = point.tail - most;
-    if (Math.abs(excess) <= met) {
-      attained = point.tail;
+    if (Math.abs(excess) <= acceptedLimit) {
+      attainedPrice = point.tail;
       if (excess > 0) break;
     }
     if (excess > 0 && !point.isWhole) continue;
     idle = high === Infinity && excess === above ? idle + 1 : 0;
     if (excess > 0) [low, above] = [price, excess];
     else [high, below] = [price, excess];
-    if (attained !== null && high <= PRICE_RATIO_MAX * low) break;
+    if (attainedPrice !== null && high <= PRICE_RATIO_MAX * low) break;
     if (high === Infinity) price = GROWTH * low;
     else if (low === 0) price = high / GROWTH;
-    else if (attained !== null || step % 2 === 0) price = Math.sqrt(low * high);
+    else if (attainedPrice !== null || step % 2 === 0) price = Math.sqrt(low * high);
     else price = low + ((high - low) * above) / (above - below);
   }
-  return attained;
+  return attainedPrice;
 }
 
 /** Returns the program without the cutting planes of a tail, and the sum of their multipliers. */
@@ -331,11 +331,11 @@ function removeTailPlanes(
     upper: pickRows(upper),
     penalty: pickRows(penalty),
   };
-  const bare = {
+  const programWithoutPlanes = {
     ...assembled,
     program: { ...program, rows: remaining },
     linear: remainingRows.map((r) => linear[r]),
     planes: planes - (rows.count - remainingRows.length),
   };
-  return { bare, price };
+  return { bare: programWithoutPlanes, price };
 }

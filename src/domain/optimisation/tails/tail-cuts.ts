@@ -27,14 +27,14 @@ export interface TailCuts {
  * Creates the tails of a problem without cutting planes.
  * @param scenarios simple returns by scenario, [T x N]
  */
-export function createTailCuts(names: number, scenarios: (terms: ScenarioTerms) => Float64Array): TailCuts {
+export function createTailCuts(securityCount: number, scenarios: (terms: ScenarioTerms) => Float64Array): TailCuts {
   const goals = new Map<string, TailGoal>();
   const tailCuts: TailCut[] = [];
   return {
     known: tailCuts,
     goal(measure, confidence, terms) {
       const key = JSON.stringify([measure, confidence, terms]);
-      const result = goals.get(key) ?? createTailGoal(measure, confidence, scenarios(terms), names);
+      const result = goals.get(key) ?? createTailGoal(measure, confidence, scenarios(terms), securityCount);
       goals.set(key, result);
       return result;
     },

@@ -31,20 +31,20 @@ export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelec
   const goals = [...new Set(limited.flatMap(({ row }) => (row.form === 'tail' ? [row.goal] : [])))];
   const { program } = assembleProgram(problem, { ...rows, withTracking: true });
   if (acceptsZeroWeights(program)) return { weights: new Float64Array(program.n), isOpen: false };
-  const box = addBounds(program);
+  const boundsRestriction = addBounds(program);
   for (const beside of goals.length > 1 ? (['none', 'others'] as const) : (['none'] as const)) {
     for (const goal of goals) {
-      const least = minimiseTail(solver, problem, goal, { ...rows, beside, restriction: box });
+      const least = minimiseTail(solver, problem, goal, { ...rows, beside, restriction: boundsRestriction });
       if (least === undefined) continue;
       const { weights, assembled } = least;
-      const exceeded = limited.filter((curvedLimit) => computeExcess(problem, curvedLimit, weights, rows) > 0);
-      if (exceeded.length === 0) return { weights, isOpen: false };
+      const exceededLimits = limited.filter((curvedLimit) => computeExcess(problem, curvedLimit, weights, rows) > 0);
+      if (exceededLimits.length === 0) return { weights, isOpen: false };
       problem.tails.hold({ goal, slopes: assembled.program.linear });
-      if (exceeded.some(({ row }) => row.form === 'tail' && row.goal === goal))
+      if (exceededLimits.some(({ row }) => row.form === 'tail' && row.goal === goal))
         return { weights: undefined, isOpen: false };
     }
   }
-  return { weights: undefined, isOpen: box === undefined };
+  return { weights: undefined, isOpen: boundsRestriction === undefined };
 }
 
 /** Rows within which a tail is minimised. */
@@ -67,11 +67,11 @@ export function minimiseTail(
       includes?.(origin) !== false &&
       (row.form !== 'tail' || (beside === 'others' && row.goal !== goal)),
   );
-  const withoutCosts = { ...problem, goal, rows, costs: null, robustness: null };
+  const problemWithoutCosts = { ...problem, goal, rows, costs: null, robustness: null };
   const isOpen = restriction !== undefined && goal.measure === 'loss' && goal.scenarios <= ALL_SCENARIOS_MAX;
   const all = { scenarios: Int32Array.from({ length: goal.scenarios }, (_, t) => t), peaks: new Int32Array(0) };
   const tail = isOpen ? { weights: problem.index, set: all } : undefined;
-  return solveConvex(solver, withoutCosts, { changes, views, restriction, tail });
+  return solveConvex(solver, problemWithoutCosts, { changes, views, restriction, tail });
 }
 
 /**

@@ -76,8 +76,8 @@ export const currencyHedged = defineOverlayType({
   path(spec, context) {
     const exchange = computeExchangeGrowth(context.exchange());
     const { growth: underlyingGrowth } = context.sources[0]!;
-    const converted = underlyingGrowth.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
-    return computeHedgedPath({ converted, exchange, legs: createLegs(spec, context) }, spec, context);
+    const convertedGrowth = underlyingGrowth.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
+    return computeHedgedPath({ converted: convertedGrowth, exchange, legs: createLegs(spec, context) }, spec, context);
   },
 });
 
@@ -176,24 +176,24 @@ function computeMarks(
 ): ForwardMarks {
   const { days } = context;
   const domestic = context.rate(rates.domestic);
-  const foreign = context.rate(series);
+  const foreignRates = context.rate(series);
   const ends = context.monthEnds();
   const computeMark = (t: number, struck: number, end: number): number => {
     const tenor = end - struck;
     if (tenor <= 0) return spot[t]!; // the calendar ends before the next month end
-    const forward = (spot[t]! * (1 + (domestic[t]! * tenor) / year)) / (1 + (foreign[t]! * tenor) / year);
+    const forward = (spot[t]! * (1 + (domestic[t]! * tenor) / year)) / (1 + (foreignRates[t]! * tenor) / year);
     return spot[t]! + ((forward - spot[t]!) * (end - days[t]!)) / tenor;
   };
   let struck = days[0]!;
-  const opened = new Float64Array(days.length);
-  const closed = new Float64Array(days.length);
+  const openMarks = new Float64Array(days.length);
+  const closeMarks = new Float64Array(days.length);
   for (let t = 0; t < days.length; t++) {
     const before = t === 0 ? ends[0]! : ends[t - 1]!;
-    closed[t] = computeMark(t, struck, before);
+    closeMarks[t] = computeMark(t, struck, before);
     if (ends[t] !== before) struck = days[t]!;
-    opened[t] = computeMark(t, struck, ends[t]!);
+    openMarks[t] = computeMark(t, struck, ends[t]!);
   }
-  return { opened, closed };
+  return { opened: openMarks, closed: closeMarks };
 }
 
 interface HedgeInput {
@@ -218,23 +218,23 @@ function computeHedgedPath(
   const exposure = new Float64Array(length).fill(1);
   const hedge = new Float64Array(length);
   let struck = 0;
-  let invested = 1;
+  let investedFraction = 1;
   let level = 1;
   for (let t = 1; t < length; t++) {
     const gain = computeGain(legs, struck, t);
-    const investedAfter = invested * converted[t]!;
+    const investedAfter = investedFraction * converted[t]!;
     // Gains of the hedge since the strike are held in cash until the next strike.
-    const after = level + (investedAfter - invested) + gain;
+    const after = level + (investedAfter - investedFraction) + gain;
     growth[t] = assertPositive(after / level, context, t);
     hedge[t] = gain / level;
     level = after;
-    invested = investedAfter;
+    investedFraction = investedAfter;
     if (adjust === 'daily' || ends[t] !== ends[t - 1]) {
       struck = t;
-      invested = 1;
+      investedFraction = 1;
       level = 1;
     }
-    exposure[t] = invested / level;
+    exposure[t] = investedFraction / level;
   }
   const parts = [{ part: 'hedge' as const, contributions: hedge }];
   return { growth, exposures: [exposure], exchange, parts, resets: null };

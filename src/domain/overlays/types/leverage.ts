@@ -78,8 +78,9 @@ export const leverage = defineOverlayType({
 function describeCarry(factor: number, rate: string | null, days: number): string[] {
   if (factor === 1) return [];
   const share = formatShare(Number(Math.abs(factor - 1).toPrecision(12)));
-  const what = factor > 1 ? `Its borrowing, ${share} of its value, costs` : `Its cash, ${share} of its value, earns`;
-  return [rate === null ? `${what} nothing.` : `${what} ${rate}, by calendar days over ${days}.`];
+  const positionPhrase =
+    factor > 1 ? `Its borrowing, ${share} of its value, costs` : `Its cash, ${share} of its value, earns`;
+  return [rate === null ? `${positionPhrase} nothing.` : `${positionPhrase} ${rate}, by calendar days over ${days}.`];
 }
 
 /** Returns the rate as text; null without interest. */

@@ -115,8 +115,8 @@ export const riskControl = defineOverlayType({
   path(spec, context) {
     const source = context.sources[0]!;
     const targets = computeTargetExposures({ ...spec, annualisation: spec.annualisation ?? context.periods }, source);
-    const reviewed = reviewExposures(targets.exposure, spec, context);
-    const { exposure } = reviewed;
+    const reviewedExposures = reviewExposures(targets.exposure, spec, context);
+    const { exposure } = reviewedExposures;
     const interest = computeAccruals(context, spec.cash, spec.basis);
     const spread = computeYearFractions(context.days, spec.basis).map(
       (days) => (spec.spread_bps ?? 0) * BASIS_POINT * days,
@@ -130,7 +130,7 @@ export const riskControl = defineOverlayType({
       t === 0 ? 1 : assertPositive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context, t),
     );
     const parts = [{ part: 'cash' as const, contributions: cash }];
-    const explain = explainExposure(targets, reviewed);
+    const explain = explainExposure(targets, reviewedExposures);
     const path = { growth, exposures: [exposure], exchange: null, parts, resets: null, explain };
     return subtractCosts(path, context, spec.cost_bps);
   },
@@ -183,8 +183,8 @@ function computeTargetExposures(
         )
       : [computeWindowMean(squares, { sessions, year })];
   const volatility = growth.map((_, t) => {
-    const used = before.length + t - 1 - lag;
-    return used < 0 ? Number.NaN : Math.max(...volatilities.map((of) => of[used]!));
+    const observationIndex = before.length + t - 1 - lag;
+    return observationIndex < 0 ? Number.NaN : Math.max(...volatilities.map((of) => of[observationIndex]!));
   });
   const exposure = volatility.map((own) =>
     Number.isNaN(own) ? Math.min(1, max_leverage) : Math.min(max_leverage, target / own),

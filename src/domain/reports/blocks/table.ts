@@ -43,11 +43,12 @@ export const LiteralTable = defineObject(() => ({
   data: z.array(z.array(Cell).max(COLUMNS_MAX)).max(ROWS_MAX),
 }))
   .superRefine(({ index, columns, data }, context) => {
-    const refuse = (message: string, path: (string | number)[]) =>
+    const refuseMember = (message: string, path: (string | number)[]) =>
       context.addIssue({ code: 'custom', message, path, params: { finding: 'WRONG_TYPE' } });
-    if (data.length !== index.length) refuse(`has ${data.length} rows for ${index.length} labels`, ['data']);
-    const odd = data.findIndex((row) => row.length !== columns.length);
-    if (odd >= 0) refuse(`has ${data[odd]!.length} cells for ${columns.length} columns`, ['data', odd]);
+    if (data.length !== index.length) refuseMember(`has ${data.length} rows for ${index.length} labels`, ['data']);
+    const irregularRow = data.findIndex((row) => row.length !== columns.length);
+    if (irregularRow >= 0)
+      refuseMember(`has ${data[irregularRow]!.length} cells for ${columns.length} columns`, ['data', irregularRow]);
   })
   .meta({ id: 'LiteralTable', description: 'Table in the "split" format of pandas.' });
 export type LiteralTable = z.infer<typeof LiteralTable>;
@@ -77,15 +78,15 @@ export const table = defineBlockKind({
     frame: LiteralTable.nullable().default(null).meta({ description: 'Rows of a literal table.' }),
   }))
     .superRefine(({ source, frame, scenarios }, context) => {
-      const require = (member: string, what: string) =>
+      const requireMember = (member: string, what: string) =>
         context.addIssue({
           code: 'custom',
           message: `is required for a ${what}`,
           path: [member],
           params: { finding: 'REQUIRED' },
         });
-      if (source === 'literal' && frame === null) require('frame', 'literal table');
-      if (source === 'scenarios' && scenarios === null) require('scenarios', 'table of scenarios');
+      if (source === 'literal' && frame === null) requireMember('frame', 'literal table');
+      if (source === 'scenarios' && scenarios === null) requireMember('scenarios', 'table of scenarios');
     })
     .meta({ id: 'TableBlock' }),
   example: { kind: 'table', title: 'Largest constituents', index_id: 'LARGE-100', source: 'constituents', limit: 10 },

@@ -63,13 +63,13 @@ export function estimateCrossSectionFactors(
 /** Returns the sector labels, ascending, and for each security the position of its label. */
 export function labelSectors(sectors: readonly string[]): { readonly labels: string[]; readonly sectorAt: Int32Array } {
   const labels = [...new Set(sectors)].toSorted(compareText);
-  const placeOf = new Map(labels.map((label, place) => [label, place]));
-  return { labels, sectorAt: Int32Array.from(sectors, (sector) => placeOf.get(sector)!) };
+  const positionByLabel = new Map(labels.map((label, place) => [label, place]));
+  return { labels, sectorAt: Int32Array.from(sectors, (sector) => positionByLabel.get(sector)!) };
 }
 
 export function listFactorNames(sectors: readonly string[], styles: readonly string[]): string[] {
-  const others = new Set([MARKET_FACTOR, ...styles]);
-  return [MARKET_FACTOR, ...sectors.map((label) => (others.has(label) ? `SECTOR ${label}` : label)), ...styles];
+  const otherNames = new Set([MARKET_FACTOR, ...styles]);
+  return [MARKET_FACTOR, ...sectors.map((label) => (otherNames.has(label) ? `SECTOR ${label}` : label)), ...styles];
 }
 
 /** Returns the exposures to market, sectors and styles, [n x (1 + S + P)]. */
@@ -91,8 +91,8 @@ export function estimateFactorReturns(
 ): { readonly returns: Float64Array; readonly fit: FactorFit } {
   const n = sectorAt.length;
   const [p, K] = [S + P, 1 + S + P];
-  const observations = panel.length / n;
-  const returns = new Float64Array(observations * K);
+  const observationCount = panel.length / n;
+  const returns = new Float64Array(observationCount * K);
   const tSums = new Float64Array(K);
   const significant = new Float64Array(K);
   const coefficients = new Float64Array(p);
@@ -102,14 +102,14 @@ export function estimateFactorReturns(
     const spread = combineVariances(regression.inverse, S, P);
     for (let t = from; t < to; t++) {
       const { residualVariance, rSquared: share } = regression.fit(panel.subarray(t * n, (t + 1) * n), coefficients);
-      rSquared += share / observations;
+      rSquared += share / observationCount;
       const row = returns.subarray(t * K, (t + 1) * K);
       combineCoefficients(coefficients, S, row);
       for (let k = 0; k < K; k++) {
         const error = Math.sqrt(residualVariance * spread[k]!);
         const magnitude = error > 0 ? Math.abs(row[k]!) / error : 0;
-        tSums[k]! += magnitude / observations;
-        if (magnitude > SIGNIFICANT_T) significant[k]! += 1 / observations;
+        tSums[k]! += magnitude / observationCount;
+        if (magnitude > SIGNIFICANT_T) significant[k]! += 1 / observationCount;
       }
     }
   }
@@ -171,12 +171,12 @@ function computeWeightedCovariance(
   K: number,
   { weights, scale }: ObservationWeights,
 ): Float64Array {
-  const centred = centreColumns(returns, K, weights);
+  const centredReturns = centreColumns(returns, K, weights);
   const covariance = new Float64Array(K * K);
   for (let t = 0; t < weights.length; t++)
     for (let k = 0; k < K; k++) {
-      const value = scale * weights[t]! * centred[t * K + k]!;
-      for (let l = 0; l < K; l++) covariance[k * K + l]! += value * centred[t * K + l]!;
+      const value = scale * weights[t]! * centredReturns[t * K + k]!;
+      for (let l = 0; l < K; l++) covariance[k * K + l]! += value * centredReturns[t * K + l]!;
     }
   // The matrix is mirrored, because products in either order may differ in their last digit.
   for (let k = 0; k < K; k++) for (let l = 0; l < k; l++) covariance[k * K + l] = covariance[l * K + k]!;
@@ -188,21 +188,21 @@ function computeWeightedVariances(
   n: number,
   { weights, scale }: ObservationWeights,
 ): Float64Array {
-  const centred = centreColumns(residuals, n, weights);
+  const centredResiduals = centreColumns(residuals, n, weights);
   const variances = new Float64Array(n);
   for (let t = 0; t < weights.length; t++)
-    for (let i = 0; i < n; i++) variances[i]! += scale * weights[t]! * centred[t * n + i]! ** 2;
+    for (let i = 0; i < n; i++) variances[i]! += scale * weights[t]! * centredResiduals[t * n + i]! ** 2;
   return variances;
 }
 
-function centreColumns(panel: Float64Array, columns: number, weights: Float64Array): Float64Array {
-  const means = new Float64Array(columns);
+function centreColumns(panel: Float64Array, columnCount: number, weights: Float64Array): Float64Array {
+  const means = new Float64Array(columnCount);
   for (let t = 0; t < weights.length; t++)
-    for (let k = 0; k < columns; k++) means[k]! += weights[t]! * panel[t * columns + k]!;
-  return panel.map((value, position) => value - means[position % columns]!);
+    for (let k = 0; k < columnCount; k++) means[k]! += weights[t]! * panel[t * columnCount + k]!;
+  return panel.map((value, position) => value - means[position % columnCount]!);
 }
 
 /** Returns the scale of an unbiased annual variance: periods of a year over 1 - sum w^2. */
-function computeUnbiasedScale(weights: Float64Array, periods: number): number {
-  return periods / (1 - weights.reduce((sum, weight) => sum + weight * weight, 0));
+function computeUnbiasedScale(weights: Float64Array, periodsPerYear: number): number {
+  return periodsPerYear / (1 - weights.reduce((sum, weight) => sum + weight * weight, 0));
 }

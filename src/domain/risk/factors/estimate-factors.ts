@@ -87,11 +87,11 @@ export function estimateFactors(
 function computeExplainedShare({ exposures, covariance, specific }: FactorModel): number {
   const n = specific.length;
   const K = exposures.length / n;
-  let common = 0;
+  let commonVariance = 0;
   for (let i = 0; i < n; i++)
-    for (let k = 0; k < K; k++) common += covariance[k * (K + 1)]! * exposures[i * K + k]! ** 2;
-  const total = common + specific.reduce((sum, value) => sum + value, 0);
-  return total > 0 ? common / total : 0;
+    for (let k = 0; k < K; k++) commonVariance += covariance[k * (K + 1)]! * exposures[i * K + k]! ** 2;
+  const total = commonVariance + specific.reduce((sum, value) => sum + value, 0);
+  return total > 0 ? commonVariance / total : 0;
 }
 
 interface StyledSpans {
@@ -101,10 +101,14 @@ interface StyledSpans {
 }
 
 /** Returns a single span with equal weights and no styles. */
-function createPlainSpan(n: number, observations: number): StyledSpans {
-  const none = new Float64Array(0);
+function createPlainSpan(n: number, observationCount: number): StyledSpans {
+  const emptyStyles = new Float64Array(0);
   const weights = new Float64Array(n).fill(1);
-  return { names: [], exposures: none, spans: [{ from: 0, to: observations, styles: none, weights }] };
+  return {
+    names: [],
+    exposures: emptyStyles,
+    spans: [{ from: 0, to: observationCount, styles: emptyStyles, weights }],
+  };
 }
 
 /**
@@ -193,11 +197,11 @@ export function computeWeights(cross: CrossSection, columns: Int32Array): Float6
 /** Reorders rows from ascending columns to the order of `columns`. */
 function reorderRows(rows: Float64Array, ascending: Int32Array, columns: Int32Array): Float64Array {
   const width = rows.length / columns.length;
-  const placeOf = new Map(Array.from(ascending, (column, place) => [column, place]));
+  const positionByColumn = new Map(Array.from(ascending, (column, place) => [column, place]));
   const out = new Float64Array(rows.length);
   columns.forEach((column, i) => {
-    const place = placeOf.get(column)!;
-    out.set(rows.subarray(place * width, (place + 1) * width), i * width);
+    const position = positionByColumn.get(column)!;
+    out.set(rows.subarray(position * width, (position + 1) * width), i * width);
   });
   return out;
 }

@@ -92,26 +92,26 @@ export function attributeToFactors(input: FactorAttributionInput): FactorAttribu
   const K = factors.length;
   const createFactorRow = (values: ReadonlyMap<string, number>, ...rest: readonly number[]): Float64Array =>
     Float64Array.from([...factors.map((factor) => values.get(factor) ?? 0), ...rest]);
-  const linked = linkContributions({
+  const linkedAttribution = linkContributions({
     securityCount: K + 2,
     returns: input.returns,
     days: input.days,
     weightsBefore: (period) => createFactorRow(earned[period]!.exposures, 0, 0),
     contributionsOf(period) {
       const { contributions, specific } = earned[period]!;
-      const explained = [...contributions.values()].reduce((sum, value) => sum + value, specific);
-      return createFactorRow(contributions, specific, input.returns[period]! - explained);
+      const explainedReturn = [...contributions.values()].reduce((sum, value) => sum + value, specific);
+      return createFactorRow(contributions, specific, input.returns[period]! - explainedReturn);
     },
     costOf: () => 0,
     hasCosts: false,
   });
-  const { totalReturn, residual, reconciles } = linked;
+  const { totalReturn, residual, reconciles } = linkedAttribution;
   return {
     factors,
-    exposures: linked.averageWeights.subarray(0, K),
-    contributions: linked.contributions.subarray(0, K),
-    specific: linked.contributions[K]!,
-    other: linked.contributions[K + 1]!,
+    exposures: linkedAttribution.averageWeights.subarray(0, K),
+    contributions: linkedAttribution.contributions.subarray(0, K),
+    specific: linkedAttribution.contributions[K]!,
+    other: linkedAttribution.contributions[K + 1]!,
     coveredWeight: earned.reduce((sum, { covered }) => sum + covered, 0) / earned.length,
     totalReturn,
     residual,
@@ -131,21 +131,21 @@ function listFactors(earned: readonly FactorContributions[]): string[] {
 
 function computeReturnsByPeriod(input: FactorAttributionInput) {
   const { sessions: days } = input.window.sm;
-  const unexplained: UnexplainedMonth[] = [];
+  const unexplainedMonths: UnexplainedMonth[] = [];
   let months = 0;
   let month: MonthRegression | UnexplainedMonth | undefined;
   let currentKey = -1;
-  const earned = Array.from(input.sessions, (session, period) => {
+  const earnedContributions = Array.from(input.sessions, (session, period) => {
     const key = toMonthNumber(days[session]!);
     if (month === undefined || key !== currentKey) {
       month = regressMonth(input, session);
       months++;
-      if ('needed' in month) unexplained.push(month);
+      if ('needed' in month) unexplainedMonths.push(month);
     }
     currentKey = key;
     return computeEarned(input, month, { period, session });
   });
-  return { earned, months, unexplained };
+  return { earned: earnedContributions, months, unexplained: unexplainedMonths };
 }
 
 const NO_EXPOSURES: ReadonlyMap<string, number> = new Map();
@@ -163,14 +163,14 @@ function computeEarned(
   const exposures = new Float64Array(K);
   let specific = 0;
   let gross = 0;
-  let covered = 0;
+  let coveredWeight = 0;
   for (let h = 0; h < columns.length; h++) {
     const weight = weights[h]!;
     if (weight === 0) continue;
     gross += Math.abs(weight);
     const row = columns[h]! < 0 ? -1 : month.rowOf[columns[h]!]!;
     if (row < 0) continue;
-    covered += Math.abs(weight);
+    coveredWeight += Math.abs(weight);
     specific += weight * month.residuals[position * n + row]!;
     for (let k = 0; k < K; k++) exposures[k]! += weight * month.exposures[row * K + k]!;
   }
@@ -180,7 +180,7 @@ function computeEarned(
       month.factors.map((factor, k) => [factor, exposures[k]! * month.returns[position * K + k]!]),
     ),
     specific,
-    covered: gross > 0 ? covered / gross : 0,
+    covered: gross > 0 ? coveredWeight / gross : 0,
   };
 }
 
@@ -211,10 +211,10 @@ function regressMonth({ window, model }: FactorAttributionInput, session: number
   }
   const spans = [{ from: 0, to: sessions, styles, weights }];
   const { returns } = estimateFactorReturns({ panel: residuals, styleNames, spans }, sectorAt, labels.length);
-  const rowOf = new Int32Array(sm.securityCount).fill(-1);
-  columns.forEach((column, i) => (rowOf[column] = i));
+  const rowByColumn = new Int32Array(sm.securityCount).fill(-1);
+  columns.forEach((column, i) => (rowByColumn[column] = i));
   const exposures = createExposures(sectorAt, styles, labels.length, styleNames.length);
-  return { first, factors, exposures, returns, residuals, rowOf };
+  return { first, factors, exposures, returns, residuals, rowOf: rowByColumn };
 }
 
 /**

@@ -86,13 +86,13 @@ export function computeStyleExposures(
  */
 function computeScores(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
   const fieldRequests = fields.filter((field) => 'dataset' in resolveName(cross.market.market, field));
-  const parts = fieldRequests.map((field) => {
+  const fieldScores = fieldRequests.map((field) => {
     const values = cross.numbers(field, columns);
     return winsorise(of === undefined ? values : values.map(of));
   });
-  if (parts.length === 1) return parts[0]!.map(replaceMissing);
-  const mean = parts[0]!.map((_, i) => {
-    const presentParts = parts.map((part) => part[i]!).filter((value) => value === value);
+  if (fieldScores.length === 1) return fieldScores[0]!.map(replaceMissing);
+  const mean = fieldScores[0]!.map((_, i) => {
+    const presentParts = fieldScores.map((part) => part[i]!).filter((value) => value === value);
     return presentParts.length === 0
       ? Number.NaN
       : presentParts.reduce((sum, value) => sum + value, 0) / presentParts.length;

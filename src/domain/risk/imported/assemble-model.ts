@@ -114,16 +114,16 @@ function assembleFromFactors(
   });
   if (problems.errors > before) return undefined;
   const matrix = scaleToAnnual(F.values, terms);
-  const ofFactors = requireSemidefinite(engine, { matrix, repair, table, what: 'factor covariance' }, problems);
+  const factorCheck = requireSemidefinite(engine, { matrix, repair, table, what: 'factor covariance' }, problems);
   if (problems.errors > before) return undefined;
   const model = { factors, exposures: B, covariance: matrix, specific: scaleToAnnual(D, terms) };
   const n = identifiers.length;
   const covariance = new Float64Array(n * n);
   computeFactorCovariance(engine, model, covariance);
-  const parts = { loadings: createLoadings(model), specific: model.specific };
-  const diagnostics = estimateWithDiagnostics(engine, covariance, parts);
-  const repaired = F.repaired + (ofFactors.isRepaired ? 1 : 0);
-  return { date, identifiers, covariance, factors: model, diagnostics: addRepairs(diagnostics, repaired) };
+  const modelParts = { loadings: createLoadings(model), specific: model.specific };
+  const diagnostics = estimateWithDiagnostics(engine, covariance, modelParts);
+  const repairCount = F.repaired + (factorCheck.isRepaired ? 1 : 0);
+  return { date, identifiers, covariance, factors: model, diagnostics: addRepairs(diagnostics, repairCount) };
 }
 
 const addRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
@@ -182,9 +182,9 @@ function assertKnownSecurities(
   { table, what }: { readonly table: ModelTable; readonly what: string },
   problems: ModelProblems,
 ): void {
-  const accepted = new Set(exposureNames);
-  const others = [...names.keys()].filter((name) => !accepted.has(name));
-  for (const name of others.slice(0, NAMED_MAX)) {
+  const knownNames = new Set(exposureNames);
+  const unknownNames = [...names.keys()].filter((name) => !knownNames.has(name));
+  for (const name of unknownNames.slice(0, NAMED_MAX)) {
     const message = `The ${what} ${name} has no exposures; exposures exist for ${exposureNames.slice(0, NAMED_MAX).join(', ')}${exposureNames.length > NAMED_MAX ? ' and others' : ''}.`;
     problems.error({ code: 'UNKNOWN_FIELD', path: table.path, message, value: name });
   }

@@ -27,11 +27,11 @@ export function createDenseTable(
   { rows, columns }: TableShape,
   problems: ModelProblems,
 ): DenseTable {
-  const rowAt = findPositions(table.rows, rows);
-  const columnAt = findPositions(table.columns, columns);
+  const rowPositions = findPositions(table.rows, rows);
+  const columnPositions = findPositions(table.columns, columns);
   const values = new Float64Array(rows.length * columns.length).fill(Number.NaN);
   table.each(({ row, column, value, place }) => {
-    const [i, j] = [rowAt[row]!, columnAt[column]!];
+    const [i, j] = [rowPositions[row]!, columnPositions[column]!];
     if (i < 0 || j < 0) return; // callers report unknown securities
     const position = i * columns.length + j;
     if (values[position] === values[position]) {
@@ -44,21 +44,21 @@ export function createDenseTable(
 }
 
 function findPositions(names: ReadonlyMap<string, number>, order: readonly string[]): Int32Array {
-  const placeOf = new Map(order.map((name, place) => [name, place]));
-  return Int32Array.from(names.keys(), (name) => placeOf.get(name) ?? -1);
+  const positionByName = new Map(order.map((name, place) => [name, place]));
+  return Int32Array.from(names.keys(), (name) => positionByName.get(name) ?? -1);
 }
 
 /** Reads a table and requires a value in every cell. */
 export function createFullTable(table: ModelTable, shape: TableShape, problems: ModelProblems): DenseTable {
-  const dense = createDenseTable(table, shape, problems);
-  const { rows, columns, values } = dense;
+  const denseTable = createDenseTable(table, shape, problems);
+  const { rows, columns, values } = denseTable;
   rows.forEach((row, i) =>
     columns.forEach((column, j) => {
       if (values[i * columns.length + j] === values[i * columns.length + j]) return;
       problems.error({ code: 'REQUIRED', path: table.path, message: formatMissing(row, column), value: row });
     }),
   );
-  return dense;
+  return denseTable;
 }
 
 const formatMissing = (row: string, column: string): string =>
@@ -90,21 +90,21 @@ export function createSymmetricTable(
 ): SymmetricTable {
   const { values } = createDenseTable(table, { rows: names, columns: names }, problems);
   const n = names.length;
-  const report = (code: 'REQUIRED' | 'OUT_OF_RANGE', message: string, value: unknown): void =>
+  const reportCell = (code: 'REQUIRED' | 'OUT_OF_RANGE', message: string, value: unknown): void =>
     problems.error({ code, path: table.path, message, value });
-  let repaired = 0;
+  let repairCount = 0;
   for (let i = 0; i < n; i++) {
     const variance = values[i * n + i]!;
     if (variance < 0)
-      report('OUT_OF_RANGE', `The variance of ${names[i]} is ${variance}; it must be at least 0.`, names[i]);
+      reportCell('OUT_OF_RANGE', `The variance of ${names[i]} is ${variance}; it must be at least 0.`, names[i]);
     for (let j = i; j < n; j++) {
       const [above, below] = [values[i * n + j]!, values[j * n + i]!];
       const presentValue = above === above ? above : below;
-      if (presentValue !== presentValue) report('REQUIRED', formatMissing(names[i]!, names[j]!), names[i]);
+      if (presentValue !== presentValue) reportCell('REQUIRED', formatMissing(names[i]!, names[j]!), names[i]);
       const isApart = Math.abs(above - below) > SYMMETRY_TOLERANCE * Math.sqrt(Math.abs(variance * values[j * n + j]!));
-      if (isApart) repaired++;
+      if (isApart) repairCount++;
       if (isApart && !repair)
-        report(
+        reportCell(
           'OUT_OF_RANGE',
           `The covariance of ${names[i]} and ${names[j]} is ${above}, and that of ${names[j]} and ${names[i]} ${below}; repair uses their mean.`,
           names[i],
@@ -115,5 +115,5 @@ export function createSymmetricTable(
       values[j * n + i] = mean;
     }
   }
-  return { values, repaired };
+  return { values, repaired: repairCount };
 }

@@ -20,14 +20,18 @@ export interface DatedPart {
  * Returns the dates of a model, ascending, with their file positions: packed matrices, and packed factor models, are
  * concatenated.
  */
-export function groupPartsByDate(names: readonly string[], dates: readonly ModelDate[], factors: number): DatedPart[] {
+export function groupPartsByDate(
+  names: readonly string[],
+  dates: readonly ModelDate[],
+  factorCount: number,
+): DatedPart[] {
   let [position, factorsAt] = [0, 0];
   return dates.map(({ date, lacks }) => {
-    const absent = new Set(lacks);
-    const presentNames = absent.size === 0 ? names : names.filter((name) => !absent.has(name));
+    const absentNames = new Set(lacks);
+    const presentNames = absentNames.size === 0 ? names : names.filter((name) => !absentNames.has(name));
     const part = { date, names: presentNames, at: position, factorsAt };
     position += (presentNames.length * (presentNames.length + 1)) / 2;
-    factorsAt += presentNames.length * factors + factors * factors + presentNames.length;
+    factorsAt += presentNames.length * factorCount + factorCount * factorCount + presentNames.length;
     return part;
   });
 }

@@ -84,10 +84,10 @@ function assembleDates(
   return models;
 }
 
-function isWithinNumbers(numbers: number, { date, path }: DatedTables, problems: ModelProblems): boolean {
-  if (numbers <= LIMITS.MAX_MODEL_NUMBERS) return true;
-  const message = `The dates up to ${date} have ${numbers} covariances; at most ${LIMITS.MAX_MODEL_NUMBERS} are accepted.`;
-  problems.error({ code: 'OUT_OF_RANGE', path, message, value: numbers });
+function isWithinNumbers(numberCount: number, { date, path }: DatedTables, problems: ModelProblems): boolean {
+  if (numberCount <= LIMITS.MAX_MODEL_NUMBERS) return true;
+  const message = `The dates up to ${date} have ${numberCount} covariances; at most ${LIMITS.MAX_MODEL_NUMBERS} are accepted.`;
+  problems.error({ code: 'OUT_OF_RANGE', path, message, value: numberCount });
   return false;
 }
 
@@ -108,10 +108,10 @@ function assertSameFactors(
 }
 
 function warnOfRepairs(models: readonly PackedModel[], problems: ModelProblems): void {
-  const repaired = models.filter(({ isRepaired }) => isRepaired).map(({ date }) => date);
-  if (repaired.length === 0) return;
-  const message = `The model was repaired on ${repaired.length === 1 ? repaired[0] : `${repaired.length} dates, first on ${repaired[0]}`}: covariances differ from those that were sent.`;
-  problems.warning({ code: 'OUT_OF_RANGE', path: 'repair', message, value: repaired.length });
+  const repairedDates = models.filter(({ isRepaired }) => isRepaired).map(({ date }) => date);
+  if (repairedDates.length === 0) return;
+  const message = `The model was repaired on ${repairedDates.length === 1 ? repairedDates[0] : `${repairedDates.length} dates, first on ${repairedDates[0]}`}: covariances differ from those that were sent.`;
+  problems.warning({ code: 'OUT_OF_RANGE', path: 'repair', message, value: repairedDates.length });
 }
 
 function createDateOutput(

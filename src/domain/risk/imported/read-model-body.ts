@@ -77,9 +77,9 @@ function readFrame(frame: ImportedModelDate['covariance'], { path, open }: Table
       return;
     }
     cells.forEach((value, j) => {
-      const place = i * columns.length + j;
-      if (isNumber(value)) table.add({ row: index[i]!, column: columns[j]!, value, place });
-      else problems.error(reportNotANumber(formatPath(place), value));
+      const position = i * columns.length + j;
+      if (isNumber(value)) table.add({ row: index[i]!, column: columns[j]!, value, place: position });
+      else problems.error(reportNotANumber(formatPath(position), value));
     });
   });
 }
@@ -104,6 +104,11 @@ const isNumber = (value: unknown): value is number => typeof value === 'number' 
 
 /** Reports a cell without a finite number. */
 export function reportNotANumber(path: string, value: unknown) {
-  const got = value === undefined || value === null || value === '' ? 'empty' : String(value).slice(0, 80);
-  return { code: 'NOT_A_NUMBER', path, message: `The cell is ${got}; a finite number is required.`, value } as const;
+  const valueText = value === undefined || value === null || value === '' ? 'empty' : String(value).slice(0, 80);
+  return {
+    code: 'NOT_A_NUMBER',
+    path,
+    message: `The cell is ${valueText}; a finite number is required.`,
+    value,
+  } as const;
 }

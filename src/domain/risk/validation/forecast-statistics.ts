@@ -41,28 +41,28 @@ export function computeForecastStatistics(
   { forecasts, outcomes }: ForecastSeries,
   { horizon, periods }: { readonly horizon: number; readonly periods: number },
 ): ForecastStatistics {
-  const observations = outcomes.length;
-  const standardised = outcomes.map((outcome, t) => outcome / forecasts[t]!);
-  const squares = standardised.map((z) => z * z);
-  const half = Math.sqrt(2 / observations);
-  const annual = Math.sqrt(periods / horizon);
+  const observationCount = outcomes.length;
+  const standardisedOutcomes = outcomes.map((outcome, t) => outcome / forecasts[t]!);
+  const squares = standardisedOutcomes.map((z) => z * z);
+  const half = Math.sqrt(2 / observationCount);
+  const annualisation = Math.sqrt(periods / horizon);
   return {
-    observations,
-    bias: computeDeviation(standardised),
+    observations: observationCount,
+    bias: computeDeviation(standardisedOutcomes),
     biasBand: [Math.max(0, 1 - half), 1 + half],
-    rollingDeviation: computeRollingDeviation(standardised),
+    rollingDeviation: computeRollingDeviation(standardisedOutcomes),
     qStatistic: squares.includes(0) ? null : computeMean(squares.map((square) => square - Math.log(square))),
     qlike: computeMean(squares.map((square, t) => 2 * Math.log(forecasts[t]!) + square)),
-    forecastVolatility: annual * Math.sqrt(computeMean(forecasts.map((forecast) => forecast * forecast))),
-    realisedVolatility: annual * computeDeviation(outcomes),
+    forecastVolatility: annualisation * Math.sqrt(computeMean(forecasts.map((forecast) => forecast * forecast))),
+    realisedVolatility: annualisation * computeDeviation(outcomes),
   };
 }
 
 function computeRollingDeviation(standardised: Float64Array): number | null {
   if (standardised.length < ROLLING_OUTCOMES) return null;
-  const windows = standardised.length - ROLLING_OUTCOMES + 1;
+  const windowCount = standardised.length - ROLLING_OUTCOMES + 1;
   let sum = 0;
-  for (let t = 0; t < windows; t++)
+  for (let t = 0; t < windowCount; t++)
     sum += Math.abs(computeDeviation(standardised.subarray(t, t + ROLLING_OUTCOMES)) - 1);
-  return sum / windows;
+  return sum / windowCount;
 }

@@ -46,9 +46,9 @@ export function drawTrials(names: Int32Array, { count, seed }: RandomTrials): Tr
   });
   return keys.flatMap((key, p) => {
     const limit = n <= RANDOM_SECURITIES_MAX ? 1 : key.toSorted()[RANDOM_SECURITIES_MAX - 1]!;
-    const drawn = sizes[p]!.map((size, i) => (key[i]! <= limit ? size : 0));
-    const total = drawn.reduce((sum, size) => sum + size, 0);
-    const weights = drawn.map((size) => size / total);
+    const drawnSizes = sizes[p]!.map((size, i) => (key[i]! <= limit ? size : 0));
+    const total = drawnSizes.reduce((sum, size) => sum + size, 0);
+    const weights = drawnSizes.map((size) => size / total);
     return [
       { family: 'random', number: p + 1, weights },
       { family: 'active', number: p + 1, weights: weights.map((weight) => weight - 1 / n) },
@@ -73,9 +73,9 @@ export function createEigenTrials(
     const values = engine.allocate(n);
     const vectors = engine.allocate(n * n);
     engine.symmetricEigen(covariance, n, values, vectors);
-    const trials = Math.min(count, n);
-    return Array.from({ length: trials }, (_, k) => {
-      const rank = trials === 1 ? 0 : Math.round((k * (n - 1)) / (trials - 1));
+    const trialCount = Math.min(count, n);
+    return Array.from({ length: trialCount }, (_, k) => {
+      const rank = trialCount === 1 ? 0 : Math.round((k * (n - 1)) / (trialCount - 1));
       const vector = vectors.slice((n - 1 - rank) * n, (n - rank) * n);
       const gross = vector.reduce((sum, value) => sum + Math.abs(value), 0);
       return { family: 'eigenportfolio', number: k + 1, weights: vector.map((value) => value / gross) };

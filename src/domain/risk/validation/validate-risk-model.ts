@@ -80,9 +80,9 @@ export function validateRiskModel(engine: Engine, input: ValidationInput): RiskV
   let refusal: Refusal | undefined;
   sessions.forEach((session, position) => {
     input.report(position / sessions.length);
-    const tried = engine.scope(() => forecastAtSession(engine, input, session));
-    if (tried instanceof Refusal) refusal = tried;
-    else days.push(tried);
+    const forecastResult = engine.scope(() => forecastAtSession(engine, input, session));
+    if (forecastResult instanceof Refusal) refusal = forecastResult;
+    else days.push(forecastResult);
   });
   if (days.length === 0 && refusal !== undefined) throw refusal;
   if (days.length < OUTCOMES_MIN) throw refuseTooFewForecasts(input, days.length);
@@ -116,18 +116,23 @@ function forecastAtSession(engine: Engine, input: ValidationInput, session: numb
   const returns = computeReturnsAfter(window, columns, { session, horizon: terms.horizon });
   const scale = terms.horizon / estimatePeriodsPerYear(sm.sessions);
   const product = engine.allocate(n);
-  const tried = trials.flatMap(({ family, number, weights }): ForecastOutcome[] => {
+  const forecastOutcomes = trials.flatMap(({ family, number, weights }): ForecastOutcome[] => {
     engine.symv(covariance, weights, product);
     const forecast = Math.sqrt(Math.max(0, scale * computeDotProduct(weights, product)));
     return forecast > 0 ? [{ family, number, forecast, outcome: computeDotProduct(weights, returns) }] : [];
   });
-  return { day: sm.sessions[session]!, until: sm.sessions[session + terms.horizon]!, names: n, tried };
+  return {
+    day: sm.sessions[session]!,
+    until: sm.sessions[session + terms.horizon]!,
+    names: n,
+    tried: forecastOutcomes,
+  };
 }
 
 /** Returns the positions of the covered securities among the securities of the model. */
 function findPositions(columns: Int32Array, requestedColumns: readonly number[]): Int32Array {
-  const placeOf = new Map(requestedColumns.map((column, place) => [column, place]));
-  return columns.map((column) => placeOf.get(column)!);
+  const positionByColumn = new Map(requestedColumns.map((column, place) => [column, place]));
+  return columns.map((column) => positionByColumn.get(column)!);
 }
 
 function estimateOrRefusal<T>(estimate: () => T): T | Refusal {
@@ -197,10 +202,10 @@ function summarisePortfolios(days: readonly ForecastDay[], { window, terms }: Va
     }));
 }
 
-function refuseTooFewForecasts({ terms: { sessions, horizon } }: ValidationInput, forecasts: number): Refusal {
+function refuseTooFewForecasts({ terms: { sessions, horizon } }: ValidationInput, forecastCount: number): Refusal {
   return new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `The window contains ${forecasts} forecasts with ${sessions} sessions before and ${horizon} after them; at least ${OUTCOMES_MIN} are required.`,
-    { forecasts, forecasts_needed: OUTCOMES_MIN },
+    `The window contains ${forecastCount} forecasts with ${sessions} sessions before and ${horizon} after them; at least ${OUTCOMES_MIN} are required.`,
+    { forecasts: forecastCount, forecasts_needed: OUTCOMES_MIN },
   );
 }

@@ -113,12 +113,12 @@ interface BufferTerms {
 function selectBuffered(order: Int32Array, { count, enter, exit, isConstituent }: BufferTerms): ChosenMembers {
   const isKept = new Uint8Array(order.length).fill(1, 0, enter);
   let size = Math.min(enter, order.length);
-  let stayed = size;
+  let lastStayRank = size;
   for (let i = enter; i < Math.min(exit, order.length) && size < count; i++) {
     if (!isConstituent(order[i]!)) continue;
     isKept[i] = 1;
     size++;
-    stayed = i + 1;
+    lastStayRank = i + 1;
   }
   const isFull = size >= count;
   let rankWithoutBuffer = Math.min(enter, order.length);
@@ -128,16 +128,17 @@ function selectBuffered(order: Int32Array, { count, enter, exit, isConstituent }
     size++;
     rankWithoutBuffer = i + 1;
   }
-  const enters: RankThreshold = { type: 'enter_rank', rank: enter };
-  const stays: RankThreshold = { type: 'exit_rank', rank: exit };
-  const ofOthers: RankThreshold = rankWithoutBuffer > enter ? { type: 'fill_up', rank: rankWithoutBuffer } : enters;
+  const enterThreshold: RankThreshold = { type: 'enter_rank', rank: enter };
+  const exitThreshold: RankThreshold = { type: 'exit_rank', rank: exit };
+  const fillThreshold: RankThreshold =
+    rankWithoutBuffer > enter ? { type: 'fill_up', rank: rankWithoutBuffer } : enterThreshold;
   return {
     kept: order.filter((_, i) => isKept[i] === 1),
     alone: rankWithoutBuffer,
     faced({ position, rank }) {
       const isAhead = rank > 0 && rank <= enter;
-      if (!isConstituent(position)) return [isAhead ? enters : ofOthers];
-      return isFull && !isAhead ? [stays, { type: 'places', rank: stayed }] : [stays];
+      if (!isConstituent(position)) return [isAhead ? enterThreshold : fillThreshold];
+      return isFull && !isAhead ? [exitThreshold, { type: 'places', rank: lastStayRank }] : [exitThreshold];
     },
   };
 }

@@ -32,7 +32,7 @@ export const categoryFilter = defineSelectionClass({
   behaviour({ field, include, exclude, missing }) {
     const use = useCategory(field, 'field');
     const includedGroups = include === null ? null : new Set(include);
-    const unwanted = new Set(exclude ?? []);
+    const excludedGroups = new Set(exclude ?? []);
     const conditions = [
       ...(include === null ? [] : [`one of ${formatList(include)}`]),
       ...(exclude === null ? [] : [`none of ${formatList(exclude)}`]),
@@ -46,12 +46,12 @@ export const categoryFilter = defineSelectionClass({
         const isWantedGroup = (group: string | null): boolean =>
           group === null
             ? missing === 'include'
-            : (includedGroups === null || includedGroups.has(group)) && !unwanted.has(group);
+            : (includedGroups === null || includedGroups.has(group)) && !excludedGroups.has(group);
         const isKept = names.map(isWantedGroup);
-        const kept = new Uint8Array(of.length);
-        for (let i = 0; i < of.length; i++) kept[i] = isKept[of[i]!] ? 1 : 0;
+        const keptFlags = new Uint8Array(of.length);
+        for (let i = 0; i < of.length; i++) keptFlags[i] = isKept[of[i]!] ? 1 : 0;
         return {
-          kept,
+          kept: keptFlags,
           because: (position) => createReason(`${field} ${conditions}`, { value: names[of[position]!]! }),
         };
       },

@@ -45,7 +45,7 @@ export const compositeScore = defineSelectionClass({
   },
   behaviour({ terms, count, minimum, missing }) {
     const uses = terms.map(({ field }, i) => useNumber(field, `terms[${i}].field`));
-    const words = terms
+    const termPhrases = terms
       .map(
         ({ weight, direction, winsorise }, i) =>
           `${direction} ${nameUsedField(uses[i]!)} (weight ${weight}, winsorised at ${winsorise})`,
@@ -58,7 +58,7 @@ export const compositeScore = defineSelectionClass({
     return {
       reads: uses,
       remembers: false,
-      sentence: `Score securities by the weighted average z-score of ${words} and keep ${limits}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Score securities by the weighted average z-score of ${termPhrases} and keep ${limits}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const scores = new Float64Array(scope.columns.length);
         const total = terms.reduce((sum, { weight }) => sum + weight, 0);
@@ -90,17 +90,21 @@ interface ScoreLimits {
 /** Selects the best scores, limited in number and by a minimum. Securities without a score come last. */
 function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): ChosenMembers {
   const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
-  const good = order.filter((position) => !isScored(position) || minimum === null || scores[position]! >= minimum);
-  const scored = good.filter(isScored).length;
+  const eligiblePositions = order.filter(
+    (position) => !isScored(position) || minimum === null || scores[position]! >= minimum,
+  );
+  const scoredCount = eligiblePositions.filter(isScored).length;
   const most: RankThreshold[] = count === null ? [] : [{ type: 'count', rank: count }];
-  const least: RankThreshold[] = minimum === null ? [] : [{ type: 'minimum', rank: scored, bound: minimum }];
+  const least: RankThreshold[] = minimum === null ? [] : [{ type: 'minimum', rank: scoredCount, bound: minimum }];
   // The threshold that fewer securities satisfy comes first.
-  const ofScored = count !== null && count <= scored ? [...most, ...least] : [...least, ...most];
+  const scoredThresholds = count !== null && count <= scoredCount ? [...most, ...least] : [...least, ...most];
   // Securities without a score rank after those below the minimum, and do not count towards the number.
-  const below = order.length - good.length;
-  const ofUnscored: RankThreshold[] = [{ type: 'count', rank: below + (count ?? good.length) }];
+  const belowCount = order.length - eligiblePositions.length;
+  const unscoredThresholds: RankThreshold[] = [
+    { type: 'count', rank: belowCount + (count ?? eligiblePositions.length) },
+  ];
   return {
-    kept: good.slice(0, count ?? good.length),
-    faced: ({ position, rank }) => (rank === 0 || isScored(position) ? ofScored : ofUnscored),
+    kept: eligiblePositions.slice(0, count ?? eligiblePositions.length),
+    faced: ({ position, rank }) => (rank === 0 || isScored(position) ? scoredThresholds : unscoredThresholds),
   };
 }

@@ -86,12 +86,12 @@ export const cumulativeCoverage = defineSelectionClass({
               ? `cumulative ${nameUsedField(size)}`
               : `${nameUsedField(rank)} by cumulative ${nameUsedField(size)}`,
           choose(order) {
-            const ordered = Float64Array.from(order, (position) => Math.max(0, sizes[position]! || 0));
+            const orderedSizes = Float64Array.from(order, (position) => Math.max(0, sizes[position]! || 0));
             const isConstituent = (position: number): boolean => incumbents?.[columns[position]!] === 1;
-            const covered = { order, sizes: ordered, isConstituent, hasConstituents: incumbents !== null };
+            const coverageInput = { order, sizes: orderedSizes, isConstituent, hasConstituents: incumbents !== null };
             return limits.bands === null
-              ? selectWithinBuffer(covered, limits)
-              : selectWithinBands(covered, { ...limits.bands, coverage });
+              ? selectWithinBuffer(coverageInput, limits)
+              : selectWithinBands(coverageInput, { ...limits.bands, coverage });
           },
         });
       },
@@ -172,29 +172,29 @@ function selectWithinBands(
   { lower, upper, coverage }: { readonly lower: number; readonly upper: number; readonly coverage: number },
 ): ChosenMembers {
   const [enter, stay] = [countReaching(sizes, lower), countReaching(sizes, upper)];
-  const needed = coverage * sizes.reduce((sum, size) => sum + size, 0) * (1 - SHARE_TOLERANCE);
+  const requiredSize = coverage * sizes.reduce((sum, size) => sum + size, 0) * (1 - SHARE_TOLERANCE);
   const isKept = new Uint8Array(order.length);
-  let covered = 0;
+  let coveredSize = 0;
   for (let i = 0; i < stay; i++) {
     if (i >= enter && !isConstituent(order[i]!)) continue;
     isKept[i] = 1;
-    covered += sizes[i]!;
+    coveredSize += sizes[i]!;
   }
-  let filled = enter;
+  let filledCount = enter;
   for (let i = enter; i < order.length; i++) {
-    if (covered >= needed) break;
+    if (coveredSize >= requiredSize) break;
     if (isKept[i] === 1) continue;
     isKept[i] = 1;
-    covered += sizes[i]!;
-    filled = i + 1;
+    coveredSize += sizes[i]!;
+    filledCount = i + 1;
   }
-  const ofOthers: RankThreshold =
-    filled > enter ? { type: 'fill_up', rank: filled } : { type: 'coverage_lower', rank: enter };
+  const fillThreshold: RankThreshold =
+    filledCount > enter ? { type: 'fill_up', rank: filledCount } : { type: 'coverage_lower', rank: enter };
   return {
     kept: order.filter((_, i) => isKept[i] === 1),
-    alone: filled,
+    alone: filledCount,
     faced: ({ position, rank }) => [
-      isConstituent(position) && rank > filled ? { type: 'coverage_upper', rank: stay } : ofOthers,
+      isConstituent(position) && rank > filledCount ? { type: 'coverage_upper', rank: stay } : fillThreshold,
     ],
   };
 }
@@ -207,10 +207,10 @@ function countReaching(sizes: Float64Array, part: number): number {
 
 /** Returns the number of leading sizes whose sum reaches a value. */
 function countUntil(sizes: Float64Array, sum: number): number {
-  let reached = 0;
+  let reachedSum = 0;
   for (let i = 0; i < sizes.length; i++) {
-    reached += sizes[i]!;
-    if (reached >= sum * (1 - SHARE_TOLERANCE)) return i + 1;
+    reachedSum += sizes[i]!;
+    if (reachedSum >= sum * (1 - SHARE_TOLERANCE)) return i + 1;
   }
   return sizes.length;
 }

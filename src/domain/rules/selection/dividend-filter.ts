@@ -46,17 +46,17 @@ export const dividendFilter = defineSelectionClass({
         return {
           kept: byYield.kept.map((kept, i) => (kept === 1 && computePaidYears(columns[i]!) === minimum_years ? 1 : 0)),
           because(position) {
-            const paid = computePaidYears(columns[position]!);
-            if (paid === minimum_years) return byYield.because(position);
+            const paidYears = computePaidYears(columns[position]!);
+            if (paidYears === minimum_years) return byYield.because(position);
             return createReason(`years with an ordinary dividend at least ${minimum_years}`, {
-              value: paid,
+              value: paidYears,
               thresholds: [
                 {
                   type: 'minimum_years',
                   rank: null,
                   value: minimum_years,
                   met: false,
-                  distance: minimum_years - paid,
+                  distance: minimum_years - paidYears,
                 },
               ],
             });

@@ -48,10 +48,10 @@ export const expressionFilter = defineSelectionClass({
     return {
       reads: listComparisons(expression).flatMap(({ node, path }): FieldUse[] => {
         const nodePath = path === '' ? 'expression' : `expression.${path}`;
-        const leftFieldUse: FieldUse = { field: node.field, path: `${nodePath}.field`, as: 'any', money: false };
-        if (!isExpressionNode(node.value)) return [{ ...leftFieldUse, comparison: node }];
+        const fieldUse: FieldUse = { field: node.field, path: `${nodePath}.field`, as: 'any', money: false };
+        if (!isExpressionNode(node.value)) return [{ ...fieldUse, comparison: node }];
         return [
-          { ...leftFieldUse, as: 'number' },
+          { ...fieldUse, as: 'number' },
           { field: node.value, path: `${nodePath}.value`, as: 'number', money: false },
         ];
       }),
@@ -59,9 +59,11 @@ export const expressionFilter = defineSelectionClass({
       sentence: `Keep securities for which this is true: ${text}; ${missing === 'exclude' ? 'securities for which it is unknown are excluded' : 'securities for which it is unknown are kept'}.`,
       select({ cross, columns }) {
         const truths = cross.truths(expression, columns);
-        const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));
+        const keptFlags = truths.map((truth) =>
+          truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0,
+        );
         return {
-          kept,
+          kept: keptFlags,
           because: (position) =>
             createReason(text, { comparisons: listComparisonReasons(expression, cross, { columns, position }) }),
         };

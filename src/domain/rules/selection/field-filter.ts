@@ -45,14 +45,16 @@ export const fieldFilter = defineSelectionClass({
       sentence: `Keep securities with ${text}; ${describeMissingPolicy(missing)}.`,
       select({ cross, columns }) {
         const truths = cross.truths(node, columns);
-        const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));
+        const keptFlags = truths.map((truth) =>
+          truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0,
+        );
         return {
-          kept,
+          kept: keptFlags,
           because(position) {
             const [met] = listComparisonReasons(node, cross, { columns, position });
             const threshold = typeof value === 'number' ? value : null;
             const isOnLine = threshold !== null && typeof met!.value === 'number' && comparison !== 'ne';
-            const isKept = kept[position] === 1;
+            const isKept = keptFlags[position] === 1;
             const distance = isKept ? 0 : isOnLine ? Math.abs((met!.value as number) - threshold) : null;
             const bound = { type: 'comparison', rank: null, value: threshold, met: isKept, distance } as const;
             return createReason(text, { value: met!.value, thresholds: threshold === null ? [] : [bound], distance });

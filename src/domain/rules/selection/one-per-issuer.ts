@@ -33,10 +33,10 @@ export const onePerIssuer = defineSelectionClass({
       sentence: `Of each ${issuer_field} keep the line with the largest ${nameUsedField(value)}; a security without an issuer is an issuer by itself; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const byIssuer = readGroups(scope, issuer);
-        const withoutIssuer = Array.from(byIssuer.get(null) ?? NO_POSITIONS).map(
+        const securitiesWithoutIssuer = Array.from(byIssuer.get(null) ?? NO_POSITIONS).map(
           (position): [string | null, Int32Array] => [`\u0000${position}`, Int32Array.of(position)],
         );
-        const groups = new Map([...[...byIssuer].filter(([name]) => name !== null), ...withoutIssuer]);
+        const groups = new Map([...[...byIssuer].filter(([name]) => name !== null), ...securitiesWithoutIssuer]);
         return keepRanked(scope, {
           values: readValues(scope, value),
           groups,

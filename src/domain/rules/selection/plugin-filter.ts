@@ -19,9 +19,11 @@ export const pluginFilter = defineSelectionClass({
       sentence: `Keep securities that the plug-in ${plugin} keeps; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const values = readValues(scope, value);
-        const kept = Uint8Array.from(values, (found) => Number(found === found ? found !== 0 : missing === 'include'));
+        const keptFlags = Uint8Array.from(values, (found) =>
+          Number(found === found ? found !== 0 : missing === 'include'),
+        );
         return {
-          kept,
+          kept: keptFlags,
           because: (position) =>
             createReason(`kept by ${plugin}`, { value: Number.isNaN(values[position]!) ? null : values[position]! }),
         };

@@ -48,15 +48,16 @@ export const quota = defineSelectionClass({
       select(scope) {
         const groups = readGroups(scope, group);
         const values = readValues(scope, value);
-        const countOf = new Int32Array(values.length);
-        for (const [name, members] of groups) for (const position of members) countOf[position] = counts.get(name) ?? 0;
+        const countByPosition = new Int32Array(values.length);
+        for (const [name, members] of groups)
+          for (const position of members) countByPosition[position] = counts.get(name) ?? 0;
         return keepRanked(scope, {
           values,
           groups,
           ascending,
           missing,
           what: `${nameUsedField(value)} in its ${field}`,
-          choose: (order) => keepBest(order, order.length === 0 ? 0 : countOf[order[0]!]!),
+          choose: (order) => keepBest(order, order.length === 0 ? 0 : countByPosition[order[0]!]!),
         });
       },
     };

@@ -38,15 +38,15 @@ export const fieldWeight = defineWeightingClass({
       formula: `${nameUsedField(value)}^${power}`,
       weigh(scope) {
         const values = readValues(scope, value);
-        const below = values.findIndex((found) => found < 0);
-        if (negative === 'fail' && below >= 0) {
-          const name = scope.identifiers[scope.columns[below]!]!;
+        const negativePosition = values.findIndex((found) => found < 0);
+        if (negative === 'fail' && negativePosition >= 0) {
+          const name = scope.identifiers[scope.columns[negativePosition]!]!;
           return {
             kind: 'refused',
             code: 'VALIDATION_FAILED',
             finding: {
               code: 'OUT_OF_RANGE',
-              message: `${nameUsedField(value)} of ${name} is ${values[below]!}; it must be at least 0.`,
+              message: `${nameUsedField(value)} of ${name} is ${values[negativePosition]!}; it must be at least 0.`,
               path: 'params.negative',
             },
           };

@@ -7,7 +7,7 @@ import { formatShare } from '../../catalogue/sentence-numbers.js';
 /** Tolerance of the sum of given weights if they are not normalised. */
 const SUM_TOLERANCE = 1e-9;
 
-const sumOf = (weights: Iterable<number>): number => {
+const sumWeights = (weights: Iterable<number>): number => {
   let total = 0;
   for (const weight of weights) total += weight;
   return total;
@@ -26,7 +26,7 @@ export const fixedWeight = defineWeightingClass({
       help: 'True scales the weights of the selected securities to a sum of 1. Otherwise they must sum to 1.',
     }),
   })).superRefine(({ weights, renormalise }, context) => {
-    const total = sumOf(Object.values(weights));
+    const total = sumWeights(Object.values(weights));
     if (renormalise || Math.abs(total - 1) <= SUM_TOLERANCE) return;
     context.addIssue({
       code: 'custom',
@@ -39,14 +39,14 @@ export const fixedWeight = defineWeightingClass({
   example: { type: 'FixedWeight', params: { weights: { AAPL: 0.5, MSFT: 0.5 } } },
   behaviour({ weights, renormalise }) {
     const weightByName = new Map(Object.entries(weights));
-    const words = [...weightByName].map(([name, weight]) => `${name} ${formatShare(weight)}`).join(', ');
+    const weightsText = [...weightByName].map(([name, weight]) => `${name} ${formatShare(weight)}`).join(', ');
     return {
       reads: [],
-      sentence: `Constituents are weighted as given (${words})${renormalise ? ', scaled to sum to 1 over the selected ones' : '; the selected ones must sum to 1'}.`,
+      sentence: `Constituents are weighted as given (${weightsText})${renormalise ? ', scaled to sum to 1 over the selected ones' : '; the selected ones must sum to 1'}.`,
       formula: 'given weight',
       weigh({ columns, identifiers }) {
         const values = Float64Array.from(columns, (column) => weightByName.get(identifiers[column]!) ?? 0);
-        const total = sumOf(values);
+        const total = sumWeights(values);
         if (!renormalise && Math.abs(total - 1) > SUM_TOLERANCE) {
           return {
             kind: 'refused',

@@ -48,38 +48,38 @@ export const groupWeight = defineWeightingClass({
     const groupPhrases = Object.entries(group_weights ?? {})
       .map(([name, weight]) => `${name} ${weight}`)
       .join(', ');
-    const words = {
+    const schemePhrases = {
       equal: 'equally',
       market_cap: 'by free-float market capitalisation',
       fixed: `as given (${groupPhrases})`,
     };
     return {
       reads: [group, ...(readsSize ? [size] : [])],
-      sentence: `The groups of ${field} are weighted ${words[between]}, and the securities within a group ${words[within]}.`,
+      sentence: `The groups of ${field} are weighted ${schemePhrases[between]}, and the securities within a group ${schemePhrases[within]}.`,
       formula: 'group_weight * within / group_total',
       weigh(scope) {
         const sizes = readsSize ? readValues(scope, size) : new Float64Array(scope.columns.length).fill(1);
-        const inside =
+        const weightsWithin =
           within === 'equal' ? new Float64Array(sizes.length).fill(1) : sizes.map((value) => (value > 0 ? value : 0));
         const raw = new Float64Array(sizes.length);
         const groups: Group[] = [];
         const groupOfPosition = new Int32Array(sizes.length);
         for (const [name, members] of readGroups(scope, group)) {
-          const total = members.reduce((sum, position) => sum + inside[position]!, 0);
-          const outside = {
+          const total = members.reduce((sum, position) => sum + weightsWithin[position]!, 0);
+          const weightOfGroup = {
             equal: () => 1,
             market_cap: () => members.reduce((sum, position) => sum + (sizes[position]! || 0), 0),
             fixed: () => (name === null ? 0 : (group_weights?.[name] ?? 0)),
           }[between]();
-          groups.push({ name, weight: outside, total });
+          groups.push({ name, weight: weightOfGroup, total });
           for (const position of members) {
             groupOfPosition[position] = groups.length - 1;
-            raw[position] = total > 0 ? outside * (inside[position]! / total) : 0;
+            raw[position] = total > 0 ? weightOfGroup * (weightsWithin[position]! / total) : 0;
           }
         }
         return createWeights(raw, (position) => {
           const { name, weight, total } = groups[groupOfPosition[position]!]!;
-          return { [field]: name, group_weight: weight, within: inside[position]!, group_total: total };
+          return { [field]: name, group_weight: weight, within: weightsWithin[position]!, group_total: total };
         });
       },
     };

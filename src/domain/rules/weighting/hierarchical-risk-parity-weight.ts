@@ -43,11 +43,11 @@ export const hierarchicalRiskParityWeight = defineWeightingClass({
   example: { type: 'HierarchicalRiskParityWeight', params: { window: 252, linkage: 'single', distance: 'columns' } },
   behaviour(params) {
     const { window, linkage, distance, risk_model: modelId } = params;
-    const by =
+    const covariancePhrase =
       modelId === null ? `the sample covariance of ${window} returns` : `the covariance of the risk model ${modelId}`;
     return {
       reads: modelId === null ? [useNumber(createLatestRequest('RETURN', { aggregate: 'std', window }))] : [],
-      sentence: `Constituents are weighted by hierarchical risk parity on ${by}: a tree by ${linkage} linkage of ${DISTANCE_WORDS[distance]}, then recursive bisection of its order of leaves by inverse-variance cluster variances.`,
+      sentence: `Constituents are weighted by hierarchical risk parity on ${covariancePhrase}: a tree by ${linkage} linkage of ${DISTANCE_WORDS[distance]}, then recursive bisection of its order of leaves by inverse-variance cluster variances.`,
       formula: 'product of (1 - variance / (variance + variance of the other half)) from the root to the leaf',
       weigh(scope) {
         const { columns } = scope;

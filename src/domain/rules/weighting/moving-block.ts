@@ -13,10 +13,10 @@ export interface MovingBlock {
  */
 export function selectMovingBlock({ covariance, positions }: RiskEstimate): MovingBlock {
   const n = positions.length;
-  const moving = Array.from({ length: n }, (_, k) => k).filter((k) => covariance[k * n + k]! > 0);
-  const block = new Float64Array(moving.length ** 2);
-  moving.forEach((row, i) =>
-    moving.forEach((column, j) => (block[i * moving.length + j] = covariance[row * n + column]!)),
+  const movingPositions = Array.from({ length: n }, (_, k) => k).filter((k) => covariance[k * n + k]! > 0);
+  const block = new Float64Array(movingPositions.length ** 2);
+  movingPositions.forEach((row, i) =>
+    movingPositions.forEach((column, j) => (block[i * movingPositions.length + j] = covariance[row * n + column]!)),
   );
-  return { covariance: block, positions: moving.map((k) => positions[k]!) };
+  return { covariance: block, positions: movingPositions.map((k) => positions[k]!) };
 }

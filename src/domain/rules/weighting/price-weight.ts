@@ -27,13 +27,13 @@ export const priceWeight = defineWeightingClass({
     const factor = factorField === null ? null : useNumber(factorField, 'factor_field');
     const sharesPhrase =
       factorField === null ? 'one share of each constituent' : `${factorField} shares of each constituent`;
-    const ofSplits =
+    const splitPhrase =
       splits === 'divisor'
         ? 'A split keeps the number of shares and changes the divisor'
         : 'A split multiplies the number of shares';
     return {
       reads: factor === null ? [value] : [value, factor],
-      sentence: `The index holds ${sharesPhrase}: weights are in proportion to its price in index currency. ${ofSplits}.`,
+      sentence: `The index holds ${sharesPhrase}: weights are in proportion to its price in index currency. ${splitPhrase}.`,
       formula: factorField === null ? 'CLOSE' : `CLOSE x ${factorField}`,
       weigh(scope) {
         const prices = readValues(scope, value);

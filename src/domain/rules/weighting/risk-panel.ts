@@ -38,21 +38,21 @@ export function estimateRisk(
   };
   const coverage = findCoverage(returns, columns);
   const n = coverage.columns.length;
-  const observations = coverage.sessions.length;
-  if (n < 1 || observations < LIMITS.MIN_MODEL_OBSERVATIONS) {
+  const observationCount = coverage.sessions.length;
+  if (n < 1 || observationCount < LIMITS.MIN_MODEL_OBSERVATIONS) {
     return {
       kind: 'refused',
       code: 'RISK_INSUFFICIENT_DATA',
       finding: {
         code: 'NO_WEIGHT_DATA',
-        message: `${n} of ${columns.length} securities are covered, with ${observations} complete observations over ${window} sessions; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required.`,
+        message: `${n} of ${columns.length} securities are covered, with ${observationCount} complete observations over ${window} sessions; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required.`,
         path: 'params.window',
       },
     };
   }
   const covariance = new Float64Array(n * n);
   engine.scope(() => {
-    const panel = engine.allocate(observations * n);
+    const panel = engine.allocate(observationCount * n);
     readReturns(returns, coverage, panel);
     const shrinkage = {
       target,
@@ -62,7 +62,7 @@ export function estimateRisk(
     };
     expandCovariance(engine, estimateLowRankCovariance(engine, panel, n, shrinkage), covariance);
   });
-  const covered = new Set(coverage.columns);
-  const positions = Int32Array.from(columns.keys()).filter((position) => covered.has(columns[position]!));
+  const coveredColumns = new Set(coverage.columns);
+  const positions = Int32Array.from(columns.keys()).filter((position) => coveredColumns.has(columns[position]!));
   return { kind: 'estimated', positions, covariance };
 }

@@ -22,7 +22,7 @@ export function expandSolved({ weights, positions, count, covariance }: SolvedWe
   });
   return createWeights(values, (position) => {
     const n = weights.length;
-    const ownPosition = Array.from(positions).indexOf(position);
+    const solvedPosition = Array.from(positions).indexOf(position);
     let variance = 0;
     let marginal = 0;
     let heldCount = 0;
@@ -30,10 +30,10 @@ export function expandSolved({ weights, positions, count, covariance }: SolvedWe
       let product = 0;
       for (let j = 0; j < n; j++) product += covariance[k * n + j]! * weights[j]!;
       variance += weights[k]! * product;
-      if (k === ownPosition) marginal = product;
+      if (k === solvedPosition) marginal = product;
       if (weights[k]! >= WEIGHT_MIN) heldCount++;
     }
-    return { variance, marginal: ownPosition < 0 ? null : marginal, count: heldCount };
+    return { variance, marginal: solvedPosition < 0 ? null : marginal, count: heldCount };
   });
 }
 

@@ -60,13 +60,13 @@ export const tiltWeight = defineWeightingClass({
       sign: tilt.direction === 'high' ? 1 : -1,
     }));
     const size = base === 'MarketCapWeight' ? useNumber('FREE_FLOAT_MARKET_CAP') : null;
-    const words = all.map(
+    const tiltPhrases = all.map(
       (tilt) =>
         `${tilt.direction} ${nameUsedField(tilt.value)}: times the normal probability of its z-score, winsorised at ${WINSORISED_SCORE}, to the power of ${tilt.strength}`,
     );
     return {
       reads: [...(size === null ? [] : [size]), ...all.map(({ value }) => value)],
-      sentence: `Weights start from ${size === null ? 'equal weights' : 'free-float market capitalisation'} and are tilted to ${words.join('; and to ')}.`,
+      sentence: `Weights start from ${size === null ? 'equal weights' : 'free-float market capitalisation'} and are tilted to ${tiltPhrases.join('; and to ')}.`,
       formula: 'base * normal probability(z)^strength',
       weigh(scope) {
         const sizes = size === null ? new Float64Array(scope.columns.length).fill(1) : readValues(scope, size);
@@ -75,7 +75,7 @@ export const tiltWeight = defineWeightingClass({
             (score) => sign * Math.min(WINSORISED_SCORE, Math.max(-WINSORISED_SCORE, score)),
           ),
         );
-        const tilted = all.reduce(
+        const tiltedWeights = all.reduce(
           (weights, tilt, k) =>
             weights.map((weight, i) => weight * raiseToPower(computeNormalProbability(scores[k]![i]!), tilt.strength)),
           sizes,
@@ -85,7 +85,7 @@ export const tiltWeight = defineWeightingClass({
           const suffix = k === 0 ? '' : `_${k + 1}`;
           return { [`z${suffix}`]: Number.isNaN(z) ? null : z, [`strength${suffix}`]: all[k]!.strength };
         };
-        return createWeights(tilted, (position) =>
+        return createWeights(tiltedWeights, (position) =>
           Object.assign({ base: sizes[position]! }, ...all.map((_, k) => listParts(position, k))),
         );
       },

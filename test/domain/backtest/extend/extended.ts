@@ -5,7 +5,7 @@ import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
-import { CannotResume } from '#domain/documents/full-run-reasons.js';
+import { CannotResumeError } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { BlockPosition } from '#domain/backtest/run-file/header.js';
@@ -78,7 +78,7 @@ export function extend(
       contentHash: 's',
     });
   } catch (thrown) {
-    if (thrown instanceof CannotResume) return thrown.reason;
+    if (thrown instanceof CannotResumeError) return thrown.reason;
     throw thrown;
   }
 }

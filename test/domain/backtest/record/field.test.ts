@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CannotResume } from '#domain/documents/full-run-reasons.js';
+import { CannotResumeError } from '#domain/documents/full-run-reasons.js';
 import {
   createFields,
   createFieldGroup,
@@ -62,7 +62,7 @@ describe('a field that records of earlier versions lack', () => {
   test('makes a run without it run as a whole instead of being extended', () => {
     const { into } = createMemory();
     const packed = FIRST.pack(FIRST.whole(run), into);
-    expect(() => SECOND_GROUP.extend(packed, run, into as RecordExtension)).toThrow(CannotResume);
+    expect(() => SECOND_GROUP.extend(packed, run, into as RecordExtension)).toThrow(CannotResumeError);
   });
 });
 

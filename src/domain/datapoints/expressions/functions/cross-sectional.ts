@@ -27,13 +27,13 @@ const defineAcross = (entry: CrossSectionalEntry): SectionFunction => ({
 const createSingleValue =
   (summarise: (present: Float64Array) => number): SectionFunction['across'] =>
   (values) => {
-    const present = values.filter((value) => !Number.isNaN(value));
-    return new Float64Array(values.length).fill(present.length === 0 ? NaN : summarise(present));
+    const presentValues = values.filter((value) => !Number.isNaN(value));
+    return new Float64Array(values.length).fill(presentValues.length === 0 ? NaN : summarise(presentValues));
   };
 
-const sumOf = (present: Float64Array): number => present.reduce((total, value) => total + value, 0);
+const sumValues = (present: Float64Array): number => present.reduce((total, value) => total + value, 0);
 
-const winsorise = defineAcross({
+const winsoriseFunction = defineAcross({
   name: 'winsorise',
   signature: 'winsorise(x, k) or winsorise(x, low=0.05, high=0.95), both with by= and over=',
   help: 'x, limited to k standard deviations from the mean, or to the range between the percentiles low and high.',
@@ -71,8 +71,8 @@ function computeBandAroundMean(values: Float64Array, k: number): [number, number
 }
 
 function computePercentiles(values: Float64Array, low: number, high: number): [number, number] {
-  const sorted = values.filter((value) => !Number.isNaN(value)).sort();
-  return [computeQuantile(sorted, low), computeQuantile(sorted, high)];
+  const sortedValues = values.filter((value) => !Number.isNaN(value)).sort();
+  return [computeQuantile(sortedValues, low), computeQuantile(sortedValues, high)];
 }
 
 export const CROSS_SECTIONAL_FUNCTIONS: readonly SectionFunction[] = [
@@ -94,7 +94,7 @@ export const CROSS_SECTIONAL_FUNCTIONS: readonly SectionFunction[] = [
     example: 'rank(MARKET_CAP, by=COUNTRY, over="universe")',
     across: (values) => transformValues(values, 'rank'),
   }),
-  winsorise,
+  winsoriseFunction,
   defineAcross({
     name: 'demean',
     help: 'Distance from the mean.',
@@ -107,7 +107,7 @@ export const CROSS_SECTIONAL_FUNCTIONS: readonly SectionFunction[] = [
     help: 'Fraction of the sum of the values.',
     example: 'share(FREE_FLOAT_MARKET_CAP, over="universe")',
     across(values) {
-      const total = sumOf(values.filter((value) => !Number.isNaN(value)));
+      const total = sumValues(values.filter((value) => !Number.isNaN(value)));
       return values.map((value) => (total === 0 ? NaN : value / total));
     },
   }),
@@ -122,14 +122,14 @@ export const CROSS_SECTIONAL_FUNCTIONS: readonly SectionFunction[] = [
     help: 'Sum of the values. Every security of the set has the same result.',
     example: 'FREE_FLOAT_MARKET_CAP / sum(FREE_FLOAT_MARKET_CAP, by=SECTOR)',
     unit: copyUnit,
-    across: createSingleValue(sumOf),
+    across: createSingleValue(sumValues),
   }),
   defineAcross({
     name: 'mean',
     help: 'Mean of the values. Every security of the set has the same result.',
     example: 'coalesce(DIVIDEND_YIELD, mean(DIVIDEND_YIELD, by=SECTOR))',
     unit: copyUnit,
-    across: createSingleValue((present) => sumOf(present) / present.length),
+    across: createSingleValue((present) => sumValues(present) / present.length),
   }),
   defineAcross({
     name: 'median',

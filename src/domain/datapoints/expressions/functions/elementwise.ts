@@ -46,7 +46,7 @@ const defineFold = (
     },
   }) satisfies ElementwiseFunction;
 
-const clip: ElementwiseFunction = {
+const clipFunction: ElementwiseFunction = {
   name: 'clip',
   form: 'elementwise',
   signature: 'clip(x, low, high)',
@@ -63,7 +63,7 @@ const clip: ElementwiseFunction = {
   },
 };
 
-const choose: ElementwiseFunction = {
+const chooseFunction: ElementwiseFunction = {
   name: 'if',
   form: 'elementwise',
   signature: 'if(condition, x, y)',
@@ -82,7 +82,7 @@ const choose: ElementwiseFunction = {
   },
 };
 
-const coalesce: ElementwiseFunction = {
+const coalesceFunction: ElementwiseFunction = {
   name: 'coalesce',
   form: 'elementwise',
   signature: 'coalesce(x, y, ...)',
@@ -208,8 +208,8 @@ export const ELEMENTWISE_FUNCTIONS: readonly ElementwiseFunction[] = [
     },
     Math.sqrt,
   ),
-  clip,
-  choose,
-  coalesce,
+  clipFunction,
+  chooseFunction,
+  coalesceFunction,
   ladder,
 ];

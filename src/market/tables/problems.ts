@@ -34,7 +34,7 @@ export interface Problem {
 }
 
 /**
- * Collects the problems of a store. More than ALIKE_MAX findings with one severity, code, table and column are combined
+ * Collects the problems of a store. More than SIMILAR_PROBLEMS_MAX findings with one severity, code, table and column are combined
  * into one finding with their count, the first locations and the first finding as an example. The first FINDINGS_MAX
  * findings of each severity are listed in the order of responses; a MORE_FINDINGS finding counts the remaining ones.
  */

@@ -45,7 +45,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await panel.getByLabel('Reason').fill('The price of the exchange');
     expect(await findings.getByRole('button').isDisabled()).toBe(true); // no index is selected
     await findings.getByLabel('Index of Unexplained moves').selectOption('EVEN');
-    await findings.getByRole('button', { name: 'Accept: Unexplained moves for EVEN' }).click();
+    await findings.getByRole('button', { name: 'Accept 1 finding: Unexplained moves for EVEN' }).click();
     await panel.getByText('Unexplained moves (EVEN)').waitFor();
     await pollEventually(async () => (await dayOf(service, second)).held.map(({ index_id: id }) => id)).toEqual([
       'CORE',

@@ -140,6 +140,14 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();
   });
 
+  test('lists the open days of a schedule with the whole reasons and a link to the decision', async () => {
+    await page.goto(`${service.url()}/console/schedules/close`);
+    const open = page.getByRole('list', { name: 'Open days' }).getByRole('listitem').filter({ hasText: second });
+    for (const index of (await dayOf(service, second)).held) await open.getByText(index.reason).first().waitFor();
+    await open.getByRole('link', { name: 'Decide' }).click();
+    await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();
+  });
+
   test('shows the indices that a day blocks, and the reason', async () => {
     await page.goto(`${service.url()}/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `Close, ${second}` });
@@ -148,7 +156,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     await panel.getByText('Nothing was delivered').waitFor();
     const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
     await findings.getByLabel('Index of Unexplained moves').selectOption({ label: 'Every index (2 held back)' });
-    const accept = findings.getByRole('button', { name: 'Accept: Unexplained moves for every index' });
+    const accept = findings.getByRole('button', { name: /^Accept \d findings: Unexplained moves for every index$/ });
     expect(await accept.isDisabled()).toBe(true); // the reason is still empty
     await panel.getByLabel('Reason').fill('The price of the exchange');
     await accept.click();

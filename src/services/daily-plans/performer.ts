@@ -1,3 +1,4 @@
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, ItemState, StoredItem } from '#domain/daily-plans/day-document.js';
 import type { StepOf, StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Authorship } from '#domain/documents/version-document.js';
@@ -54,21 +55,31 @@ const INDEX_CONCURRENCY = 8;
 /**
  * Performs a step for every open index, parents first. A refusal blocks its index; any other error is a defect and ends
  * the round.
+ * @returns number of indices for which the step is done
  */
 export async function performEachIndex<S>(
   context: StepContext<S>,
   perform: (indexId: string) => Promise<ItemResult>,
   indices?: readonly string[] | null,
-): Promise<void> {
+): Promise<number> {
   const selectedIndices = indices == null ? undefined : new Set(indices);
+  let count = 0;
   for (const wave of context.waves) {
     const open = wave.filter((id) => (selectedIndices === undefined || selectedIndices.has(id)) && context.isOpen(id));
     await runConcurrently(open, INDEX_CONCURRENCY, async (id) => {
       const result = await perform(id).catch((failure: unknown) => createBlockedResult(failure, context.signal));
       await context.put(id, id, result);
+      if (result.state === 'done') count++;
     });
   }
+  return count;
 }
+
+/** Describes a step by its number of completed indices, for example `3 indices published.` */
+export const describeIndices = (count: number, outcome: string): string =>
+  count === 0
+    ? `No index ${outcome}; the indices are held back or waiting.`
+    : `${formatCount(count, 'index', 'indices')} ${outcome}.`;
 
 /** Returns the result of an item that a refusal blocks, or that waits for an approval. @throws any other failure, and every failure after an abort */
 export function createBlockedResult(failure: unknown, signal: AbortSignal): ItemResult {

@@ -71,6 +71,8 @@ test('a wrong price blocks the indices with the security until a person waives i
   const step = day.steps.find(({ type }) => type === 'checks')!;
   expect(step).toMatchObject({ state: 'done', held: 3, indices: 3 });
   expect(step.message).toBe('9 checks of each index, 2 findings. 3 of 3 indices held back.');
+  const readPublishing = ({ steps }: typeof day) => steps.find(({ type }) => type === 'publish')!.message;
+  expect(readPublishing(day)).toBe('No index published; the indices are held back or waiting.');
   const path = `/schedules/close/days/${day2}/waivers`;
   expect((await service.ask('POST', path, { check: 'moves' })).status).toBe(422);
   const refusalOf = async (change: object) => {
@@ -93,6 +95,7 @@ test('a wrong price blocks the indices with the security until a person waives i
   const waived = await waitForSettledDay(service, day2);
   expect(findingsOf(waived)).toEqual(['CORE moves AA done', 'CORE-FEE moves AA done', 'EVEN moves AA blocked']);
   expect(waived.held.map(({ index_id }) => index_id)).toEqual(['EVEN']);
+  expect(readPublishing(waived)).toBe('2 indices published.');
   const { items, log } = waived.steps.find(({ type }) => type === 'checks')!;
   expect(items.find(({ key }) => key === 'EVEN moves AA')!.detail!['measure']).toMatchObject({ limit: 0.25 });
   expect(log.filter(({ message }) => message === 'local accepted moves of AA in CORE: It is so')).toHaveLength(1);

@@ -1,3 +1,4 @@
+import { Badge } from '../../components/badge.js';
 import { Editor, type EditedDocument } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import { KindList } from '../../components/form/kind-list.js';
@@ -9,7 +10,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
-import { navigate } from '../../state/location.js';
+import { getParameter, navigate } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
@@ -18,6 +19,7 @@ import { formatCount } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Deliveries } from '../schedules/deliveries.js';
 import type { Family } from './documents.js';
+import { getClientState, KIND_TEXTS } from './document-registers.js';
 import { REGISTERS } from './registers.js';
 
 interface DocumentPageProps {
@@ -33,14 +35,15 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
   const { kind, scope, idMember, fresh, read, write, remove } = family;
   const opened = useResource(
     `${kind} ${id}`,
-    async (signal) => (id === null ? { document: fresh, etag: null } : read(id, signal)),
+    async (signal) => (id === null ? { document: createFresh(fresh), etag: null } : read(id, signal)),
     { follows: false },
   );
   return (
     <Answered resource={opened} what={`the ${kind}`}>
       {(first) => (
         <Editor
-          title={id ?? `New ${kind}`}
+          title={id === null ? `New ${kind}` : String(first.document['name'])}
+          {...(id === null ? {} : { subject: id })}
           above={[
             { address: '/console/governance', text: 'Governance' },
             { address: formatGovernanceAddress(part), text: REGISTERS[part].title },
@@ -66,7 +69,7 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
                 <ReadOnly unless={scope}>
                   <Form edited={edited} family={family} isStored={id !== null} />
                 </ReadOnly>
-                <Preview text={edited.document['text']} />
+                <Preview text={edited.document['text']} kind={edited.document['kind']} />
               </div>
               {kind === 'client' && id !== null && <LatestDeliveries client={id} />}
             </>
@@ -77,13 +80,17 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
   );
 }
 
+/** Returns a new document, of the kind in the address if it has a kind. */
+const createFresh = (fresh: JsonObject): JsonObject =>
+  fresh['kind'] === undefined ? fresh : { ...fresh, kind: getParameter('kind') ?? fresh['kind'] };
+
 const Markdown = createLazyComponent('the preview', async () => (await import('./markdown.js')).Markdown);
 
-/** Renders the Markdown of a document as it is displayed. */
-const Preview = ({ text }: { readonly text: unknown }) =>
-  typeof text !== 'string' || text === '' ? null : (
-    <Section title="Preview">
-      <Markdown text={text} />
+/** Renders the Markdown of a document as it is displayed, or what a document of its kind contains. */
+const Preview = ({ text, kind }: { readonly text: unknown; readonly kind: unknown }) =>
+  typeof text !== 'string' ? null : (
+    <Section title={text === '' ? 'Contents' : 'Preview'}>
+      {text === '' ? <p>{KIND_TEXTS[kind as keyof typeof KIND_TEXTS]}</p> : <Markdown text={text} />}
     </Section>
   );
 
@@ -171,8 +178,8 @@ const RARE_FIELDS = ['tables', 'path', 'checksum', 'region', 'endpoint'];
 const FIELD_CHANGES = { url: { label: 'Address', isWide: true } };
 
 /** Formats a list; a missing or empty list stands for all values. */
-const formatList = (values: Json | undefined, all: string): string =>
-  Array.isArray(values) && values.length > 0 ? values.join(', ') : all;
+const formatList = (values: Json | undefined, all: string): readonly string[] =>
+  Array.isArray(values) && values.length > 0 ? values.map(String) : [all];
 
 const useDeliveries = (client: string) =>
   useResource(`sent to ${client}`, (signal) =>
@@ -190,14 +197,19 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
     null,
   );
   const entitlements = listRows(document['entitlements']);
-  const entitled = entitlements.map(({ indices }) => formatList(indices, 'every index'));
-  const tables = entitlements.map((row) => formatList(row['tables'], 'every table'));
+  const entitled = entitlements.flatMap(({ indices }) => formatList(indices, 'every index'));
+  const tables = entitlements.flatMap((row) => formatList(row['tables'], 'every table'));
   const targets = listRows(document['targets']);
+  const state = getClientState({ enabled: document['enabled'] !== false, entitlements, targets });
   return (
     <Metrics
       label={`Figures of ${client}`}
       metrics={[
-        { term: 'Delivery', value: document['enabled'] === false ? 'disabled' : 'enabled' },
+        {
+          term: 'Delivery',
+          value: state.kind === 'warning' ? <Badge kind="warning">{state.text}</Badge> : state.text,
+          note: state.kind === 'warning' ? 'nothing can be delivered' : undefined,
+        },
         { term: 'Latest delivery', value: last ?? 'none yet', note: 'session of the files' },
         { term: 'Delivered files', value: formatCount(done), note: 'of the latest sessions' },
         {
@@ -208,8 +220,15 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
         },
         {
           term: 'Entitled to',
-          value: entitled.length === 0 ? 'nothing' : [...new Set(entitled)].join('; '),
-          note: [...new Set(tables)].join('; ') || undefined,
+          value:
+            entitled.length === 0
+              ? 'nothing'
+              : [...new Set(entitled)].map((id) => (
+                  <div key={id} class="whole-date">
+                    {id}
+                  </div>
+                )),
+          note: [...new Set(tables)].join(', ') || undefined,
         },
         {
           term: 'Targets',

@@ -5,6 +5,7 @@ import { Entries } from '../../components/entries.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { createNumericColumn } from '../../components/table/columns.js';
+import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
@@ -24,8 +25,15 @@ const formatIndices = (indices: readonly string[] | null): string => indices?.jo
 const formatEntitled = ({ entitlements }: Pick<Client, 'entitlements'>): string =>
   entitlements.length === 0 ? 'nothing' : entitlements.map(({ indices }) => formatIndices(indices)).join(', ');
 
+/** Parts of a client that its delivery requires. */
+interface ClientParts {
+  readonly enabled: boolean;
+  readonly entitlements: readonly unknown[];
+  readonly targets: readonly unknown[];
+}
+
 /** Returns the state of delivery to a client. Delivery requires an entitlement and a destination. */
-function getClientState({ enabled, entitlements, targets }: Client): {
+export function getClientState({ enabled, entitlements, targets }: ClientParts): {
   readonly text: string;
   readonly kind: BadgeKind;
 } {
@@ -147,6 +155,11 @@ function Incomplete({ clients }: { readonly clients: readonly ListedClient[] }) 
             row.entitlements.length === 0
               ? 'Add an entitlement: the indices and tables that the client may receive.'
               : `Entitled to ${formatEntitled(row)}. Add a target: the folder, bucket or server that receives the files.`,
+          aside: may('publish') && (
+            <LinkButton href={formatGovernanceAddress('clients', row.client_id)}>
+              {row.entitlements.length === 0 ? 'Add an entitlement' : 'Add a target'}
+            </LinkButton>
+          ),
         }))}
       />
     </Section>
@@ -250,7 +263,7 @@ const Texts = ({ procedures: all }: { readonly procedures: readonly Procedure[] 
 const withoutMarks = (text: string): string => text.replaceAll(/^#+ |\*\*|__|`/gm, '');
 
 /** Contents of a procedure of each kind. */
-const KIND_TEXTS: Readonly<Record<Procedure['kind'], string>> = {
+export const KIND_TEXTS: Readonly<Record<Procedure['kind'], string>> = {
   cessation: 'Cessation of an index, or transition to another index: conditions, notice, successor.',
   errors: 'Errors in published closes: threshold, window, notice.',
   judgement: 'Expert judgement: who exercises it, in which order, and how it is recorded.',
@@ -264,6 +277,9 @@ const KIND_TEXTS: Readonly<Record<Procedure['kind'], string>> = {
 
 const KINDS = Object.keys(KIND_TEXTS) as readonly Procedure['kind'][]; // Object.keys returns plain strings.
 
+const addressNewProcedure = (kind: string): string =>
+  formatAddress(formatGovernanceAddress('procedures', 'new'), { kind });
+
 /** Renders each kind of procedure, and whether the administrator has a procedure of this kind. */
 const Kinds = ({ procedures: all }: { readonly procedures: readonly Procedure[] }) => (
   <Section title="Kinds of procedures" aside="of the principles for financial benchmarks">
@@ -274,6 +290,7 @@ const Kinds = ({ procedures: all }: { readonly procedures: readonly Procedure[] 
         return {
           key: kind,
           title: `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`,
+          aside: own.length === 0 && may('write') && <a href={addressNewProcedure(kind)}>Write</a>,
           badge:
             own.length === 0 ? (
               <Badge kind="warning">missing</Badge>

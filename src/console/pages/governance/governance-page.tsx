@@ -128,7 +128,7 @@ function Overview() {
               formatAddress={({ index: { id } }) => formatGovernanceAddress('statements', id)}
               searchIn={({ index: { id, name } }) => `${id} ${name}`}
               sort={{ column: 'through', direction: 'desc' }}
-              height={420}
+              height={620}
               empty="No index yet."
             />
           )}
@@ -186,7 +186,7 @@ const createErrorEntry = (row: GovernanceOverview['latest_errors'][number]): Ent
 });
 
 const COLUMNS: readonly Column<Statement>[] = [
-  { id: 'id', title: 'Index', width: 110, ideal: 170, grow: 2, value: ({ index }) => index.id },
+  { id: 'id', title: 'Index', width: 110, ideal: 170, value: ({ index }) => index.id },
   { id: 'name', title: 'Name', width: 130, grow: 3, priority: 4, value: ({ index }) => index.name },
   {
     id: 'through',

@@ -58,7 +58,7 @@ export function PublishedLogs() {
 }
 
 const COLUMNS: readonly Column<Statement>[] = [
-  { id: 'index', title: 'Index', width: 110, grow: 2, value: (row) => row.index_id },
+  { id: 'index', title: 'Index', width: 110, value: (row) => row.index_id },
   {
     id: 'through',
     title: 'Published through',

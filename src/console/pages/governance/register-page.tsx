@@ -88,11 +88,7 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
         const kind = getParameter('kind');
         return (
           <>
-            {summarise !== undefined && (
-              <div class="register-figures">
-                <Metrics label={`Figures of ${label}`} metrics={summarise(all)} />
-              </div>
-            )}
+            {summarise !== undefined && <Metrics label={`Figures of ${label}`} metrics={summarise(all)} />}
             {register.above?.(all)}
             {formatGroup !== undefined && all.length > 0 && (
               <Kinds label={groupLabel} kinds={all.map(formatGroup)} chosen={kind} />

@@ -1,20 +1,17 @@
-import type { AuditLog, Judgements, PublishedErrors } from '#clients/typescript/divisor.js';
+import type { Judgements, PublishedErrors } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
 import { createNumericColumn } from '../../components/table/columns.js';
-import { attempt } from '../../state/actions.js';
-import { saveFile } from '../../state/files.js';
 import { formatAddress } from '../../state/location.js';
 import { service } from '../../state/service.js';
 import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
-import { formatMoment, createMomentFigure } from '../../words/dates.js';
+import { formatMoment } from '../../words/dates.js';
 import { formatCount, countValues, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
 import { checkWords } from '../schedules/step-words.js';
-import { AuditChain } from './audit-chain.js';
+import { auditRegister } from './audit-register.js';
 import { BySchedule, DECISION_COLUMNS } from './decisions.js';
 import { clientsRegister, proceduresRegister } from './document-registers.js';
 import { PublishedLogs } from './published-logs.js';
-import { collectRows, type Range, type Register } from './register.js';
+import { collectRows, type Register } from './register.js';
 
 type PublishedError = PublishedErrors['errors'][number];
 
@@ -242,99 +239,6 @@ const judgementsRegister: Register<Judgement> = {
 function renderApprover({ approval_id: id, approved_by: names }: Pick<Judgement, 'approval_id' | 'approved_by'>) {
   return id === null ? null : <a href={formatApprovalAddress(id)}>by {names.join(', ')}</a>;
 }
-
-/** Audit entry with the part of the log that contains it. */
-type AuditEntry = AuditLog['entries'][number] & { readonly log: AuditLog };
-
-/** Maximum number of entries that the page lists; the exported file contains the full range. */
-const LISTED_MAX = 5000;
-const LOG_MEDIA = 'application/x-ndjson';
-
-/** Returns the query for a range of whole days. */
-const createQuery = ({ from, to }: Range) => ({ start: from, end: `${to}T23:59:59.999Z` });
-
-async function saveExtract(range: Range): Promise<void> {
-  const bytes = await service.value.download('getAudit', LOG_MEDIA, { query: createQuery(range) });
-  saveFile(`audit-${range.from}-${range.to}.ndjson`, bytes);
-}
-
-/** Formats a kind with spaces, for example `data version` for `data-version`. */
-const formatKind = (kind: string): string => kind.replaceAll('-', ' ');
-
-/** Formats an id without leading zeros, for example `EVEN, 3` for the third entry of a log, or `5` for an approval. */
-const formatId = (kind: string, id: string): string =>
-  id.replace(/^(.*)\/0*(\d+)$/, (_, of: string, number: string) => (of === kind ? number : `${of}, ${number}`));
-
-const auditRegister: Register<AuditEntry> = {
-  title: 'Audit log',
-  guide: 'governance',
-  brief: 'Each write and each publication, in a signed chain of hashes.',
-  label: 'audit log',
-  empty: ['No entry in this range', 'Choose other dates.'],
-  sort: { column: 'seq', direction: 'desc' },
-  hasRange: true,
-  scope: 'audit',
-  async read(range, signal) {
-    const log = await service.value.call('getAudit', { query: { ...createQuery(range), limit: LISTED_MAX }, signal });
-    return log.entries.map((entry) => ({ ...entry, log }));
-  },
-  above: ([first]) => first && <AuditChain log={first.log} />,
-  getKey: ({ seq }) => String(seq),
-  searchIn: ({ author, action, kind, id, note }) =>
-    `${author} ${action} ${kind} ${formatKind(kind)} ${formatId(kind, id)} ${note ?? ''}`,
-  groupLabel: 'Document',
-  formatGroup: ({ kind }) => formatKind(kind),
-  summarise(rows) {
-    const last = rows
-      .map(({ at }) => at)
-      .toSorted()
-      .at(-1);
-    const ended = last === undefined ? { value: MISSING_TEXT } : createMomentFigure(last);
-    return [
-      {
-        term: 'Entries',
-        value: formatCount(rows.length),
-        note: rows.length < LISTED_MAX ? 'in the range' : 'the first of the range',
-      },
-      { term: 'Authors', value: formatCount(new Set(rows.map(({ author }) => author)).size) },
-      { term: 'Documents', value: formatCount(new Set(rows.map(({ kind, id }) => `${kind} ${id}`)).size) },
-      { term: 'Latest entry', ...ended },
-    ];
-  },
-  actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
-  columns: [
-    createNumericColumn({
-      id: 'seq',
-      title: 'No.',
-      width: 72,
-      priority: 3,
-      below: 'nothing',
-      of: ({ seq }) => seq,
-      write: formatCount,
-    }),
-    { id: 'at', title: 'Time', width: 166, value: ({ at }) => at, show: ({ at }) => formatMoment(at) },
-    { id: 'author', title: 'Author', width: 68, ideal: 96, priority: 2, value: ({ author }) => author },
-    { id: 'action', title: 'Action', width: 76, ideal: 96, priority: 2, value: ({ action }) => action },
-    { id: 'kind', title: 'Document', width: 100, ideal: 116, value: ({ kind }) => formatKind(kind) },
-    { id: 'id', title: 'Id', width: 136, ideal: 144, grow: 2, value: ({ kind, id }) => formatId(kind, id) },
-    { id: 'version', title: 'Version', width: 76, align: 'right', priority: 5, value: ({ version }) => version },
-    { id: 'note', title: 'Note', width: 120, grow: 3, priority: 4, value: ({ note }) => note ?? '' },
-  ],
-  listFacts: ({ at, author, key_id: key, action, kind, id, version, request_id: request, etag, hash, run_id: run }) => [
-    ['Time', formatMoment(at)],
-    ['Author', author],
-    ['Key', key ?? MISSING_TEXT],
-    ['Action', action],
-    ['Document', `${formatKind(kind)} ${formatId(kind, id)}`],
-    ['Key of the document', `${kind} ${id}`],
-    ['Version', version],
-    ['Run', run ?? null],
-    ['Request', request === '' ? MISSING_TEXT : request],
-    ['Content', etag],
-    ['Hash', hash],
-  ],
-  listTexts: ({ note }) => [['Note', note]],
-};
 
 /** All registers by name, in the order of the overview. Addresses contain the names. */
 export const REGISTERS = {

@@ -10,16 +10,25 @@ import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
-import { findFirstDecision, findOwnReason } from './day-states.js';
+import { countValues } from '../../words/numbers.js';
+import { findFirstDecision, findOwnReason, listFindings, type DayFinding } from './day-states.js';
+import { RequestNote } from './open-days.js';
 import { checkWords } from './step-words.js';
+import { findIndexRequest, type WaiverRequest } from './waiver-requests.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
 
 /** Sends a decision, and shows a message when it was accepted. */
 type DecisionHandler = (call: () => Promise<unknown>, done: string) => (onRefusal: OnRefusal) => Promise<unknown>;
 
+interface DayDecisionProps {
+  readonly day: ScheduleDay;
+  /** Pending requests to accept findings of the day. */
+  readonly requests: readonly WaiverRequest[];
+}
+
 /** Renders the decisions about an unfinished day: run it again, accept the findings of a check, or skip the day. */
-export function DayDecision({ day }: { readonly day: ScheduleDay }) {
+export function DayDecision({ day, requests }: DayDecisionProps) {
   const [reason, setReason] = useState('');
   if (day.state === 'done' || day.state === 'skipped' || day.state === 'running') return null;
   const params = { schedule_id: day.schedule_id, date: day.date };
@@ -39,8 +48,8 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
   const first = findFirstDecision(day);
   const isWaiting = day.state === 'waiting' && findOwnReason(day) !== null;
   // No action is expected for a day that waits or whose findings require a decision.
-  const findings = listBlockedDays(day);
-  const isMain = first === undefined && !isWaiting && findings.length === 0;
+  const checks = listBlockedChecks(day);
+  const isMain = first === undefined && !isWaiting && checks.length === 0;
   return (
     <>
       {first !== undefined && (
@@ -53,13 +62,20 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
       )}
       <h3>Decision</h3>
       <CommentInput
-        label={`Reason, required to ${findings.length > 0 && may('publish') ? 'accept findings or ' : ''}skip the day`}
+        label={`Reason, required to ${checks.length > 0 && may('publish') ? 'accept findings or ' : ''}skip the day`}
         value={reason}
         onChange={setReason}
       />
       {may('publish') &&
-        findings.map((blocked) => (
-          <Acceptance key={blocked.check} blocked={blocked} isReady={hasReason} decide={decide} waive={waive} />
+        checks.map((blocked) => (
+          <Acceptance
+            key={blocked.check}
+            blocked={blocked}
+            requests={requests.filter(({ check }) => check === blocked.check)}
+            isReady={hasReason}
+            decide={decide}
+            waive={waive}
+          />
         ))}
       {may('run') && (
         <div class="form-actions">
@@ -75,9 +91,10 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
   );
 }
 
-/** A check with the indices that its findings block. */
-interface BlockedDay {
+/** A check with its findings and the indices that they block. */
+interface BlockedCheck {
   readonly check: string;
+  readonly findings: readonly DayFinding[];
   readonly indices: readonly string[];
 }
 
@@ -85,7 +102,9 @@ interface BlockedDay {
 const ALL_INDICES = '*';
 
 interface AcceptanceProps {
-  readonly blocked: BlockedDay;
+  readonly blocked: BlockedCheck;
+  /** Pending requests to accept findings of the check. */
+  readonly requests: readonly WaiverRequest[];
   /** True if a reason was entered. */
   readonly isReady: boolean;
   readonly decide: DecisionHandler;
@@ -96,13 +115,20 @@ interface AcceptanceProps {
  * Renders a button that accepts the findings of a check, for one index and the indices derived from it, or for all
  * blocked indices.
  */
-function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: AcceptanceProps) {
+function Acceptance({ blocked: { check, findings, indices }, requests, isReady, decide, waive }: AcceptanceProps) {
   const [chosen, setChosen] = useState('');
   const index = indices.length === 1 ? indices[0]! : chosen; // there is one index
   const body = { check: check as Waiver['check'], index_id: index === ALL_INDICES ? null : index }; // the service reported the check
   const indexText = index === ALL_INDICES ? 'every index' : index;
+  const count = findings.filter(({ index_id: id }) => index === ALL_INDICES || id === index).length;
+  const isRequested = index !== '' && findIndexRequest(requests, index) !== undefined;
   return (
     <div class="acceptance" role="group" aria-label={`Findings of ${checkWords(check)}`}>
+      {requests.map((request) => (
+        <p key={request.approval_id}>
+          <RequestNote request={request} />
+        </p>
+      ))}
       {indices.length > 1 && (
         <Select
           label={`Index of ${checkWords(check)}`}
@@ -116,23 +142,22 @@ function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: Acc
         />
       )}
       <ActionButton
-        disabled={!isReady || index === ''}
+        disabled={!isReady || index === '' || isRequested}
         act={decide(waive(body), `The findings of ${checkWords(check)} are accepted for ${indexText}.`)}
       >
-        Accept: {checkWords(check)}
-        {index === '' ? '' : ` for ${indexText}`}
+        {index === ''
+          ? `Accept: ${checkWords(check)}`
+          : `Accept ${countValues(count, 'finding')}: ${checkWords(check)} for ${indexText}`}
       </ActionButton>
     </div>
   );
 }
 
-/** Returns the checks that block indices, each with these indices. */
-function listBlockedDays({ steps }: ScheduleDay): readonly BlockedDay[] {
-  const byCheck = new Map<string, Set<string>>();
-  for (const { state, detail, index_id: index } of steps.flatMap(({ items }) => items)) {
-    const check = detail?.['check'];
-    if (state !== 'blocked' || typeof check !== 'string' || index === null) continue;
-    byCheck.set(check, (byCheck.get(check) ?? new Set()).add(index));
-  }
-  return [...byCheck].map(([check, indices]) => ({ check, indices: [...indices].toSorted() }));
+/** Returns the checks that block indices, each with its findings. */
+function listBlockedChecks(day: ScheduleDay): readonly BlockedCheck[] {
+  const all = listFindings(day);
+  return [...new Set(all.map(({ check }) => check))].map((check) => {
+    const findings = all.filter((finding) => finding.check === check);
+    return { check, findings, indices: [...new Set(findings.map(({ index_id: index }) => index))].toSorted() };
+  });
 }

@@ -1,4 +1,5 @@
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Section } from '../../components/page.js';
 import { addQuery } from '../../state/location.js';
 import { formatIndexAddress } from '../../words/addresses.js';
@@ -40,7 +41,10 @@ export function DayHistory({
   days,
   formatAddress = (date) => addQuery({ day: date }),
 }: DayHistoryProps) {
+  const scroller = useRef<HTMLDivElement>(null);
   const shown = days.slice(0, SESSIONS_MAX).toReversed();
+  // The newest sessions are at the end.
+  useLayoutEffect(() => scroller.current?.scrollTo({ left: scroller.current.scrollWidth }), [shown.length]);
   if (shown.length === 0) return null;
   const indices = schedule.indices.slice(0, INDICES_MAX);
   const cells = shown.map((day) => createCells(day, indices));
@@ -50,6 +54,7 @@ export function DayHistory({
       aside={`the latest ${shown.length} sessions${indices.length < schedule.indices.length ? `, the first ${indices.length} indices` : ''}`}
     >
       <div
+        ref={scroller}
         class="day-history"
         tabIndex={0}
         role="region"

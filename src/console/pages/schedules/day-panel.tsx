@@ -13,16 +13,19 @@ import { formatCount, countValues } from '../../words/numbers.js';
 import { DayDecision } from './day-decision.js';
 import {
   listBlockedSince,
+  listFindings,
   INDEX_STATES,
   createIndexStates,
   openStep,
   findOwnReason,
   describeDay,
+  type DayFinding,
   type IndexState,
   type StateLabel,
 } from './day-states.js';
 import { Deliveries } from './deliveries.js';
 import { checkWords, stepWords } from './step-words.js';
+import { listDayRequests, useWaiverRequests, type WaiverRequest } from './waiver-requests.js';
 
 interface DayPanelProps {
   readonly schedule: Schedule;
@@ -35,6 +38,7 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
   const params = { schedule_id: schedule.schedule_id, date };
   const key = `${schedule.schedule_id} ${date}`;
   const day = useResource(`day ${key}`, (signal) => service.value.call('getScheduleDay', { params, signal }));
+  const requests = useWaiverRequests();
   const sent = useResource(`sent ${key}`, (signal) => service.value.call('listDayDeliveries', { params, signal }));
   return (
     <SidePanel title={`${schedule.name}, ${date}`} onClose={onClose}>
@@ -42,12 +46,7 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
         {(found) => (
           <>
             <DayFacts day={found} />
-            <DayDecision day={found} />
-            <h3>Indices</h3>
-            <Entries
-              label="Indices"
-              entries={createStates(found, schedule.indices).map((one) => createIndexEntry(one, findOwnReason(found)))}
-            />
+            <DayIndices day={found} indices={schedule.indices} requests={listDayRequests(requests, found)} />
             <h3>Steps</h3>
             <Entries label="Steps" entries={found.steps.map(stepEntry)} />
           </>
@@ -59,6 +58,36 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
       </Answered>
       <Records schedule={schedule.schedule_id} date={date} />
     </SidePanel>
+  );
+}
+
+interface DayIndicesProps {
+  readonly day: ScheduleDay;
+  readonly indices: readonly string[];
+  readonly requests: readonly WaiverRequest[];
+}
+
+/** Renders the open indices with their findings, the decision about them, and the completed indices. */
+function DayIndices({ day, indices, requests }: DayIndicesProps) {
+  const states = createStates(day, indices);
+  const open = states.filter(({ state }) => state !== 'done').map((index) => createIndexEntry(index, day));
+  const done = states.filter(({ state }) => state === 'done').map((index) => createIndexEntry(index, day));
+  return (
+    <>
+      {open.length > 0 && (
+        <>
+          <h3>Open indices</h3>
+          <Entries label="Open indices" entries={open} />
+        </>
+      )}
+      <DayDecision day={day} requests={requests} />
+      {done.length > 0 && (
+        <>
+          <h3>Completed indices</h3>
+          <Entries label="Completed indices" entries={done} />
+        </>
+      )}
+    </>
   );
 }
 
@@ -132,14 +161,30 @@ function formatWaiver({ check, index_id: index, identifier }: ScheduleDay['waive
   return subject === '' ? checkWords(check) : `${checkWords(check)} (${subject})`;
 }
 
-/** Renders an index. The reason of the day is not repeated. */
-const createIndexEntry = ({ index, state, step, reason }: IndexState, ofDay: string | null): Entry => ({
-  key: index,
-  title: <a href={formatIndexAddress(index)}>{index}</a>,
-  badge: <StateBadge {...INDEX_STATES[state]} />,
-  aside: step === '' ? '' : stepWords(step),
-  text: reason === ofDay ? '' : reason,
-});
+/** Renders an index with all its findings, or its reason. The reason of the day is not repeated. */
+function createIndexEntry({ index, state, step, reason }: IndexState, day: ScheduleDay): Entry {
+  const findings = listFindings(day).filter(({ index_id: id }) => id === index);
+  const text = findings.length > 1 ? <Findings findings={findings} /> : reason === findOwnReason(day) ? '' : reason;
+  return {
+    key: index,
+    title: <a href={formatIndexAddress(index)}>{index}</a>,
+    badge: <StateBadge {...INDEX_STATES[state]} />,
+    aside: step === '' ? '' : stepWords(step),
+    text,
+  };
+}
+
+/** Maximum number of findings listed for an index. */
+const FINDINGS_MAX = 12;
+
+const Findings = ({ findings }: { readonly findings: readonly DayFinding[] }) => (
+  <ul>
+    {findings.slice(0, FINDINGS_MAX).map(({ key, message }) => (
+      <li key={key}>{message}</li>
+    ))}
+    {findings.length > FINDINGS_MAX && <li>and {findings.length - FINDINGS_MAX} others</li>}
+  </ul>
+);
 
 type Step = ScheduleDay['steps'][number];
 
@@ -151,11 +196,13 @@ const STEP_KINDS: Readonly<Record<Step['state'], BadgeKind>> = {
   done: 'good',
 };
 
-/** Returns the displayed state of a step. A completed step may still have blocked some indices. */
-const stepState = ({ state, held, indices }: Step): StateLabel =>
-  state === 'done' && held > 0
-    ? { text: `${formatCount(held)} of ${countValues(indices, 'index', 'indices')} held back`, kind: 'warning' }
-    : { text: state, kind: STEP_KINDS[state] };
+/** Returns the displayed state of a step. A completed step may have blocked some indices or processed none. */
+function stepState({ state, held, indices, items }: Step): StateLabel {
+  if (state === 'done' && held > 0)
+    return { text: `${formatCount(held)} of ${countValues(indices, 'index', 'indices')} held back`, kind: 'warning' };
+  if (state === 'done' && items.length === 0) return { text: 'nothing to do', kind: 'plain' };
+  return { text: state, kind: STEP_KINDS[state] };
+}
 
 function stepEntry(step: Step, position: number): Entry {
   const { type, attempts, duration_ms: ms, message, log } = step;

@@ -1,4 +1,5 @@
 import type { HeldIndex, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import { countValues } from '../../words/numbers.js';
 
 /** Kind of a badge. */
 type Kind = 'plain' | 'good' | 'warning' | 'bad' | 'info';
@@ -58,6 +59,12 @@ export function describeDay({ date, state, reason, held }: Day): StateLabel {
 /** Returns true if a day needs a decision about its figures. */
 export const isBlocked = (day: Day): boolean => describeDay(day).text === 'blocked';
 
+/** Describes what blocked days need, with the number of pending requests to accept findings. */
+export const describeDecisions = (blocked: number, requests: number): string => {
+  const need = `${blocked === 1 ? 'needs' : 'need'} a decision`;
+  return requests === 0 ? need : `${need}, ${countValues(requests, 'request')} pending`;
+};
+
 /** State of an index on a day of a schedule. */
 export interface IndexState {
   readonly index: string;
@@ -72,6 +79,24 @@ export const INDEX_STATES: Readonly<Record<IndexState['state'], StateLabel>> = {
   waiting: { text: 'waiting', kind: 'warning' },
   done: { text: 'done', kind: 'good' },
 };
+
+/** A finding of a check that blocks an index. */
+export type DayFinding = ScheduleDay['steps'][number]['items'][number] & {
+  readonly check: string;
+  readonly index_id: string;
+};
+
+/** Returns the findings of a day that block indices. */
+export const listFindings = ({ steps }: Pick<ScheduleDay, 'steps'>): readonly DayFinding[] =>
+  steps
+    .flatMap(({ items }) => items)
+    .flatMap((item) => {
+      const { state, detail, index_id: index } = item;
+      const check = detail?.['check'];
+      return state === 'blocked' && typeof check === 'string' && index !== null
+        ? [{ ...item, check, index_id: index }]
+        : [];
+    });
 
 /** Sort order of the states: states that need a decision come first. */
 const STATE_ORDER = Object.keys(INDEX_STATES);

@@ -18,8 +18,10 @@ import { formatMoment } from '../../words/dates.js';
 import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { DayHistory } from './day-history.js';
 import { DayPanel } from './day-panel.js';
-import { isBlocked, describeDay } from './day-states.js';
+import { isBlocked, describeDay, describeDecisions } from './day-states.js';
+import { OpenDays } from './open-days.js';
 import { stepWords } from './step-words.js';
+import { listDayRequests, useWaiverRequests, type WaiverRequest } from './waiver-requests.js';
 import './schedules.css';
 
 /** Page of the days of a schedule. Each day opens to its indices, steps and deliveries. */
@@ -54,6 +56,7 @@ const LISTED_MAX = 260;
 function Days({ schedule }: { readonly schedule: Schedule }) {
   const { schedule_id: id } = schedule;
   const open = getParameter('day');
+  const requests = useWaiverRequests();
   const days = useResource(`days ${id}`, (signal) =>
     service.value.call('listScheduleDays', { params: { schedule_id: id }, query: { limit: LISTED_MAX }, signal }),
   );
@@ -62,14 +65,15 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
       <Answered resource={days} what="the days">
         {({ days: rows, next }) => (
           <>
-            <Summary rows={rows} next={next} />
+            <Summary rows={rows} next={next} requests={requests} />
+            <OpenDays days={rows} requests={requests} />
             <Plan schedule={schedule} />
             <DayHistory schedule={schedule} days={rows} />
             <Section title="Days">
               <Table
                 label="days"
                 name="days"
-                columns={rows.some(({ is_late: isLate }) => isLate) ? COLUMNS : COLUMNS_WITHOUT_LATENESS}
+                columns={COLUMNS.filter(({ id, value }) => !RARE_COLUMNS.has(id) || rows.some((day) => value(day)))}
                 rows={rows}
                 getKey={({ date }) => date}
                 searchIn={({ date, reason }) => `${date} ${reason ?? ''}`}
@@ -93,9 +97,10 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
 interface SummaryProps {
   readonly rows: readonly ScheduleDaySummary[];
   readonly next: ScheduleDays['next'];
+  readonly requests: readonly WaiverRequest[];
 }
 
-function Summary({ rows, next }: SummaryProps) {
+function Summary({ rows, next, requests }: SummaryProps) {
   const countDays = (state: string) => rows.filter((day) => describeDay(day).text === state).length;
   const blocked = rows.filter(isBlocked).length;
   const late = rows.filter((day) => day.is_late).length;
@@ -106,14 +111,17 @@ function Summary({ rows, next }: SummaryProps) {
         {
           term: 'Next day begins',
           value: next === null ? MISSING_TEXT : formatMoment(next.due_at),
-          note: next?.date ?? '',
+          note: next?.date ?? 'no session is due',
         },
         { term: 'Done', value: formatCount(countDays('done')), note: `of ${formatCount(rows.length)} days` },
         {
           term: 'Blocked',
           value: formatCount(blocked),
           kind: blocked > 0 ? 'down' : '',
-          note: blocked > 0 ? 'need a decision' : '',
+          note:
+            blocked === 0
+              ? ''
+              : describeDecisions(blocked, rows.flatMap((day) => listDayRequests(requests, day)).length),
         },
         {
           term: 'Waiting or held back',
@@ -213,5 +221,5 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
   },
 ];
 
-/** Columns of days of which none is late. */
-const COLUMNS_WITHOUT_LATENESS = COLUMNS.filter(({ id }) => id !== 'late');
+/** Columns that are hidden if they are empty or zero on all days. */
+const RARE_COLUMNS: ReadonlySet<string> = new Set(['held', 'step', 'reason', 'late']);

@@ -2,10 +2,9 @@ import type { ListedSchedule, ScheduleDays, ScheduleDaySummary } from '#clients/
 import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
-import { Entries, type Entry } from '../../components/entries.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Metrics } from '../../components/metrics.js';
-import { Page, Section } from '../../components/page.js';
+import { Page } from '../../components/page.js';
 import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
@@ -13,12 +12,14 @@ import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
+import { formatScheduleAddress } from '../../words/addresses.js';
 import { formatMoment, createMomentFigure, formatWeekday } from '../../words/dates.js';
 import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { DayHistory } from './day-history.js';
-import { isBlocked, findOwnReason, describeDay, type StateLabel } from './day-states.js';
+import { isBlocked, describeDay, describeDecisions, type StateLabel } from './day-states.js';
+import { isOpenDay, OpenDays } from './open-days.js';
 import { stepWords } from './step-words.js';
+import { listDayRequests, useWaiverRequests, type WaiverRequest } from './waiver-requests.js';
 import './schedules.css';
 
 /** A schedule with its latest day and its next day. */
@@ -55,8 +56,7 @@ async function loadOverview(signal: AbortSignal): Promise<readonly Overview[]> {
   const { schedules } = await service.value.call('listSchedules', { query: { days: EXAMINED_DAYS }, signal });
   return schedules.map((schedule) => {
     const { days = [], next = null } = schedule.latest ?? {};
-    const open = days.filter(({ state }) => state === 'blocked' || state === 'waiting' || state === 'missed');
-    return { schedule, days, latest: days[0] ?? null, next, open };
+    return { schedule, days, latest: days[0] ?? null, next, open: days.filter(isOpenDay) };
   });
 }
 
@@ -77,10 +77,11 @@ function NoSchedule() {
 }
 
 function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
-  const open = rows.flatMap((row) => row.open.map((day) => ({ row, day }))).toSorted(compareOpen);
+  const requests = useWaiverRequests();
+  const names = new Map(rows.map(({ schedule }) => [schedule.schedule_id, schedule.name]));
   return (
     <>
-      <Sums rows={rows} />
+      <Sums rows={rows} requests={requests} />
       <Table
         label="schedules"
         name="schedules"
@@ -91,11 +92,12 @@ function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
         searchIn={({ schedule: { schedule_id: id, name, indices } }) => `${id} ${name} ${indices.join(' ')}`}
         height={620}
       />
-      {open.length > 0 && (
-        <Section title="Open days" aside={`of the last ${EXAMINED_DAYS} of each schedule, decisions first`}>
-          <Entries label="Open days" entries={open.slice(0, OPEN_MAX).map(openEntry)} />
-        </Section>
-      )}
+      <OpenDays
+        days={rows.flatMap(({ open }) => open)}
+        requests={requests}
+        aside={`of the last ${EXAMINED_DAYS} of each schedule, decisions first`}
+        formatTitle={({ schedule_id: id, date }) => `${names.get(id)}, ${date}`}
+      />
       {rows
         .filter(({ days }) => days.length > 0)
         .toSorted((a, b) => Number(b.open.length > 0) - Number(a.open.length > 0))
@@ -113,17 +115,15 @@ function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
   );
 }
 
-/**
- * Sorts days: days that need a decision first, then by date in ascending order, because later days wait for earlier
- * days.
- */
-const compareOpen = (a: OpenDay, b: OpenDay): number =>
-  Number(isBlocked(b.day)) - Number(isBlocked(a.day)) || (a.day.date < b.day.date ? -1 : 1);
-
 /** Schedules with a displayed history; schedules with open days are first. */
 const HISTORIES_MAX = 4;
 
-function Sums({ rows }: { readonly rows: readonly Overview[] }) {
+interface SumsProps {
+  readonly rows: readonly Overview[];
+  readonly requests: readonly WaiverRequest[];
+}
+
+function Sums({ rows, requests }: SumsProps) {
   const open = rows.flatMap(({ open: days }) => days);
   const countDays = (state: string) => open.filter((day) => describeDay(day).text === state).length;
   const blocked = open.filter(isBlocked).length;
@@ -139,7 +139,10 @@ function Sums({ rows }: { readonly rows: readonly Overview[] }) {
           term: 'Blocked days',
           value: formatCount(blocked),
           kind: blocked > 0 ? 'down' : '',
-          note: blocked === 0 ? `of the last ${EXAMINED_DAYS}` : blocked === 1 ? 'needs a decision' : 'need a decision',
+          note:
+            blocked === 0
+              ? `of the last ${EXAMINED_DAYS}`
+              : describeDecisions(blocked, open.flatMap((day) => listDayRequests(requests, day)).length),
         },
         { term: 'Held back days', value: formatCount(countDays('held back')), note: 'wait for an earlier day' },
         {
@@ -154,64 +157,7 @@ function Sums({ rows }: { readonly rows: readonly Overview[] }) {
   );
 }
 
-/** Maximum number of open days listed. */
-const OPEN_MAX = 12;
-
-interface OpenDay {
-  readonly row: Overview;
-  readonly day: ScheduleDaySummary;
-}
-
 const StateBadge = ({ text, kind }: StateLabel) => <Badge kind={kind}>{text}</Badge>;
-
-const openEntry = ({ row: { schedule }, day }: OpenDay): Entry => {
-  const { schedule_id: id, name } = schedule;
-  const address = formatAddress(formatScheduleAddress(id), { day: day.date });
-  return {
-    key: `${id} ${day.date}`,
-    title: (
-      <a href={address}>
-        {name}, {day.date}
-      </a>
-    ),
-    badge: <StateBadge {...describeDay(day)} />,
-    aside: isBlocked(day) ? (
-      <LinkButton kind="main" href={address}>
-        Decide
-      </LinkButton>
-    ) : (
-      ''
-    ),
-    text: <Reasons day={day} />,
-  };
-};
-
-/** Renders the reasons why a day is open: the reason of the day and the reasons of the indices that it blocks. */
-function Reasons({ day }: { readonly day: ScheduleDaySummary }) {
-  const ownReason = findOwnReason(day);
-  const earlier = day.held.filter(({ since }) => since < day.date);
-  return (
-    <>
-      {ownReason !== null && <p>{ownReason}</p>}
-      {earlier.length > 0 && (
-        <p>
-          {earlier.map(({ index_id: index }) => index).join(', ')} held back since {earlier[0]!.since}.
-        </p>
-      )}
-      {day.held.length > earlier.length && (
-        <ul>
-          {day.held
-            .filter(({ since }) => since === day.date)
-            .map(({ index_id: index, step, reason }) => (
-              <li key={index}>
-                <a href={formatIndexAddress(index)}>{index}</a>, {stepWords(step).toLowerCase()}: {reason}
-              </li>
-            ))}
-        </ul>
-      )}
-    </>
-  );
-}
 
 const COLUMNS: readonly Column<Overview>[] = [
   {
@@ -238,15 +184,15 @@ const COLUMNS: readonly Column<Overview>[] = [
   {
     id: 'enabled',
     title: 'Begins',
-    width: 110,
+    width: 180,
     priority: 3,
-    value: ({ schedule }) => (schedule.enabled ? schedule.at : 'by hand'),
-    show: ({ schedule: { enabled, at, calendar } }) =>
-      enabled ? (
-        `${at}, ${calendar}`
-      ) : (
-        <Badge title="No new day begins; days that have begun are continued">disabled</Badge>
-      ),
+    value: ({ schedule }) => schedule.at,
+    show: ({ schedule: { enabled, at, calendar } }) => (
+      <>
+        {at}, {calendar}{' '}
+        {!enabled && <Badge title="No new day begins; days that have begun are continued">disabled</Badge>}
+      </>
+    ),
   },
   {
     id: 'latest',

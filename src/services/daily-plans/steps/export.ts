@@ -9,6 +9,7 @@ import type { ArtifactStore } from '#store/port.js';
 import { readBytes, type Exports } from '../../runs/exports.js';
 import {
   createBlockedResult,
+  describeIndices,
   performEachIndex,
   type ItemResult,
   type Performer,
@@ -40,7 +41,7 @@ export function createExportPerformer({ exports, artifacts }: ExportDependencies
 
   return async (context) => {
     const { spec, put, signal, item } = context;
-    await performEachIndex(context, async (indexId) => {
+    const count = await performEachIndex(context, async (indexId) => {
       const indexFiles = spec.files.filter(({ indices }) => indices === null || indices.includes(indexId));
       for (const file of indexFiles) {
         const key = formatFileName(file, indexId, context);
@@ -54,7 +55,7 @@ export function createExportPerformer({ exports, artifacts }: ExportDependencies
       }
       return { state: 'done', message: `${formatCount(indexFiles.length, 'file')}.` };
     });
-    return { state: 'done', message: 'Every index that is not held back has its files.' };
+    return { state: 'done', message: describeIndices(count, 'with files') };
   };
 }
 

@@ -1,7 +1,7 @@
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { StoredItem } from '#domain/daily-plans/day-document.js';
 import type { Publications } from '../../publication/publications.js';
-import { performEachIndex, type Performer } from '../performer.js';
+import { describeIndices, performEachIndex, type Performer } from '../performer.js';
 
 export interface PublishDependencies {
   readonly publications: Pick<Publications, 'publish' | 'entries'>;
@@ -23,7 +23,7 @@ export function createPublishPerformer({ publications }: PublishDependencies): P
 
   return async (context) => {
     const { spec, day, by, signal } = context;
-    await performEachIndex(context, async (indexId) => {
+    const count = await performEachIndex(context, async (indexId) => {
       const { allow_partial, errors } = spec;
       const waitingAncestor = [...context.getAncestors(indexId)].find(
         (id) => (context.item(id)?.state ?? 'done') !== 'done',
@@ -50,6 +50,6 @@ export function createPublishPerformer({ publications }: PublishDependencies): P
           : `${formatCount(published, 'close')} published, through ${through}.`;
       return { state: 'done', message: error === null ? message : `${message} ${error.notice}`, detail };
     });
-    return { state: 'done', message: 'Every index that is not held back is published.' };
+    return { state: 'done', message: describeIndices(count, 'published') };
   };
 }

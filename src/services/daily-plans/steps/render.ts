@@ -8,7 +8,7 @@ import type { DocumentReader } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { Reports } from '../../reports/reports.js';
 import { assertSucceeded, awaitJobEnd } from '../job-end.js';
-import { performEachIndex, type ItemResult, type Performer } from '../performer.js';
+import { describeIndices, performEachIndex, type ItemResult, type Performer } from '../performer.js';
 import { findPublishedRun } from './export.js';
 
 export interface RenderDependencies {
@@ -34,7 +34,7 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
 
   return async (context) => {
     const { spec, day, put, item, origin, signal } = context;
-    await performEachIndex(
+    const count = await performEachIndex(
       context,
       async (indexId) => {
         const previousItem = item(indexId);
@@ -55,6 +55,6 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
       },
       spec.indices,
     );
-    return { state: 'done', message: 'Every index that is not held back has its report.' };
+    return { state: 'done', message: describeIndices(count, 'with a report') };
   };
 }

@@ -8,7 +8,7 @@ import { computeRunId } from '#store/run-id.js';
 import type { Analytics } from '../../runs/analytics.js';
 import { findRun } from '../../stored/run-documents.js';
 import { assertSucceeded, awaitJobEnd } from '../job-end.js';
-import { performEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+import { describeIndices, performEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { listPlanMarkets } from '../plan-markets.js';
 import { formatLast } from './refresh.js';
@@ -59,8 +59,8 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
       const message = `The store ${identity.datasetId} has no prices of ${date} yet; ${formatLast(last)}.`;
       return { state: 'waiting', message };
     }
-    await performEachIndex(context, (indexId) => runIndex(indexId, context));
-    return { state: 'done', message: 'Every index that is not held back has a run.' };
+    const count = await performEachIndex(context, (indexId) => runIndex(indexId, context));
+    return { state: 'done', message: describeIndices(count, 'with a current run') };
   };
 }
 

@@ -1,0 +1,109 @@
+import type { ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { LinkButton } from '../../components/button.js';
+import { Entries, type Entry } from '../../components/entries.js';
+import { Section } from '../../components/page.js';
+import { formatAddress } from '../../state/location.js';
+import { formatApprovalAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
+import { describeDay, findOwnReason, isBlocked } from './day-states.js';
+import { checkWords, stepWords } from './step-words.js';
+import { findIndexRequest, listDayRequests, type WaiverRequest } from './waiver-requests.js';
+
+/** Maximum number of open days listed. */
+const OPEN_MAX = 12;
+
+/** Returns true for a day that is blocked, waiting or missed. */
+export const isOpenDay = ({ state }: ScheduleDaySummary): boolean =>
+  state === 'blocked' || state === 'waiting' || state === 'missed';
+
+interface OpenDaysProps {
+  readonly days: readonly ScheduleDaySummary[];
+  readonly requests: readonly WaiverRequest[];
+  readonly aside?: string;
+  /** Returns the title of a day. Default: its date. */
+  formatTitle?(day: ScheduleDaySummary): string;
+}
+
+/** Renders the open days with their reasons: days that need a decision first. */
+export function OpenDays({ days, requests, aside, formatTitle = ({ date }) => date }: OpenDaysProps) {
+  const open = days.filter(isOpenDay).toSorted(compareOpen).slice(0, OPEN_MAX);
+  if (open.length === 0) return null;
+  return (
+    <Section title="Open days" aside={aside}>
+      <Entries
+        label="Open days"
+        entries={open.map((day) => createEntry(day, formatTitle(day), listDayRequests(requests, day)))}
+      />
+    </Section>
+  );
+}
+
+/**
+ * Sorts days: days that need a decision first, then by date in ascending order, because later days wait for earlier
+ * days.
+ */
+const compareOpen = (a: ScheduleDaySummary, b: ScheduleDaySummary): number =>
+  Number(isBlocked(b)) - Number(isBlocked(a)) || (a.date < b.date ? -1 : 1);
+
+function createEntry(day: ScheduleDaySummary, title: string, requests: readonly WaiverRequest[]): Entry {
+  const { schedule_id: id, date } = day;
+  const address = formatAddress(formatScheduleAddress(id), { day: date });
+  const { text, kind } = describeDay(day);
+  return {
+    key: `${id} ${date}`,
+    title: <a href={address}>{title}</a>,
+    badge: <Badge kind={kind}>{text}</Badge>,
+    aside: isUndecided(day, requests) ? (
+      <LinkButton kind="main" href={address}>
+        Decide
+      </LinkButton>
+    ) : (
+      ''
+    ),
+    text: <Reasons day={day} requests={requests} />,
+  };
+}
+
+/** Returns true for a blocked day with an index whose findings nobody has requested to accept. */
+const isUndecided = (day: ScheduleDaySummary, requests: readonly WaiverRequest[]): boolean =>
+  isBlocked(day) && (day.held.length === 0 || day.held.some(({ index_id: id }) => !findIndexRequest(requests, id)));
+
+/** Renders the reasons why a day is open: the reason of the day, those of its indices, and pending requests. */
+function Reasons({ day, requests }: { readonly day: ScheduleDaySummary; readonly requests: readonly WaiverRequest[] }) {
+  const ownReason = findOwnReason(day);
+  const earlier = day.held.filter(({ since }) => since < day.date);
+  return (
+    <>
+      {ownReason !== null && <p>{ownReason}</p>}
+      {earlier.length > 0 && (
+        <p>
+          {earlier.map(({ index_id: index }) => index).join(', ')} held back since {earlier[0]!.since}.
+        </p>
+      )}
+      {day.held.length > earlier.length && (
+        <ul>
+          {day.held
+            .filter(({ since }) => since === day.date)
+            .map(({ index_id: index, step, reason }) => (
+              <li key={index}>
+                <a href={formatIndexAddress(index)}>{index}</a>, {stepWords(step).toLowerCase()}: {reason}
+              </li>
+            ))}
+        </ul>
+      )}
+      {requests.map((request) => (
+        <p key={request.approval_id}>
+          <RequestNote request={request} />
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** Renders the note that findings of a check are accepted once a request is approved. */
+export const RequestNote = ({ request }: { readonly request: WaiverRequest }) => (
+  <>
+    {request.index_id ?? 'Every index'}: accepting {checkWords(request.check).toLowerCase()} awaits approval,{' '}
+    <a href={formatApprovalAddress(request.approval_id)}>request {request.approval_id}</a>.
+  </>
+);

@@ -135,8 +135,8 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
   const { n, heldWeights } = program;
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
-  const top = findTopPrices(side, program.taxWeight);
-  const { reduced, spent } = fixTrades(program, ranges, top);
+  const topPrices = findTopPrices(side, program.taxWeight);
+  const { reduced, spent } = fixTrades(program, ranges, topPrices);
   const directions = Int8Array.from({ length: n }, (_, i) =>
     ranges.least[i]! >= 0 ? BUYS_ONLY : ranges.most[i]! <= 0 ? SELLS_ONLY : BOTH_DIRECTIONS,
   );
@@ -150,7 +150,7 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
       restrictedProgram.lower[i] = -Infinity;
       restrictedProgram.upper[i] = Infinity;
     }
-  const trades = relaxTrades(restrictedProgram, top, directions);
+  const trades = relaxTrades(restrictedProgram, topPrices, directions);
   const answer = solveRelaxation({
     program: restrictedProgram,
     side,

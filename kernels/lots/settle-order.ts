@@ -68,10 +68,10 @@ export function settleOrder(
   { start, incumbent }: { readonly start: StartingSolution | null; readonly incumbent: number },
 ): SettledSide {
   const rows = listRelaxedRows(program, side);
-  const top = findTopPrices(side, program.taxWeight);
+  const topPrices = findTopPrices(side, program.taxWeight);
   const directions = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
   const computeGainPrices = (multipliers: Multipliers): GainPrices =>
-    interpolateTowards(top, computePricesAt(program, side, multipliers));
+    interpolateTowards(topPrices, computePricesAt(program, side, multipliers));
   let steps = 0;
 
   /**
@@ -80,7 +80,7 @@ export function settleOrder(
   function solveHulls(near: StartingSolution | null): Solution {
     const trades =
       near === null
-        ? relaxTrades(program, top, directions)
+        ? relaxTrades(program, topPrices, directions)
         : relaxTrades(program, computePricesAt(program, side, near.multipliers), Int8Array.from(suggested, Math.sign));
     let isPartial = near !== null;
     const isEnough = (partial: IntermediateSolution): boolean =>

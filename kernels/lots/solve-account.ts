@@ -227,8 +227,8 @@ function solveRefined(program: AccountProgram, side: TaxSide, incumbent: number)
 function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   const rows = listRelaxedRows(program, side);
   const decided = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
-  const top = findTopPrices(side, program.taxWeight);
-  let prices = top;
+  const topPrices = findTopPrices(side, program.taxWeight);
+  let prices = topPrices;
   let candidate: Candidate | undefined;
   let dual = { bound: -Infinity, multipliers: undefined as Multipliers | undefined };
   const offered = listOfferedLots(program, prices);
@@ -244,7 +244,7 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
       answer,
       suggested,
       bound: dual.bound,
-      prices: interpolateTowards(top, prices),
+      prices: interpolateTowards(topPrices, prices),
     });
     if (candidate === undefined || ownCandidate.merit < candidate.merit) candidate = ownCandidate;
     const leastMerit = Math.min(incumbent, candidate.merit);

@@ -40,8 +40,8 @@ export function solveInside(
     if (startSolution.status === 'solved') return { answer: startSolution, isConverged };
   }
   const spent = before + outcome.iterations;
-  const answer = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
-  return { answer, isConverged };
+  const result = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
+  return { answer: result, isConverged };
 }
 
 /**

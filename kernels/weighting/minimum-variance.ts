@@ -157,11 +157,11 @@ function findBestPartner({
   const n = w.length;
   const row = from * n;
   const variance = diagonal[from]!;
-  const top = gradient[from]!;
+  const steepestSlope = gradient[from]!;
   let bestPartner = -1;
   let bestGain = 0;
   for (let j = 0; j < n; j++) {
-    const slope = top - gradient[j]!;
+    const slope = steepestSlope - gradient[j]!;
     if (slope <= 0 || w[j]! >= upper) continue;
     const curvature = variance + diagonal[j]! - 2 * covariance[row + j]!;
     const gain = curvature > 0 ? (slope * slope) / curvature : Infinity;

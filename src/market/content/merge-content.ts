@@ -194,12 +194,12 @@ function mergeActions(
     if (!others.has(formatAction(action)))
       actionsByKey.set(formatKey(action), [...(actionsByKey.get(formatKey(action)) ?? []), action]);
   for (const action of added) {
-    const list = storedKeys.has(formatAction(action)) ? [] : (actionsByKey.get(formatKey(action)) ?? []);
-    const matchIndex = list.findIndex(
+    const sameKeyActions = storedKeys.has(formatAction(action)) ? [] : (actionsByKey.get(formatKey(action)) ?? []);
+    const matchIndex = sameKeyActions.findIndex(
       (corporateAction) =>
         formatAction({ ...corporateAction, status: null }) === formatAction({ ...action, status: null }),
     );
-    const [before] = list.splice(Math.max(matchIndex, 0), 1);
+    const [before] = sameKeyActions.splice(Math.max(matchIndex, 0), 1);
     if (before === undefined) continue;
     replacedActions.add(before);
     if (matchIndex >= 0) continue;

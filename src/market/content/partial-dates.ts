@@ -139,12 +139,12 @@ function createClosureCheck(
 
 function listFindings(partialDates: readonly PartialDate[]): Finding[] {
   const dateFindings = partialDates.slice(0, DATES_MAX).map(({ day, bars, missing }): Finding => {
-    const list = missing.slice(0, NAMES_LISTED_MAX).join(', ');
+    const listText = missing.slice(0, NAMES_LISTED_MAX).join(', ');
     return {
       severity: 'warning',
       code: 'PARTIAL_DATE',
       path: `market[${formatDay(day)}]`,
-      message: `${bars} of ${bars + missing.length} securities have a bar on ${formatDay(day)}. ${missing.length} that traded shortly before have none (${list}${missing.length > NAMES_LISTED_MAX ? ' and more' : ''}).`,
+      message: `${bars} of ${bars + missing.length} securities have a bar on ${formatDay(day)}. ${missing.length} that traded shortly before have none (${listText}${missing.length > NAMES_LISTED_MAX ? ' and more' : ''}).`,
       count: missing.length,
       places: missing.slice(0, NAMES_MAX),
     };

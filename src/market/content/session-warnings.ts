@@ -36,7 +36,7 @@ export function warnOfSessions(
     .toSorted()
     .join(', ');
   if (days.length > DAYS_MAX) {
-    const list = days
+    const listText = days
       .slice(0, LISTED_MAX)
       .map(({ day }) => formatDay(day))
       .join(', ');
@@ -44,13 +44,13 @@ export function warnOfSessions(
     problems.warning({
       code: 'NOT_A_SESSION',
       path: 'market',
-      message: `${bars} bars are on ${days.length} days that are not sessions of ${usedCalendars}: ${list} and more. Indices with these calendars do not use them.`,
+      message: `${bars} bars are on ${days.length} days that are not sessions of ${usedCalendars}: ${listText} and more. Indices with these calendars do not use them.`,
     });
     return;
   }
   for (const { day, names } of days) {
-    const list = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
-    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} on ${formatDay(day)}, a ${WEEKDAY_NAMES[toWeekday(day)]}, which is not a session of ${usedCalendars}: ${list}. Indices with these calendars do not use ${names.length === 1 ? 'it' : 'them'}.`;
+    const listText = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
+    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} on ${formatDay(day)}, a ${WEEKDAY_NAMES[toWeekday(day)]}, which is not a session of ${usedCalendars}: ${listText}. Indices with these calendars do not use ${names.length === 1 ? 'it' : 'them'}.`;
     problems.warning({ code: 'NOT_A_SESSION', path: `market[${formatDay(day)}]`, message });
   }
 }

@@ -65,8 +65,8 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     );
   });
   if (position < 0) return false;
-  const head = findIdentifierRow(sample.rows, position);
-  const header = listTexts(sample.rows[head]!);
+  const headerRow = findIdentifierRow(sample.rows, position);
+  const header = listTexts(sample.rows[headerRow]!);
   const body = sample.rows.slice(position + 1);
   const day = findDayColumn(draft, sample.rows[position]!, body)!; // found above
   if (areBarFields(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
@@ -77,10 +77,10 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     .filter((cell) => readText(cell) !== null);
   if (cells.length > 0 && cells.filter(isNumber).length < MAJORITY_SHARE * cells.length) return false;
   const fields = samples.length === 1 ? {} : mapTableFields(samples);
-  draft.recognisedAs = head === position ? 'pandas, one column per security' : 'Refinitiv Datastream';
+  draft.recognisedAs = headerRow === position ? 'pandas, one column per security' : 'Refinitiv Datastream';
   draft.mapping = {
     layout: 'wide',
-    skip_rows: head,
+    skip_rows: headerRow,
     ...(header[day] === '' || header[day]!.toLowerCase() === 'date' ? {} : { columns: { date: header[day]! } }),
     ...(Object.keys(fields).length > 0 ? { fields } : { field: 'CLOSE' }),
   };
@@ -88,7 +88,7 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     draft,
     counters.map((i) => header[i]!).filter((name) => name !== ''),
   );
-  for (const [label = '', ...cells] of sample.rows.slice(head + 1, position + 1).map(listTexts))
+  for (const [label = '', ...cells] of sample.rows.slice(headerRow + 1, position + 1).map(listTexts))
     if (findCurrencyColumn([label]) !== undefined) askCurrency(draft, `row ${label}`, cells);
   askFields(draft, fields, samples);
   setBasisFromFiles(draft, samples);

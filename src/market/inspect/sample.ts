@@ -145,8 +145,8 @@ async function findFirstRows(file: SourceFile, { connection }: DuckDb): Promise<
   const { files, columns } = await addZones(connection, [file]);
   const scan = formatScan(files, { withRows: false });
   const names = columns.map(({ name }) => name);
-  const list = columns.map(formatBoundColumn).join(', ');
-  const queryResult = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
+  const columnList = columns.map(formatBoundColumn).join(', ');
+  const queryResult = await connection.runAndReadAll(`SELECT ${columnList} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
   return [names, ...queryResult.getRows().map((row) => row.map(toCell))];
 }
 

@@ -167,7 +167,7 @@ function createReference(spec: SyntheticSpec, companies: readonly Company[]): Re
     columns: COLUMNS,
     rows: new Map(
       companies.map(({ birth, ended, reports }): [string, ReferenceRow[]] => {
-        const list = formatDayText(sessions[birth.listed]!);
+        const listedText = formatDayText(sessions[birth.listed]!);
         const { sector } = SECTORS[birth.sector]!;
         const createRow = (
           validFrom: Day | null,
@@ -183,7 +183,7 @@ function createReference(spec: SyntheticSpec, companies: readonly Company[]): Re
             sector,
             birth.industry,
             birth.name,
-            list,
+            listedText,
             delisted,
             ...(report === undefined
               ? NO_VALUES

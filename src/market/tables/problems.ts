@@ -187,11 +187,11 @@ function combineProblems({ place, first, count }: SimilarProblems): Finding {
   const example = first[0]!;
   if (example.count !== undefined) return { ...example, count };
   const paths = first.slice(0, LOCATIONS_MAX).map(({ path }) => path);
-  const list = paths.slice(0, LISTED_LOCATIONS_MAX).join(', ');
+  const listText = paths.slice(0, LISTED_LOCATIONS_MAX).join(', ');
   return {
     ...example,
     path: place,
-    message: `${count} times, first at ${list}. For example: ${example.message}`,
+    message: `${count} times, first at ${listText}. For example: ${example.message}`,
     count,
     places: paths,
   };

@@ -160,7 +160,7 @@ async function copyMarket(
   );
   if (writer === undefined) return;
   const { file, market } = writer;
-  const list = columns.map(({ name, type }, i) => {
+  const columnList = columns.map(({ name, type }, i) => {
     if (columnNames[i] === 'identifier') return `${quoteName(name)}::text`;
     return columnNames[i] === 'date'
       ? `${quoteName(name)}::date`
@@ -171,13 +171,13 @@ async function copyMarket(
     [source],
   );
   const expectedRows = Math.max(estimate[0]?.reltuples ?? 0, 1);
-  const names = createByteTexts((bytes, start, end) =>
+  const nameCodes = createByteTexts((bytes, start, end) =>
     market.codeOf(file, Buffer.from(bytes.subarray(start, end)).toString('utf8').trim() || null),
   );
   const name = file.identifierColumn;
   const day = file.dateColumn;
   const decoder = createCopyDecoder(columns.length, ({ bytes, starts, ends }) => {
-    const code = starts[name]! < 0 ? market.codeOf(file, null) : names(bytes, starts[name]!, ends[name]!);
+    const code = starts[name]! < 0 ? market.codeOf(file, null) : nameCodes(bytes, starts[name]!, ends[name]!);
     market.beginRow(
       code,
       starts[day]! < 0 ? market.dayOf(file, null) : convertDay(bytes.readInt32BE(starts[day]), market, file),
@@ -193,7 +193,9 @@ async function copyMarket(
     if (market.rows % (1 << 18) === 0)
       onProgress(0.05 + 0.8 * Math.min(market.rows / expectedRows, 1), 'reading market');
   });
-  const stream = client.query(copyTo(`COPY (SELECT ${list.join(', ')} FROM ${source}) TO STDOUT (FORMAT binary)`));
+  const stream = client.query(
+    copyTo(`COPY (SELECT ${columnList.join(', ')} FROM ${source}) TO STDOUT (FORMAT binary)`),
+  );
   for await (const chunk of stream) decoder.push(chunk as Buffer); // COPY streams bytes
   decoder.end();
   if (market.rows === 0)
@@ -228,8 +230,8 @@ async function readCells(
     { name: table },
   );
   if (addRow === undefined) return;
-  const list = columns.map(formatBoundColumn).join(', ');
-  await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT ${list} FROM ${source}`);
+  const columnList = columns.map(formatBoundColumn).join(', ');
+  await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT ${columnList} FROM ${source}`);
   for (;;) {
     const batch: QueryArrayResult<(string | null)[]> = await client.query({
       text: `FETCH ${FETCH_ROWS} FROM rows_of_table`,

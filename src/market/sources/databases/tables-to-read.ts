@@ -44,10 +44,10 @@ const LISTED_TABLES_MAX = 10;
 /** Describes how to name another table for a dataset. */
 function describeNaming(tableKind: TableKind, existingTables: ReadonlySet<string>): string {
   if (existingTables.size === 0) return ' It has none.';
-  const list = [...existingTables].slice(0, LISTED_TABLES_MAX).join(', ');
+  const listText = [...existingTables].slice(0, LISTED_TABLES_MAX).join(', ');
   const remainderText =
     existingTables.size > LISTED_TABLES_MAX ? ` and ${existingTables.size - LISTED_TABLES_MAX} more` : '';
-  return ` It has ${list}${remainderText}; tables says which is ${tableKind}, as { "${tableKind}": "${[...existingTables][0]!}" }; inspect proposes it.`;
+  return ` It has ${listText}${remainderText}; tables says which is ${tableKind}, as { "${tableKind}": "${[...existingTables][0]!}" }; inspect proposes it.`;
 }
 
 /** Returns the tables of a wide market, one per field, that the mapping names. */

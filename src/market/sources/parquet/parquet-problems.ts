@@ -205,9 +205,9 @@ interface ListedRow {
 }
 
 async function formatRows(connection: DuckDBConnection, { selected, from, files }: BadRows): Promise<ListedRow[]> {
-  const list = SIMILAR_PROBLEMS_MAX + 1;
+  const rowsMax = SIMILAR_PROBLEMS_MAX + 1;
   const result = await connection.runAndReadAll(
-    `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${list}`,
+    `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${rowsMax}`,
   );
   return result.getRows().map(([file, row, count, ...values], i) => ({
     path: formatRowPath(files, [file, row]),

@@ -112,8 +112,8 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   async function deletePurgedVersions(id: string): Promise<boolean> {
     const subject = getOwner(id);
     const hasExisted = await tx.delete('kept-run', id);
-    const names = { version: null, run_id: id.slice(subject.length + 1) };
-    if (hasExisted) await appendLog('run', subject, { action: 'deleted', ...names, etag: null });
+    const versionReference = { version: null, run_id: id.slice(subject.length + 1) };
+    if (hasExisted) await appendLog('run', subject, { action: 'deleted', ...versionReference, etag: null });
     return hasExisted;
   }
 
@@ -149,13 +149,13 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
       if (kind === 'kept-run') return deletePurgedVersions(id);
       if (!isAudited(kind)) return tx.delete(kind, id);
       const storedDocument = await tx.get(kind, id);
-      const names =
+      const versionReference =
         storedDocument === undefined || 'unreadable' in storedDocument
           ? NO_VERSION
           : createReference(kind, storedDocument.body);
       const hasExisted = await tx.delete(kind, id);
-      const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${names.run_id}`)) !== undefined;
-      if (hasExisted && !isKept) await appendLog(kind, id, { action: 'deleted', ...names, etag: null });
+      const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${versionReference.run_id}`)) !== undefined;
+      if (hasExisted && !isKept) await appendLog(kind, id, { action: 'deleted', ...versionReference, etag: null });
       return hasExisted;
     },
   };

@@ -112,11 +112,11 @@ export function openDatabase({
   let observe: (seconds: number, isAnswered: boolean) => void = () => {};
   const runningQueries = new Set<Promise<unknown>>();
   /** Names of prepared statements by text; the program has a few dozen statements. */
-  const names = new Map<string, string>();
+  const statementNames = new Map<string, string>();
 
   function getName(text: string): string {
-    const name = names.get(text) ?? `divisor_${names.size + 1}`;
-    names.set(text, name);
+    const name = statementNames.get(text) ?? `divisor_${statementNames.size + 1}`;
+    statementNames.set(text, name);
     return name;
   }
 

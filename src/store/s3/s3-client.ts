@@ -231,8 +231,8 @@ export function createS3Client(
     },
     async copy(from, to) {
       const source = `/${bucket}/${encodeURI(prefix)}${from}`;
-      const answer = await ask(getUrl(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
-      return answer.ok && !(await answer.text()).includes('<Error>');
+      const response = await ask(getUrl(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
+      return response.ok && !(await response.text()).includes('<Error>');
     },
     async remove(name) {
       await ask(getUrl(name), { method: 'DELETE' }, [404]);

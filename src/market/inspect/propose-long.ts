@@ -27,14 +27,14 @@ export function proposeLong(
   namedBy: TableNameSource,
 ): boolean {
   if (draft.answers.layout === 'wide') return false;
-  const start = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
+  const top = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
     const roles = findRoles(draft, listTexts(row));
     const hasCloses = (roles.CLOSE ?? roles.adjusted ?? findNearRole('CLOSE', listTexts(row))) !== undefined;
     return (draft.answers.skip_rows ?? i) === i && roles.date !== undefined && hasCloses;
   });
-  if (start < 0) return false;
-  const header = listTexts(sample.rows[start]!);
-  const body = sample.rows.slice(start + 1);
+  if (top < 0) return false;
+  const header = listTexts(sample.rows[top]!);
+  const body = sample.rows.slice(top + 1);
   const roles = findRoles(draft, header);
   const listCells = (name: string) => body.map((row) => row[header.indexOf(name)]);
   for (const role of ['CLOSE', 'identifier'] as const) {
@@ -50,11 +50,7 @@ export function proposeLong(
   recognise(draft, header, sample.name, isIndexed ? 'pandas, index of dates and identifiers' : null);
   const fields = { ...roles };
   delete fields.adjusted;
-  draft.mapping = {
-    ...draft.mapping,
-    skip_rows: start,
-    columns: { ...selectColumns(fields), ...draft.mapping.columns },
-  };
+  draft.mapping = { ...draft.mapping, skip_rows: top, columns: { ...selectColumns(fields), ...draft.mapping.columns } };
   if (roles.CLOSE === undefined) useAdjustedAsClose(draft, roles.adjusted!);
   else if (roles.adjusted === undefined && draft.adjustment === null) setBasisFromFiles(draft, samples);
   else if (roles.adjusted !== undefined) useAdjustedCloses(draft, roles.adjusted, findDividendColumn(header));

@@ -173,12 +173,12 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
       return;
     }
     const neededColumns = name === 'specific_variances' ? ['row'] : ['row', 'column'];
-    const names = {
+    const cellNames = {
       row: formatCellText(cells[row]),
       column: name === 'specific_variances' ? '' : formatCellText(cells[column]),
     };
     for (const each of neededColumns)
-      if (names[each as 'row' | 'column'] === '')
+      if (cellNames[each as 'row' | 'column'] === '')
         problems.error({
           code: 'REQUIRED',
           path: formatRowPath(each),
@@ -189,11 +189,11 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
     if (
       date === undefined ||
       Number.isNaN(number) ||
-      neededColumns.some((each) => names[each as 'row' | 'column'] === '')
+      neededColumns.some((each) => cellNames[each as 'row' | 'column'] === '')
     )
       return;
     const sinkTerms = { date, path: formatRowPath('date'), table: `${LABEL}.${name}`, pathOf: formatPath };
-    tables.tableOf(name, sinkTerms)?.add({ ...names, value: number, place: position });
+    tables.tableOf(name, sinkTerms)?.add({ ...cellNames, value: number, place: position });
   };
 }
 

@@ -72,7 +72,7 @@ export function compareRuns(
     currency: columns.header.currency,
   }));
   const commonDays = cutWindow(
-    series.reduce((shared, { days }) => intersectDays(shared, days), series[0]!.days),
+    series.reduce((sharedDays, { days }) => intersectDays(sharedDays, days), series[0]!.days),
     window,
   );
   if (benchmark !== null) series.push(benchmark);
@@ -147,8 +147,8 @@ function cutWindow(days: Int32Array, { start, end }: RequestedWindow): Int32Arra
 function computeCorrelations(entries: RunComparison['entries']): (number | null)[][] {
   const scaledReturns = entries.map(({ level }) => {
     const returns = computeReturns(level);
-    const middle = computeMean(returns);
-    const centredReturns = returns.map((value) => value - middle);
+    const meanReturn = computeMean(returns);
+    const centredReturns = returns.map((value) => value - meanReturn);
     const length = Math.sqrt(centredReturns.reduce((sum, value) => sum + value * value, 0));
     return length < SPREAD_MIN ? null : centredReturns.map((value) => value / length);
   });

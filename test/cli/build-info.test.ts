@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { buildInfo, buildVersion, readEngineVersion } from '#cli/version.js';
+import { readBuildInfo, getBuildVersion, readEngineVersion } from '#cli/version.js';
 
 const isRepository = existsSync('.git');
 
@@ -10,6 +10,6 @@ test.skipIf(!isRepository)('a build states the commit of its sources and its tim
   // The build may name an earlier commit if only texts have changed since that commit.
   expect(execFileSync('git', ['cat-file', '-t', built.commit], { encoding: 'utf8' }).trim()).toBe('commit');
   expect(Date.parse(built.built_at)).toBeGreaterThan(Date.parse('2026-01-01'));
-  expect(buildInfo()).toEqual(built);
-  expect(buildVersion()).toBe(`${readEngineVersion()}+${built.commit.slice(0, 12)}`);
+  expect(readBuildInfo()).toEqual(built);
+  expect(getBuildVersion()).toBe(`${readEngineVersion()}+${built.commit.slice(0, 12)}`);
 });

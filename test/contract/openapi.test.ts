@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
-import { listErrorCodes, openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
+import { listErrorCodes, createOpenApiDocument, type OpenApiDocument } from '#contract/openapi.js';
 import { defineRoutes, type Route } from '#contract/route.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { COMPILED_ONCE } from '../http/conformity.js';
@@ -106,7 +106,7 @@ describe('requests and answers', () => {
   });
 
   test('a schema with optional defaults is listed twice, and so is its parent', () => {
-    const { schemas } = openApiDocument(table, '1').components;
+    const { schemas } = createOpenApiDocument(table, '1').components;
     expect(Object.keys(schemas)).toEqual([
       'ErrorDetail',
       'ErrorEnvelope',

@@ -15,7 +15,7 @@ import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { measureProcessMs, measureThreadMs } from '../../measure.js';
 import { createSeededMarket, writePanels } from '../seeded-market.js';
 
@@ -131,7 +131,7 @@ function timeBacktest(market: MarketData): TimedRun {
 /** Reads the record from the columns as a request does, and prints the time. */
 function readRecordOf(columns: Uint8Array): void {
   const begin = measureThreadMs();
-  const record = recordJson(readRecord(openColumns((start, end) => columns.slice(start, end))), STAMP);
+  const record = encodeRecord(readRecord(openColumns((start, end) => columns.slice(start, end))), STAMP);
   console.log(
     `  the record of ${(record.length / 1e6).toFixed(0)} MB is read in ${(measureThreadMs() - begin).toFixed(0)} ms`,
   );

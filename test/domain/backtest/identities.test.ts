@@ -12,7 +12,7 @@ import { computeGrowth } from '#domain/index-mathematics/growth.js';
 import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { randomMarket } from './random-market.js';
@@ -255,7 +255,7 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('the record read from columns has the text of the record of the run', () => {
     checkOnRuns((found) =>
-      expect(Buffer.compare(runRecordJson(found, STAMP), recordJson(createRunRecord(found), STAMP))).toBe(0),
+      expect(Buffer.compare(runRecordJson(found, STAMP), encodeRecord(createRunRecord(found), STAMP))).toBe(0),
     );
   });
 

@@ -5,7 +5,7 @@ import { assertMeasured, summariseRun } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunStamp } from '#views/provenance-json.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { encodeOverview, encodeResult } from '#views/run-json.js';
 
 /** Returns the columns of a run computed as a whole. */
@@ -17,7 +17,7 @@ function columnsOf(run: Run, contentHash = 's'): RunColumns {
 
 /** Returns the record that the service sends for a run, rendered from its columns. */
 export function runRecordJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  return recordJson(readRecord(columnsOf(run, stamp.storeContentHash)), stamp);
+  return encodeRecord(readRecord(columnsOf(run, stamp.storeContentHash)), stamp);
 }
 
 /** Returns the result that the service sends for a run. */

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import { jobRoutes } from '#contract/jobs.js';
 import { mcpRoutes } from '#contract/mcp.js';
-import { openApiDocument } from '#contract/openapi.js';
+import { createOpenApiDocument } from '#contract/openapi.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';
@@ -13,7 +13,7 @@ import { openAgent, errorOf, textOf, toolsOf, type Agent } from './agent.js';
 import { waitFor } from '../../waiting.js';
 
 const api = { ...jobRoutes, ...mcpRoutes };
-const document = openApiDocument(api, '1.2.3');
+const document = createOpenApiDocument(api, '1.2.3');
 
 /** Requests for a job that runs until it is cancelled. */
 let askedRequests: string[];

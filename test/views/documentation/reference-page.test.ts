@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
-import { openApiDocument } from '#contract/openapi.js';
+import { createOpenApiDocument } from '#contract/openapi.js';
 import { defineRoutes } from '#contract/route.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY } from '#views/documentation/page.js';
@@ -70,7 +70,7 @@ test('texts of the contract are text, never markup', () => {
       },
     },
   });
-  const html = textOf(renderReferencePage(openApiDocument(table, '<1>'), []));
+  const html = textOf(renderReferencePage(createOpenApiDocument(table, '<1>'), []));
   expect(html.match(/<script>/g)).toHaveLength(1);
   expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &amp; <code>&lt;b&gt;</code>');
 });

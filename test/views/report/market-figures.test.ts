@@ -10,7 +10,7 @@ import { createTerms } from '#domain/reports/run-terms.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
-import { computeRebalanceOrders, runDividends } from '#views/report/market-figures.js';
+import { computeRebalanceOrders, computeRunDividends } from '#views/report/market-figures.js';
 import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { createPlainDecider } from '../../domain/backtest/test-deciders.js';
 import { formatPercent } from '#views/report/numbers.js';
@@ -95,7 +95,7 @@ test('orders of the latest rebalance, by hand', () => {
 });
 
 test('dividends in points: a third of the level at 5 %, of which a net return reinvests 85 %', () => {
-  const result = runDividends(columns, sm);
+  const result = computeRunDividends(columns, sm);
   if ('missing' in result) throw new Error(result.missing);
   const [points, net] = [(100 / 3) * 0.05, (100 / 3) * 0.0425];
   const sums = { points: expect.closeTo(points, 12) as number, net_points: expect.closeTo(net, 12) as number };

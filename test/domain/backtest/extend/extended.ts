@@ -19,7 +19,7 @@ import { listActions, openMarketSince, shareMarket } from '#domain/market/handle
 import type { MarketData } from '#domain/market/market-data.js';
 import { findSettledDay } from '#market/content/prefix.js';
 import { joinBytes } from '#base/memory/produced-bytes.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { createPlainDecider } from '../test-deciders.js';
@@ -142,7 +142,7 @@ export function contentOf(columns: RunColumns) {
   return {
     header,
     blocks: Object.fromEntries(values),
-    record: Buffer.from(recordJson(readRecord(columns), STAMP)).toString(),
+    record: Buffer.from(encodeRecord(readRecord(columns), STAMP)).toString(),
   };
 }
 

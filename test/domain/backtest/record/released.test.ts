@@ -4,7 +4,7 @@ import { readRecord } from '#domain/backtest/run-file/record.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
@@ -76,7 +76,7 @@ test.each(VERSIONS)(
       u8: (name, ...range) =>
         name === 'record' ? new TextEncoder().encode(JSON.stringify(released)) : columns.u8(name, ...range),
     });
-    const served: unknown = JSON.parse(new TextDecoder().decode(recordJson(record, STAMP)));
+    const served: unknown = JSON.parse(new TextDecoder().decode(encodeRecord(record, STAMP)));
     expect(BacktestResultSummary.omit({ stale: true, index_version: true }).safeParse(served).error).toBeUndefined();
   },
 );

@@ -4,7 +4,7 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { createRunFigures } from '#views/report/figures.js';
-import { countText, formatPercent, formatRatio } from '#views/report/numbers.js';
+import { formatCount, formatPercent, formatRatio } from '#views/report/numbers.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
 import { renderBuiltIn, parse, render, sample } from './set-up.js';
@@ -26,7 +26,7 @@ export function describeFigures(): void {
         expect(text).toContain(formatPercent(metrics[name]!));
       for (const value of [
         formatRatio(metrics['sharpe_ratio']!),
-        countText(held.length),
+        formatCount(held.length),
         formatRatio(1 / held.reduce((sum, weight) => sum + weight * weight, 0)),
         formatPercent(Math.max(...held)),
       ])

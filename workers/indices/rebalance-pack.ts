@@ -1,5 +1,5 @@
 import { readPriceSessions } from '#domain/documents/stale-sessions.js';
-import { findAnnouncedOn } from '#domain/schedule/index-schedule.js';
+import { findAnnouncedRebalance } from '#domain/schedule/index-schedule.js';
 import { composeAsIfEffective } from '#domain/books/announced-composition.js';
 import { restoreDecided, type Composer } from '#domain/books/compositions.js';
 import { composeAsKnown } from '#domain/books/known-compositions.js';
@@ -153,7 +153,7 @@ function selectComposition(
   const day = sm.sessions[session]!;
   const isDerived = isDerivedDocument(document);
   const scheduled = findNextRebalances(document, sm, day);
-  const call = isDerived ? undefined : findAnnouncedOn(called, day);
+  const call = isDerived ? undefined : findAnnouncedRebalance(called, day);
   const [first] = scheduled;
   const isScheduled = call === undefined || (first !== undefined && first.date <= call.effective);
   const change = isDerived ? undefined : findChange(composer, indexId, session);

@@ -3,7 +3,7 @@ import { listDefinitionChanges } from '#domain/backtest/plan-changes.js';
 import { limitPlanToDate } from '#domain/backtest/plan-through.js';
 import type { Run } from '#domain/backtest/run.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { findTextOn } from '#domain/documents/amended-texts.js';
+import { findTextInEffect } from '#domain/documents/amended-texts.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
@@ -102,7 +102,7 @@ test('the text in force on a day has the changes up to it', () => {
     ...body,
     amendments: [createAmendment('2024-03-20', capChange), createAmendment('2024-04-02', universeChange)],
   });
-  const findDocumentOn = (date: string) => findTextOn(document, parseValidDay(date)).document;
+  const findDocumentOn = (date: string) => findTextInEffect(document, parseValidDay(date)).document;
   expect(findDocumentOn('2024-03-19').pipeline!.weighting.type).toBe('EqualWeight');
   expect(findDocumentOn('2024-03-20').pipeline!.weighting.type).toBe('MarketCapWeight');
   expect(findDocumentOn('2024-03-20').universe).toBeUndefined();

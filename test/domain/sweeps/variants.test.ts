@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { readIndex, validateIndex } from '#domain/checks/validate-index.js';
-import { parsePointer, setAt } from '#domain/sweeps/json-pointer.js';
+import { parsePointer, setMember } from '#domain/sweeps/json-pointer.js';
 import { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {
   applyPatch,
@@ -41,13 +41,13 @@ describe('JSON pointers', () => {
       ['/list/2', 8],
       ['/list/-', 7],
     ] as const)
-      expect(setAt(target, parsePointer(pointer)!, value)).toBeUndefined();
+      expect(setMember(target, parsePointer(pointer)!, value)).toBeUndefined();
     expect(target).toEqual({ a: { b: 2, c: 3 }, list: [9, 2, 8, 7] });
-    expect(setAt(target, parsePointer('/x/y')!, 1)).toEqual({ at: '/x' });
-    expect(setAt(target, parsePointer('/list/9')!, 1)).toEqual({ at: '/list/9' });
-    expect(setAt(target, parsePointer('/list/01')!, 1)).toEqual({ at: '/list/01' });
-    expect(setAt(target, parsePointer('/a/b/c')!, 1)).toEqual({ at: '/a/b' });
-    expect(setAt(target, parsePointer('/__proto__/polluted')!, 1)).toEqual({ at: '/__proto__' });
+    expect(setMember(target, parsePointer('/x/y')!, 1)).toEqual({ at: '/x' });
+    expect(setMember(target, parsePointer('/list/9')!, 1)).toEqual({ at: '/list/9' });
+    expect(setMember(target, parsePointer('/list/01')!, 1)).toEqual({ at: '/list/01' });
+    expect(setMember(target, parsePointer('/a/b/c')!, 1)).toEqual({ at: '/a/b' });
+    expect(setMember(target, parsePointer('/__proto__/polluted')!, 1)).toEqual({ at: '/__proto__' });
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 });

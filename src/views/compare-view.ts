@@ -7,6 +7,7 @@ import {
   rebase,
   computeReturns,
 } from '#domain/analytics/series.js';
+import { computeBenchmarkStatistics } from '#domain/analytics/return-statistics.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunState } from '#domain/backtest/stale-reasons.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
@@ -221,6 +222,9 @@ interface ComparedEntry {
   readonly state: ComparedState;
   readonly dates: Uint8Array;
   readonly metrics: BacktestMetrics;
+  /** Level of the benchmark; null without a benchmark, and for the benchmark itself. */
+  readonly benchmark: Float64Array | null;
+  readonly periods: number;
 }
 
 const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
@@ -234,9 +238,15 @@ const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
     writeSeriesBody(json, { name, dates, values: level }),
   ),
   total_return: createNumberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
+  annualised_return: createValueMember(({ entry: { level }, metrics }) =>
+    level.length < 2 ? null : metrics.annualised_return,
+  ),
   volatility: createNumberMember(({ metrics }) => metrics.volatility),
   sharpe_ratio: createNumberMember(({ metrics }) => metrics.sharpe_ratio),
   max_drawdown: createNumberMember(({ metrics }) => metrics.max_drawdown),
+  benchmark_statistics: createValueMember(({ entry: { level }, benchmark, periods }) =>
+    benchmark === null || level.length < 3 ? null : computeBenchmarkStatistics(level, benchmark, periods),
+  ),
 });
 
 /** State of a benchmark that is not a run. */
@@ -249,6 +259,9 @@ const COMPARISON = createJsonObject<
   index_ids: createValueMember(({ entries }) => entries.map(({ name }) => name)),
   entries: createWrittenMember((json, { days, entries, states }) => {
     const dates = encodeDays(days);
+    const periods = estimatePeriodsPerYear(days);
+    // A benchmark follows the runs and has no state.
+    const benchmark = entries[states.length]?.level ?? null;
     json.raw('[');
     entries.forEach((entry, k) => {
       if (k > 0) json.raw(',');
@@ -256,7 +269,9 @@ const COMPARISON = createJsonObject<
         entry,
         dates,
         state: states[k] ?? NO_RUN,
-        metrics: computeBacktestMetrics(entry.level, null, estimatePeriodsPerYear(days)),
+        metrics: computeBacktestMetrics(entry.level, null, periods),
+        benchmark: entry.level === benchmark ? null : benchmark,
+        periods,
       });
     });
     json.raw(']');

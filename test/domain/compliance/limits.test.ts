@@ -273,6 +273,7 @@ test('a breach runs from the first session beyond a bound to the last, and has t
     dates: [2, 3, 4, 5, 6],
     breachedDates: 5,
     breaches: [{ begin: 0, end: null, worst: { at: 0, value: 0.7 } }],
+    rows: [{ least: { at: 3 }, latest: { at: 6, value: expect.closeTo(0.64, 12) as number, limit: 0.35 } }],
   });
   const spread = (weight: number): Holdings => createHoldings([weight, ...Array<number>(5).fill((1 - weight) / 5)]);
   const createWatchedDate = (k: number, weight: number, event: WatchedDate['event'] = null): WatchedDate => ({

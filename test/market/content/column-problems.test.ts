@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, test } from 'vitest';
 import type { Finding } from '#domain/refusals/findings.js';
-import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
+import { SIMILAR_PROBLEMS_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { formatFindingPaths, readFolder } from '../store-folder.js';
 import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
@@ -99,11 +99,11 @@ describe('findings of one code and column', () => {
   const formatMarket = (rows: number) =>
     `identifier,date,CLOSE\n${Array.from({ length: rows }, (_, i) => `N${i},2024-01-02,${i + 1 === rows ? 'ten' : 0}`).join('\n')}\n`;
 
-  test(`are listed each up to ${ALIKE_MAX} of them`, async () => {
-    const findings = await checkFolder({ 'market.csv': formatMarket(ALIKE_MAX + 1) });
+  test(`are listed each up to ${SIMILAR_PROBLEMS_MAX} of them`, async () => {
+    const findings = await checkFolder({ 'market.csv': formatMarket(SIMILAR_PROBLEMS_MAX + 1) });
     expect(findings.every(({ count }) => count === undefined)).toBe(true);
     expect(findings.map(({ code }) => code).toSorted()).toEqual([
-      ...Array.from({ length: ALIKE_MAX }, () => 'NON_POSITIVE_PRICE'),
+      ...Array.from({ length: SIMILAR_PROBLEMS_MAX }, () => 'NON_POSITIVE_PRICE'),
       'NOT_A_NUMBER',
     ]);
   });

@@ -19,17 +19,17 @@ const run = {
 const OTHER_INDEX = { id: 'OTHER', days, level, variant: 'total', currency: 'USD' } as const;
 
 test('a benchmark that lacks dates of the window is reported, a complete one is not', () => {
-  const whole = { names: ['RUN'], start: null, end: null };
-  const late = { ...OTHER_INDEX, id: 'LATE', days: days.subarray(2), level: level.subarray(2) };
-  const { findings, days: compared } = compareRuns([run], whole, late);
+  const wholeQuery = { names: ['RUN'], start: null, end: null };
+  const lateIndex = { ...OTHER_INDEX, id: 'LATE', days: days.subarray(2), level: level.subarray(2) };
+  const { findings, days: compared } = compareRuns([run], wholeQuery, lateIndex);
   expect([...compared]).toEqual([...days.subarray(2)]);
   expect(findings).toMatchObject([{ code: 'WINDOW_CUT', severity: 'warning', path: 'benchmark' }]);
   expect(findings[0]!.message).toContain('LATE has 3 of the 5 dates');
   expect(findings[0]!.message).toContain(
     'covers 2024-01-04 to 2024-01-08; without the benchmark it would cover 2024-01-02 to 2024-01-08',
   );
-  expect(compareRuns([run], { ...whole, start: '2024-01-04' }, late).findings).toEqual([]);
-  expect(compareRuns([run], whole, null).findings).toEqual([]);
+  expect(compareRuns([run], { ...wholeQuery, start: '2024-01-04' }, lateIndex).findings).toEqual([]);
+  expect(compareRuns([run], wholeQuery, null).findings).toEqual([]);
 });
 
 /** Returns the entries of the comparison of the run with a benchmark. */
@@ -60,9 +60,9 @@ test('a run has figures relative to the benchmark, the benchmark itself and a ru
 });
 
 test('levels that are not comparable are reported with their types, raw levels of unknown type are not', () => {
-  const whole = { names: ['RUN'], start: null, end: null };
+  const wholeQuery = { names: ['RUN'], start: null, end: null };
   const listDifferences = (terms: Partial<ComparedLevels>) =>
-    compareRuns([run], whole, { ...OTHER_INDEX, ...terms }).findings;
+    compareRuns([run], wholeQuery, { ...OTHER_INDEX, ...terms }).findings;
   expect(listDifferences({})).toEqual([]);
   expect(listDifferences({ variant: 'raw' })).toEqual([]);
   expect(listDifferences({ variant: 'price' })).toMatchObject([

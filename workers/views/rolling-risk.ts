@@ -23,16 +23,16 @@ const ROW_BYTES = 120;
  */
 export async function showRollingRisk(query: InputOfView<'rolling-risk'>): Promise<ComputedView> {
   const { columns, runId, memory, against, benchmark, market } = query;
-  const read = useRunFile(columns, (run) => ({
+  const levelHistory = useRunFile(columns, (run) => ({
     header: run.header,
     benchmarkId: against === 'benchmark' ? (run.header.benchmark?.id ?? null) : null,
     ...(benchmark === null && against === 'benchmark' ? createBenchmarkLevels(run) : createIndexLevels(run)),
   }));
-  const { names } = read.header;
+  const { names } = levelHistory.header;
   const { benchmarkId, days, level, reference } =
     benchmark === null
-      ? read
-      : { benchmarkId: benchmark.indexId, ...(await readNamedLevels(read, benchmark, market!)) };
+      ? levelHistory
+      : { benchmarkId: benchmark.indexId, ...(await readNamedLevels(levelHistory, benchmark, market!)) };
   if (market && days.length > 0) assertPriced(openCachedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
   const risk = computeRollingRisk(level, reference, memory, estimatePeriodsPerYear(days));
   return {

@@ -11,7 +11,7 @@ test('a value has its unit: money of the index, shares, fractions; a value witho
     ['SECTOR', 'Energy'],
     ['BETA', null],
   ] as const;
-  expect(texts.map(([said, value]) => formatDatapoint(said, value, 'USD'))).toEqual([
+  expect(texts.map(([datapoint, value]) => formatDatapoint(datapoint, value, 'USD'))).toEqual([
     '1,500 USD',
     '346B USD',
     '20.00%',

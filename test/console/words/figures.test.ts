@@ -67,8 +67,8 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   const metrics = { ...createView({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
   const portfolio = createView({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
   expect(formatSubject(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
-  const shown = createFigures(portfolio, 'CORE').map(({ term, value }) => `${term}: ${String(value)}`);
-  expect(shown.slice(5)).toEqual([
+  const shownFigures = createFigures(portfolio, 'CORE').map(({ term, value }) => `${term}: ${String(value)}`);
+  expect(shownFigures.slice(5)).toEqual([
     'Realised tracking error to its index: 0.05%',
     'Difference to its index: −1.30 pp',
     'Realised tracking error to EQ: 5.76%',
@@ -103,8 +103,8 @@ test('a derived index shows the tracking error to its parent and the forecast', 
 });
 
 test('statistics of daily returns have their unit, and a dash for a missing value', () => {
-  const shown = createStatistics(createView({})).map(({ term, value }) => `${term}: ${String(value)}`);
-  expect(shown).toEqual([
+  const shownFigures = createStatistics(createView({})).map(({ term, value }) => `${term}: ${String(value)}`);
+  expect(shownFigures).toEqual([
     'Sortino ratio: –',
     'Downside volatility: 12.00%',
     'CVaR 95%, one day: 2.50%',

@@ -162,7 +162,7 @@ describe('variants', () => {
   });
 
   test('a field that documents do not have is an error, because the variant would be the base', () => {
-    const warned = applyPatch(
+    const warnedPatch = applyPatch(
       base,
       { '/document/pipeline/weighting/capp': 0.2 },
       {
@@ -173,7 +173,7 @@ describe('variants', () => {
         }),
       },
     );
-    expect(warned.findings).toMatchObject([
+    expect(warnedPatch.findings).toMatchObject([
       {
         severity: 'error',
         path: 'grid/document.pipeline.weighting.capp',
@@ -205,11 +205,11 @@ test('an overlay has the currency of its changed terms, unless the currency is c
   });
   const overlays = { ...base, document: overlay };
   const toSent: DocumentCheck = (body) => validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => document });
-  const currencyOf = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: toSent });
-  const convertInto = (to: string) => currencyOf({ '/document/overlay/to': to });
+  const readCurrency = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: toSent });
+  const convertInto = (to: string) => readCurrency({ '/document/overlay/to': to });
   for (const to of ['GBP', 'EUR', 'JPY'])
     expect(convertInto(to)).toMatchObject({ findings: [], variant: { document: { currency: to, overlay: { to } } } });
-  expect(currencyOf({ '/document/overlay/to': 'GBP', '/document/currency': 'EUR' }).findings).toContainEqual(
+  expect(readCurrency({ '/document/overlay/to': 'GBP', '/document/currency': 'EUR' }).findings).toContainEqual(
     expect.objectContaining({ code: 'NOT_IN_CHOICES', path: '/document.currency' }),
   );
 });

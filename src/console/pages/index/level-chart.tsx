@@ -271,6 +271,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
   };
   const scaleValues = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebase(values, first) : values);
   const isStrategy = tracked !== id;
+  const isOnlyBenchmark = isStrategy && [null, tracked].includes(performance?.benchmark ?? null);
   // Levels in points are not comparable between indices, so only the first index is drawn.
   const lines = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k): Line => ({
     id: series.id,
@@ -279,6 +280,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
     colour: k > 0 ? k + 3 : isStrategy ? 2 : 1,
     isDashed: k === 0 && isStrategy,
     ...(k > 0 && series.id === underlying && { reference: series.id }),
+    ...(k === 0 && isOnlyBenchmark && { reference: tracked }),
   }));
   if (unit === 'points') return { dates, lines };
   // A portfolio without costs has the levels of its index.

@@ -41,7 +41,7 @@ if (questions.length === 0)
       .map(({ what }) => `  ${what}`)
       .join('\n')}`,
   );
-const services = await Promise.all([old, now].map(startOf));
+const services = await Promise.all([old, now].map(startServiceOf));
 try {
   await Promise.all(services.map(prepare));
   console.log(
@@ -52,7 +52,7 @@ try {
   for (const service of services) await service.stop();
 }
 
-async function startOf(tree: string): Promise<RunningService> {
+async function startServiceOf(tree: string): Promise<RunningService> {
   return startOn(await mkdtemp(join(tmpdir(), 'bench-')), ['--workers', '1'], { main: join(tree, MAIN) });
 }
 
@@ -231,16 +231,16 @@ async function requireOk(request: Promise<Response>): Promise<void> {
 function readArguments(argv: readonly string[]) {
   const rest = [...argv];
   const readOption = (name: string, otherwise: string): string => {
-    const at = rest.indexOf(name);
-    return at < 0 ? otherwise : (rest.splice(at, 2)[1] ?? otherwise);
+    const position = rest.indexOf(name);
+    return position < 0 ? otherwise : (rest.splice(position, 2)[1] ?? otherwise);
   };
-  const newer = readOption('--new', '.');
+  const newerTree = readOption('--new', '.');
   const count = Number(readOption('--pairs', '7'));
   const names = Number(readOption('--assets', '100'));
-  const [older, ...others] = rest;
+  const [older, ...trees] = rest;
   if (older === undefined || [count, names].some((number) => !Number.isSafeInteger(number) || number < 1))
     refuse('bench:trees OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]');
-  for (const tree of [older, newer])
+  for (const tree of [older, newerTree])
     if (!existsSync(join(tree, MAIN))) refuse(`${resolve(tree)} has no ${MAIN}: build it with npm ci && npm run build`);
-  return { old: resolve(older), now: resolve(newer), pairs: count, assets: names, words: others };
+  return { old: resolve(older), now: resolve(newerTree), pairs: count, assets: names, words: trees };
 }

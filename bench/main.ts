@@ -19,8 +19,8 @@ const folder = fileURLToPath(new URL('.', import.meta.url));
 
 const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
-const unknown = [...flags].filter((flag) => flag !== '--help');
-if (unknown.length > 0) refuse(`unknown option ${unknown.join(', ')}; --help is known`);
+const unknownFlags = [...flags].filter((flag) => flag !== '--help');
+if (unknownFlags.length > 0) refuse(`unknown option ${unknownFlags.join(', ')}; --help is known`);
 const misnamed = findUnknownVariable(process.env);
 if (misnamed !== undefined) refuse(misnamed);
 
@@ -77,8 +77,8 @@ for (const bench of benches) {
 /** Lists the benches with their variables, and the words that select several benches. */
 function describeBenches(): string {
   const lines = all.map((file) => [file.replace('.bench.js', ''), ...listVariables(file)].join('  '));
-  const several = Object.entries(ALIASES).map(([word, parts]) => `${word}: ${parts.join(', ')}`);
-  return [...lines, '', ...several].join('\n');
+  const aliasLines = Object.entries(ALIASES).map(([word, parts]) => `${word}: ${parts.join(', ')}`);
+  return [...lines, '', ...aliasLines].join('\n');
 }
 
 /** Prints the variables that none of the selected benches reads. */

@@ -20,11 +20,11 @@ export function formatSpread(milliseconds: readonly number[]): string {
  * first updates it.
  */
 export function measureThreadMs(): number {
-  const whole = measureProcessMs();
+  const readProcessMs = measureProcessMs();
   try {
     return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ', 1)[0]) / 1e6;
   } catch {
-    return whole;
+    return readProcessMs;
   }
 }
 
@@ -43,11 +43,11 @@ export function measureTreeMs(pid: number): number {
     .replace(/^.*\) /, '')
     .split(' ')
     .map(Number);
-  const below = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+  const childIds = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
   );
   const time = (user! + system! + userBelow! + systemBelow!) * TICK_MS;
-  return below.reduce((sum, child) => sum + measureTreeMs(Number(child)), time);
+  return childIds.reduce((sum, child) => sum + measureTreeMs(Number(child)), time);
 }
 
 /** Readings of processor times: of threads by id, and of the whole process in coarse ticks. */
@@ -55,7 +55,7 @@ export interface ThreadTimes {
   /** Returns the processor time of each live thread, ms. */
   threads(): ReadonlyMap<string, number>;
   /** Returns the processor time of all threads including ended ones in ms, rounded down. */
-  whole(): number;
+  readProcessMs(): number;
 }
 
 /**
@@ -63,28 +63,28 @@ export interface ThreadTimes {
  * of the scheduler, for ended threads their last reading. If the sum is below the coarse time of the process, which
  * includes the whole time of ended threads and is rounded down, the coarse time is returned as the more accurate.
  */
-export function createClock({ threads, whole }: ThreadTimes): () => number {
-  const seen = new Map<string, number>();
-  let ended = 0;
+export function createClock({ threads, readProcessMs }: ThreadTimes): () => number {
+  const seenMs = new Map<string, number>();
+  let endedMs = 0;
   return () => {
     const now = threads();
-    for (const [id, time] of seen)
+    for (const [id, time] of seenMs)
       if (!now.has(id)) {
-        ended += time;
-        seen.delete(id);
+        endedMs += time;
+        seenMs.delete(id);
       }
-    let sum = ended;
+    let sum = endedMs;
     for (const [id, time] of now) {
-      seen.set(id, time);
+      seenMs.set(id, time);
       sum += time;
     }
-    return Math.max(sum, whole());
+    return Math.max(sum, readProcessMs());
   };
 }
 
 /** Returns the processor clock of a local process. */
 export function createProcessClock(pid: number): () => number {
-  return createClock({ threads: () => readThreadTimes(pid), whole: () => readTicks(pid) });
+  return createClock({ threads: () => readThreadTimes(pid), readProcessMs: () => readTicks(pid) });
 }
 
 /** Returns the processor time of each thread of a process in ms, by thread id. */

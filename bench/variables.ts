@@ -77,8 +77,10 @@ export const INNER_VARIABLES = ['BARE_BODY', 'BARE_HEADERS'];
 /** Returns the variables of a bench by the path of its file, as `NAME=default`. */
 export function listVariables(file: string): readonly string[] {
   return [...DECLARED].flatMap(([name, { of }]) =>
-    Object.entries(of).flatMap(([word, otherwise]) =>
-      file.includes(word) ? [otherwise === '' ? name : `${name}=${otherwise === Infinity ? 'all' : otherwise}`] : [],
+    Object.entries(of).flatMap(([word, defaultValue]) =>
+      file.includes(word)
+        ? [defaultValue === '' ? name : `${name}=${defaultValue === Infinity ? 'all' : defaultValue}`]
+        : [],
     ),
   );
 }
@@ -97,14 +99,14 @@ export function findUnknownVariable(environment: Readonly<Record<string, string 
   const declaredNames = [...DECLARED.keys()];
   const prefixes = new Set(declaredNames.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
   const findPrefix = (name: string): string | undefined => [...prefixes].find((prefix) => name.startsWith(prefix));
-  const unknown = Object.keys(environment).find(
+  const unknownName = Object.keys(environment).find(
     (name) => findPrefix(name) !== undefined && !DECLARED.has(name) && !INNER_VARIABLES.includes(name),
   );
-  if (unknown === undefined) return undefined;
-  const nearest = findNearestName(unknown, declaredNames);
+  if (unknownName === undefined) return undefined;
+  const nearest = findNearestName(unknownName, declaredNames);
   const question = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
-  const alike = declaredNames.filter((name) => name.startsWith(findPrefix(unknown)!));
-  return `no benchmark reads the variable ${unknown}; known are ${alike.join(', ')}.${question}`;
+  const alikeNames = declaredNames.filter((name) => name.startsWith(findPrefix(unknownName)!));
+  return `no benchmark reads the variable ${unknownName}; known are ${alikeNames.join(', ')}.${question}`;
 }
 
 /**
@@ -128,10 +130,10 @@ export function readNumber(variable: VariableName): number {
  * process.
  */
 export function readChoices<Word extends string>(variable: VariableName, accepted: readonly Word[]): readonly Word[] {
-  const wanted = process.env[variable]?.split(',').map((word) => word.trim());
-  const unknown = wanted?.filter((word) => !(accepted as readonly string[]).includes(word)) ?? [];
-  if (unknown.length > 0) refuse(`${variable} names ${unknown.join(', ')}; known are ${accepted.join(', ')}`);
-  return accepted.filter((word) => wanted?.includes(word) !== false);
+  const chosenWords = process.env[variable]?.split(',').map((word) => word.trim());
+  const unknownWords = chosenWords?.filter((word) => !(accepted as readonly string[]).includes(word)) ?? [];
+  if (unknownWords.length > 0) refuse(`${variable} names ${unknownWords.join(', ')}; known are ${accepted.join(', ')}`);
+  return accepted.filter((word) => chosenWords?.includes(word) !== false);
 }
 
 /**
@@ -139,10 +141,10 @@ export function readChoices<Word extends string>(variable: VariableName, accepte
  * process.
  */
 export function listFrom(variable: VariableName, shape: RegExp): readonly string[] {
-  const otherwise = String(getDefault(variable));
-  const values = (process.env[variable] ?? otherwise).split(',').map((word) => word.trim());
-  const wrong = values.filter((word) => !shape.test(word));
-  if (wrong.length > 0) refuse(`${variable} names ${wrong.join(', ')}; a list looks like ${otherwise}`);
+  const defaultText = String(getDefault(variable));
+  const values = (process.env[variable] ?? defaultText).split(',').map((word) => word.trim());
+  const wrongValues = values.filter((word) => !shape.test(word));
+  if (wrongValues.length > 0) refuse(`${variable} names ${wrongValues.join(', ')}; a list looks like ${defaultText}`);
   return values;
 }
 
@@ -169,6 +171,6 @@ export function readChoice(variable: VariableName, accepted: readonly string[]):
 /** Returns the default of a variable for the running bench. */
 function getDefault(variable: VariableName): number | string {
   const defaults = Object.entries(DECLARED.get(variable)!.of);
-  const [, otherwise] = defaults.find(([word]) => process.argv[1]?.includes(word)) ?? defaults[0]!;
-  return otherwise;
+  const [, defaultValue] = defaults.find(([word]) => process.argv[1]?.includes(word)) ?? defaults[0]!;
+  return defaultValue;
 }

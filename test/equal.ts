@@ -2,6 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 
 /** Works like `expect(found).toEqual(expected)`, but for large values: only an actual difference is described. */
-export function expectEqual(found: unknown, expected: unknown, message?: string): void {
-  if (!isDeepStrictEqual(found, expected)) expect(found, message).toEqual(expected);
+export function expectEqual(actual: unknown, expected: unknown, message?: string): void {
+  if (!isDeepStrictEqual(actual, expected)) expect(actual, message).toEqual(expected);
 }

@@ -14,8 +14,8 @@ for (const { file, text } of readGuideSources()) writeFileSync(`data/guide/${fil
 const ANSWERS = 'data/answers.json';
 const service = await openStoryService();
 try {
-  const stored = JSON.parse(readFileSync(ANSWERS, 'utf8')) as Record<string, unknown>;
-  writeFileSync(ANSWERS, `${formatJson(selectStableAnswers(stored, await recordAnswers(service)))}\n`);
+  const storedAnswers = JSON.parse(readFileSync(ANSWERS, 'utf8')) as Record<string, unknown>;
+  writeFileSync(ANSWERS, `${formatJson(selectStableAnswers(storedAnswers, await recordAnswers(service)))}\n`);
 } finally {
   await service.close();
 }

@@ -21,8 +21,8 @@ const table = (await import(pathToFileURL('test/rooms.mjs').href)) as {
   FAMILIES: Record<string, readonly string[]>;
 };
 const rooms = Object.entries(table.ROOMS);
-const nameOf = (room: string) => room.replace('src/', '');
-const names = rooms.map(([room]) => nameOf(room));
+const formatRoom = (room: string) => room.replace('src/', '');
+const names = rooms.map(([room]) => formatRoom(room));
 
 interface Plant {
   readonly file: string;
@@ -36,10 +36,12 @@ const formatTypeImport = (specifier: string) =>
 const replaceMember = (pattern: string) => pattern.replace('node:*', 'node:path').replace('/**', '/inner');
 
 const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) => {
-  const closed = names.filter((name) => name !== nameOf(room) && !values.includes(name) && !types.includes(name));
+  const closedRooms = names.filter(
+    (name) => name !== formatRoom(room) && !values.includes(name) && !types.includes(name),
+  );
   return [
-    ...closed.map((name) => ({ file: `${room}/closed-${name}.ts`, text: formatImport(`#${name}/thing.js`) })),
-    ...closed.map((name) => ({
+    ...closedRooms.map((name) => ({ file: `${room}/closed-${name}.ts`, text: formatImport(`#${name}/thing.js`) })),
+    ...closedRooms.map((name) => ({
       file: `${room}/deep/closed-type-${name}.ts`,
       text: formatTypeImport(`#${name}/thing.js`),
     })),
@@ -66,13 +68,13 @@ const isLoose = (family: string): boolean => /\.tsx?$/.test(family);
  */
 const backEdges: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) =>
   families.slice(0, -1).flatMap((family, i) => {
-    const later = families[i + 1]!;
-    const target = isLoose(later) ? later.replace(/\.tsx?$/, '.js') : `${later}/thing.js`;
+    const laterFamily = families[i + 1]!;
+    const target = isLoose(laterFamily) ? laterFamily.replace(/\.tsx?$/, '.js') : `${laterFamily}/thing.js`;
     if (isLoose(family)) return [{ file: `${room}/${family}`, text: formatImport(`./${target}`) }];
     return [
       { file: `${room}/${family}/against.ts`, text: formatImport(`../${target}`) },
       { file: `${room}/${family}/against-type.ts`, text: formatTypeImport(`../${target}`) },
-      { file: `${room}/${family}/against-name.ts`, text: formatImport(`#${nameOf(room)}/${target}`) },
+      { file: `${room}/${family}/against-name.ts`, text: formatImport(`#${formatRoom(room)}/${target}`) },
       { file: `${room}/${family}/deep/against.ts`, text: formatImport(`../../${target}`) },
     ];
   }),
@@ -162,15 +164,15 @@ const listComplaints = (file: string) => report.filter((line) => line.startsWith
 
 describe('planted violations', () => {
   test.each(rooms.map(([room]) => room))('%s: each is caught once', (room) => {
-    const planted = violations.filter(({ file }) => file.startsWith(`${room}/`));
-    expect(planted.length).toBeGreaterThan(0);
-    expect(planted.filter(({ file }) => listComplaints(file) !== 1).map(({ file }) => file)).toEqual([]);
+    const plantedViolations = violations.filter(({ file }) => file.startsWith(`${room}/`));
+    expect(plantedViolations.length).toBeGreaterThan(0);
+    expect(plantedViolations.filter(({ file }) => listComplaints(file) !== 1).map(({ file }) => file)).toEqual([]);
   });
 
   test.each(Object.keys(table.FAMILIES))('%s: an import against the order of its families is caught once', (room) => {
-    const planted = backEdges.filter(({ file }) => file.startsWith(`${room}/`));
-    expect(planted.length).toBeGreaterThan(0);
-    expect(planted.filter(({ file }) => listComplaints(file) !== 1).map(({ file }) => file)).toEqual([]);
+    const plantedEdges = backEdges.filter(({ file }) => file.startsWith(`${room}/`));
+    expect(plantedEdges.length).toBeGreaterThan(0);
+    expect(plantedEdges.filter(({ file }) => listComplaints(file) !== 1).map(({ file }) => file)).toEqual([]);
   });
 
   test('of style and design are caught', () => {

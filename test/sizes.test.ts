@@ -50,7 +50,7 @@ test('a function has at most sixty lines, excluding its inner functions', () => 
 
 test('a function of the service has at most 120 lines, including its inner functions', () => {
   const inner = formatLines(55).replace('export function f', 'const h = function');
-  const formatOuterLines = (own: number) => formatLines(own + 2 * 54, `${inner}\n${inner.replace('h =', 'i =')}`);
+  const formatOuterLines = (lines: number) => formatLines(lines + 2 * 54, `${inner}\n${inner.replace('h =', 'i =')}`);
   expect(
     listSizeViolations({
       'src/w.ts': formatOuterLines(12),
@@ -72,8 +72,12 @@ test('a function of a kernel has at most 120 lines', () => {
 });
 
 test('a file has at most 350 lines, also in kernels', () => {
-  const short = `${'g();\n'.repeat(350)}`;
+  const shortText = `${'g();\n'.repeat(350)}`;
   expect(
-    listSizeViolations({ 'src/e.ts': short, 'src/f.ts': `${short}g();\n`, 'kernels/g.ts': `${short}g();\n` }),
+    listSizeViolations({
+      'src/e.ts': shortText,
+      'src/f.ts': `${shortText}g();\n`,
+      'kernels/g.ts': `${shortText}g();\n`,
+    }),
   ).toEqual(['kernels/g.ts: File has too many lines (351).', 'src/f.ts: File has too many lines (351).']);
 });

@@ -39,26 +39,28 @@ const program = ['src', 'kernels', 'workers'].flatMap(listSources).filter((file)
 const graph = new Map(program.map((file) => [file, listReferences(file)]));
 
 function listReachable(roots: readonly string[]): Set<string> {
-  const seen = new Set<string>();
-  const open = [...roots];
-  for (let file = open.pop(); file !== undefined; file = open.pop()) {
-    if (seen.has(file)) continue;
-    seen.add(file);
-    open.push(...(graph.get(file) ?? []));
+  const seenFiles = new Set<string>();
+  const openFiles = [...roots];
+  for (let file = openFiles.pop(); file !== undefined; file = openFiles.pop()) {
+    if (seenFiles.has(file)) continue;
+    seenFiles.add(file);
+    openFiles.push(...(graph.get(file) ?? []));
   }
-  return seen;
+  return seenFiles;
 }
 
 test('every file is imported from the command, the workers, the package or the console', () => {
   const doors = ['src/main.ts', 'workers/main.ts', 'src/clients/typescript/divisor.ts', 'src/console/main.tsx'];
   // Each of these files replaces a module of Node in the build of the engine.
-  const embedded = listSources('src/engine/embedded').filter((file) => EMBEDDED_FILES.includes(basename(file, '.ts')));
-  doors.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embedded);
+  const embeddedSources = listSources('src/engine/embedded').filter((file) =>
+    EMBEDDED_FILES.includes(basename(file, '.ts')),
+  );
+  doors.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embeddedSources);
   // Certificates of solutions are intended for callers of the kernels; the benchmark of quadratic programmes measures
   // them.
   doors.push('kernels/optimisation/certified/certify.ts');
-  const reached = listReachable(doors);
-  expect(program.filter((file) => !reached.has(file))).toEqual([]);
+  const reachedFiles = listReachable(doors);
+  expect(program.filter((file) => !reachedFiles.has(file))).toEqual([]);
 });
 
 const EMBEDDED_FILES = [
@@ -101,17 +103,19 @@ test('no source contains a to-do comment', () => {
 
 test('a benchmark is in the folder of the code that it measures', () => {
   const benches = listSources('bench').filter((file) => file.endsWith('.bench.ts'));
-  const misplaced = benches.filter((file) => {
+  const misplacedBenches = benches.filter((file) => {
     const mirrored = file.replace('bench/', '').replace('.bench.ts', '');
     const folder = dirname(mirrored);
     return !existsSync(folder) && !existsSync(`src/${folder}`);
   });
-  expect(misplaced).toEqual([]);
+  expect(misplacedBenches).toEqual([]);
 });
 
 test('properties are drawn alike in every run: only one file imports fast-check itself', () => {
-  const direct = listSources('test').filter((file) => /^import .*from 'fast-check'/m.test(readFileSync(file, 'utf8')));
-  expect(direct).toEqual(['test/draws.ts']);
+  const directSources = listSources('test').filter((file) =>
+    /^import .*from 'fast-check'/m.test(readFileSync(file, 'utf8')),
+  );
+  expect(directSources).toEqual(['test/draws.ts']);
 });
 
 /**
@@ -148,10 +152,10 @@ const EXAMPLE_FILES = ['selection/drawdown-filter.ts'];
 function isThere(mentioned: string, page: string): boolean {
   const path = normalize(mentioned).replace(/\/$/, '');
   const isBare = !mentioned.includes('/');
-  const own = /^(src|kernels)\//.test(page) ? dirname(page) : '';
+  const ownFolder = /^(src|kernels)\//.test(page) ? dirname(page) : '';
   return (
     [join(dirname(page), path), path, join('src', path)].some((file) => existsSync(file)) ||
-    tree.some((file) => (isBare || file.startsWith(own)) && file.endsWith(`/${path}`))
+    tree.some((file) => (isBare || file.startsWith(ownFolder)) && file.endsWith(`/${path}`))
   );
 }
 
@@ -184,30 +188,30 @@ test('an import of the package resolves to the source in an editor, and to the c
   const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     imports: Record<string, { readonly source: string; readonly default: string }>;
   };
-  const misplaced = Object.entries(imports).filter(([, { source, default: compiled }]) => {
+  const misplacedImports = Object.entries(imports).filter(([, { source, default: compiled }]) => {
     const path = source.replace('/*', '').replace(/\.js$/, '.ts');
     return !existsSync(path) || compiled !== source.replace('./', './dist/');
   });
-  expect(misplaced).toEqual([]);
+  expect(misplacedImports).toEqual([]);
 });
 
 test('every timing belongs to an existing test file', () => {
-  const timed = Object.keys(JSON.parse(readFileSync('test/timings.json', 'utf8')) as Record<string, number>);
-  expect(timed.length).toBeGreaterThan(0);
-  expect(timed.filter((file) => !existsSync(`test/${file}`))).toEqual([]);
+  const timedFiles = Object.keys(JSON.parse(readFileSync('test/timings.json', 'utf8')) as Record<string, number>);
+  expect(timedFiles.length).toBeGreaterThan(0);
+  expect(timedFiles.filter((file) => !existsSync(`test/${file}`))).toEqual([]);
 });
 
 test('a module that several test files import registers no hook on load: workers load it once', () => {
   const tests = listSources('test');
   const imports = new Map(tests.map((file) => [file, listReferences(file)]));
-  const registering = tests.filter(
+  const registeringTests = tests.filter(
     (file) => !file.endsWith('.test.ts') && /^(?:before|after)(?:All|Each)\(/m.test(readFileSync(file, 'utf8')),
   );
   const listImporters = (module: string): string[] => {
-    const found = new Set([module]);
-    for (const file of found) for (const [other, of] of imports) if (of.includes(file)) found.add(other);
-    return [...found].filter((file) => file.endsWith('.test.ts'));
+    const importers = new Set([module]);
+    for (const file of importers) for (const [other, of] of imports) if (of.includes(file)) importers.add(other);
+    return [...importers].filter((file) => file.endsWith('.test.ts'));
   };
-  expect(registering.length).toBeGreaterThan(0);
-  expect(registering.filter((file) => listImporters(file).length > 1)).toEqual([]);
+  expect(registeringTests.length).toBeGreaterThan(0);
+  expect(registeringTests.filter((file) => listImporters(file).length > 1)).toEqual([]);
 });

@@ -60,7 +60,7 @@ async function measureStart(
   idleMs: number,
 ): Promise<StartMeasurement> {
   const home = await mkdtemp(join(tmpdir(), 'bench-start-'));
-  const begun = performance.now();
+  const startMs = performance.now();
   const child = spawn(
     program,
     [...args, ...(args.includes('-e') ? [] : ['--home', home, '--port', '0', '--drain-ms', '0'])],
@@ -72,7 +72,7 @@ async function measureStart(
   let text = '';
   for await (const chunk of child.stdout.setEncoding('utf8'))
     if ((text += chunk as string).includes('listening on')) break;
-  const wall = performance.now() - begun;
+  const wall = performance.now() - startMs;
   const processor = sum(child.pid!, readTicks) * TICK_MS;
   await sleep(idleMs);
   const resident = sum(child.pid!, readResident);

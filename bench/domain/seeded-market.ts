@@ -71,9 +71,9 @@ const DIVIDEND = 0.2;
 /** Returns the dividends of every security over some dates (days since 1970-01-01), by security and day. */
 export function createQuarterlyDividends(identifiers: readonly string[], dates: ArrayLike<number>): CorporateAction[] {
   return identifiers.flatMap((identifier, i) => {
-    const paid: CorporateAction[] = [];
+    const dividends: CorporateAction[] = [];
     for (let t = 20 + (i % 60); t < dates.length; t += 63)
-      paid.push({
+      dividends.push({
         identifier,
         type: 'DIVIDEND',
         value: DIVIDEND,
@@ -84,6 +84,6 @@ export function createQuarterlyDividends(identifiers: readonly string[], dates: 
         related: null,
         subscriptionPrice: null,
       });
-    return paid;
+    return dividends;
   });
 }

@@ -52,13 +52,13 @@ try {
       busy.push(await runDuringLoad(() => measureCost(work, market, LATER_REQUESTS + 2 * turn + 1)));
     }
     const findMedian = (costs: readonly Cost[], figure: keyof Cost) => computeMedian(costs.map((cost) => cost[figure]));
-    const [later, first, beside] = [
+    const [laterCost, firstCost, loadedCost] = [
       findMedian(quiet, 'clock'),
       findMedian(firsts[k]!, 'clock'),
       findMedian(busy, 'clock'),
     ];
     const [laterThreads, firstThreads] = [findMedian(quiet, 'threads'), findMedian(firsts[k]!, 'threads')];
-    const cells = [later, first, first / later, beside, beside / later];
+    const cells = [laterCost, firstCost, firstCost / laterCost, loadedCost, loadedCost / laterCost];
     cells.push(laterThreads, firstThreads, firstThreads / laterThreads);
     console.log(
       work.name.padEnd(56),
@@ -87,9 +87,9 @@ async function measureCost(work: ComparedWork, market: SharedMarket, turn: numbe
   await work.run(service);
   const clock = performance.now() - begin;
   const serviceThread = `${service.pid}`;
-  const spent = new Map(Array.from(readServiceThreads(service), ([id, ms]) => [id, ms - (before.get(id) ?? 0)]));
-  const others = [...spent].flatMap(([id, ms]) => (id === serviceThread ? [] : [ms]));
-  return { clock, threads: spent.get(serviceThread)! + Math.max(...others) };
+  const spentMs = new Map(Array.from(readServiceThreads(service), ([id, ms]) => [id, ms - (before.get(id) ?? 0)]));
+  const otherThreadMs = [...spentMs].flatMap(([id, ms]) => (id === serviceThread ? [] : [ms]));
+  return { clock, threads: spentMs.get(serviceThread)! + Math.max(...otherThreadMs) };
 }
 
 /** Runs a function while another process occupies a processor. */

@@ -22,14 +22,15 @@ try {
   await waitForJob(service, 'backtest:BIG');
   await waitForIdle(service);
   const rounds = FORMATS.map((format) => ({ format, seen: [] as ExportMeasurement[] }));
-  for (let round = 0; round < ROUNDS; round++) for (const { format, seen } of rounds) seen.push(await measure(format));
+  for (let round = 0; round < ROUNDS; round++)
+    for (const { format, seen: measurements } of rounds) measurements.push(await measure(format));
   for (const { format, seen } of rounds) {
     const computeMedianOf = (value: (one: ExportMeasurement) => number): number => computeMedian(seen.map(value));
-    const granted = computeMedianOf(({ bytes, clock, queued }) => bytes / (clock - queued) / 1000);
+    const medianRate = computeMedianOf(({ bytes, clock, queued }) => bytes / (clock - queued) / 1000);
     console.log(
-      `${format}: ${(seen[0]!.bytes / 1e6).toFixed(1)} MB; MB a second: ${computeMedianOf(({ bytes, clock }) => bytes / clock / 1000).toFixed(0)} by the clock, ${granted.toFixed(0)} without the run queue, ${computeMedianOf(({ bytes, time }) => bytes / time / 1000).toFixed(0)} by processor time; clock ${computeMedianOf(({ clock }) => clock).toFixed(0)} ms, of these queued ${computeMedianOf(({ queued }) => queued).toFixed(0)} ms, processor ${computeMedianOf(({ time }) => time).toFixed(0)} ms`,
+      `${format}: ${(seen[0]!.bytes / 1e6).toFixed(1)} MB; MB a second: ${computeMedianOf(({ bytes, clock }) => bytes / clock / 1000).toFixed(0)} by the clock, ${medianRate.toFixed(0)} without the run queue, ${computeMedianOf(({ bytes, time }) => bytes / time / 1000).toFixed(0)} by processor time; clock ${computeMedianOf(({ clock }) => clock).toFixed(0)} ms, of these queued ${computeMedianOf(({ queued }) => queued).toFixed(0)} ms, processor ${computeMedianOf(({ time }) => time).toFixed(0)} ms`,
     );
-    if (format === 'parquet' && granted < LIMIT) process.exitCode = 1;
+    if (format === 'parquet' && medianRate < LIMIT) process.exitCode = 1;
   }
 } finally {
   await service.stop();
@@ -50,8 +51,8 @@ async function measure(format: string): Promise<ExportMeasurement> {
   for await (const chunk of answer.body!) bytes += chunk.length;
   const clock = performance.now() - begin;
   // Threads wait concurrently: the longest wait of a single thread is a lower bound of the wait of the response.
-  const queued = Math.max(0, ...[...readQueueTimes()].map(([id, ms]) => ms - (queue.get(id) ?? 0)));
-  return { bytes, clock, time: readProcessorTime(service) - time, queued };
+  const queuedMs = Math.max(0, ...[...readQueueTimes()].map(([id, ms]) => ms - (queue.get(id) ?? 0)));
+  return { bytes, clock, time: readProcessorTime(service) - time, queued: queuedMs };
 }
 
 /** Returns the milliseconds that each thread of the service waited in the run queue, by thread id. */

@@ -68,8 +68,8 @@ async function printTimes(label: string, ids: readonly string[]): Promise<void> 
   }
   const seconds = (performance.now() - start) / 1000;
   const work = (readProcessorTime(service) - processor) / 1000;
-  const grown = memory.peak() - memory.held;
+  const grownBytes = memory.peak() - memory.held;
   console.log(
-    `${INDICES} indices of up to ${SECURITIES} names, ${label}: ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of processor (${((1000 * work) / INDICES).toFixed(1)} ms each), at most ${grown.toFixed(0)} MiB beyond ${memory.held.toFixed(0)}`,
+    `${INDICES} indices of up to ${SECURITIES} names, ${label}: ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of processor (${((1000 * work) / INDICES).toFixed(1)} ms each), at most ${grownBytes.toFixed(0)} MiB beyond ${memory.held.toFixed(0)}`,
   );
 }

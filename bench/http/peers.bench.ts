@@ -80,27 +80,27 @@ async function compare(
   market: SharedMarket,
 ): Promise<void> {
   const request = await work.prepare(service, market);
-  const ours: Measurement[] = [];
-  const theirs: Measurement[] = [];
+  const ownMeasurements: Measurement[] = [];
+  const peerMeasurements: Measurement[] = [];
   for (let pair = -work.untimed; pair < work.pairs; pair++) {
-    const varied = { ...request, ...(await work.vary?.(service, market, pair)) };
+    const variedRequest = { ...request, ...(await work.vary?.(service, market, pair)) };
     // Work without variation has the same result each time; this result, which may be large, is read outside the timed
     // turns.
     const isRead = pair < 0 || pair === work.pairs - 1 || work.vary !== undefined;
     const turns = [
       async () => measureService(work, service, isRead),
-      async () => measurePeer(peer, market, varied),
+      async () => measurePeer(peer, market, variedRequest),
     ] as const;
     const [a, b] = pair % 2 === 0 ? [await turns[0](), await turns[1]()] : (await runReversed(turns)).toReversed();
     if (isRead) assertAgreement(work, a!, b!);
     if (pair < 0) continue;
-    ours.push(a!);
-    theirs.push(b!);
+    ownMeasurements.push(a!);
+    peerMeasurements.push(b!);
   }
-  const ratios = ours.map(({ processor }, i) => processor / theirs[i]!.processor);
+  const ratios = ownMeasurements.map(({ processor }, i) => processor / peerMeasurements[i]!.processor);
   const ratio = computeMedian(ratios);
   console.log(
-    `${work.name.padEnd(56)} ${formatCell(ours)}  ${formatCell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${formatVerdict(work, ratio, ours)}`,
+    `${work.name.padEnd(56)} ${formatCell(ownMeasurements)}  ${formatCell(peerMeasurements)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${formatVerdict(work, ratio, ownMeasurements)}`,
   );
 }
 
@@ -108,14 +108,14 @@ async function compare(
  * Returns the verdict on the ratio and on the goals of processor and wall-clock time, which hold on free cores; marks
  * exceeded limits.
  */
-function formatVerdict({ limit, goal }: ComparedWork, ratio: number, done: readonly Measurement[]): string {
+function formatVerdict({ limit, goal }: ComparedWork, ratio: number, measurements: readonly Measurement[]): string {
   const compareToLimit = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
   return [
     ...(limit === null ? [] : [`ratio ${compareToLimit(limit, ratio)}`]),
     ...(goal?.processor === undefined
       ? []
-      : [`processor ${compareToLimit(goal.processor, findMedian(done, 'processor'))}`]),
-    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, findMedian(done, 'wall'))}`]),
+      : [`processor ${compareToLimit(goal.processor, findMedian(measurements, 'processor'))}`]),
+    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, findMedian(measurements, 'wall'))}`]),
   ].join(', ');
 }
 
@@ -127,21 +127,27 @@ async function runReversed([first, second]: readonly [() => Promise<Measurement>
   return [b, await first()];
 }
 
-function assertAgreement({ name, tolerance }: ComparedWork, ours: Measurement, theirs: Measurement): void {
-  if (ours.answer.length !== theirs.answer.length)
-    throw new Error(`${name}: ${ours.answer.length} numbers here, ${theirs.answer.length} by the peer`);
-  ours.answer.forEach((value, i) => {
-    const other = theirs.answer[i]!;
+function assertAgreement(
+  { name, tolerance }: ComparedWork,
+  ownMeasurement: Measurement,
+  peerMeasurement: Measurement,
+): void {
+  if (ownMeasurement.answer.length !== peerMeasurement.answer.length)
+    throw new Error(
+      `${name}: ${ownMeasurement.answer.length} numbers here, ${peerMeasurement.answer.length} by the peer`,
+    );
+  ownMeasurement.answer.forEach((value, i) => {
+    const other = peerMeasurement.answer[i]!;
     if (!(Math.abs(value - other) <= tolerance * Math.abs(other)))
       throw new Error(`${name}: number ${i} is ${value} here and ${other} by the peer`);
   });
 }
 
-function formatCell(done: readonly Measurement[]): string {
-  const formatMedian = (clock: 'processor' | 'wall'): string => findMedian(done, clock).toFixed(0).padStart(6);
+function formatCell(measurements: readonly Measurement[]): string {
+  const formatMedian = (clock: 'processor' | 'wall'): string => findMedian(measurements, clock).toFixed(0).padStart(6);
   return `${formatMedian('processor')} (${formatMedian('wall')})`;
 }
 
-function findMedian(done: readonly Measurement[], clock: 'processor' | 'wall'): number {
-  return computeMedian(done.map((each) => each[clock]));
+function findMedian(measurements: readonly Measurement[], clock: 'processor' | 'wall'): number {
+  return computeMedian(measurements.map((each) => each[clock]));
 }

@@ -71,12 +71,12 @@ async function compare(service: RunningService, path: string, goal: number): Pro
       counts.push(requests);
     }
   for (const { child } of bares) child.kill();
-  const [ours, same, short] = sides as [Side, Side, Side];
+  const [ours, fullBare, shortBare] = sides as [Side, Side, Side];
   console.log(
     `${path.padEnd(14)} ${computeRate(ours)} a second, goal ${goal}, event loop ${computeMedian(ours.times).toFixed(1)} us a request; ` +
-      `bare node:http with these headers ${computeRate(same)}: 1 in ${formatRatios(computeRateRatios(ours, same))}, ` +
-      `event loop ${formatRatios(computeTimeRatios(ours, same))} of it; with a short head ${computeRate(short)}: ` +
-      `1 in ${formatRatios(computeRateRatios(ours, short))}, event loop ${formatRatios(computeTimeRatios(ours, short))} of it`,
+      `bare node:http with these headers ${computeRate(fullBare)}: 1 in ${formatRatios(computeRateRatios(ours, fullBare))}, ` +
+      `event loop ${formatRatios(computeTimeRatios(ours, fullBare))} of it; with a short head ${computeRate(shortBare)}: ` +
+      `1 in ${formatRatios(computeRateRatios(ours, shortBare))}, event loop ${formatRatios(computeTimeRatios(ours, shortBare))} of it`,
   );
 }
 
@@ -117,17 +117,17 @@ function createContentHeaders(body: string): Record<string, string> {
 
 /** Keeps both workers busy with consecutive jobs while requests arrive at a rate that the event loop can sustain. */
 async function loadWhileBusy(service: RunningService): Promise<void> {
-  const over = new AbortController();
+  const stopController = new AbortController();
   const submitRepeatedly = async (id: string): Promise<void> => {
-    while (!over.signal.aborted) {
+    while (!stopController.signal.aborted) {
       await send(service, 'POST', `/analytics/${id}/backtest`, {});
       await waitForJob(service, `backtest:${id}`);
     }
   };
-  const busy = ['I0', 'I1'].map(submitRepeatedly);
+  const busyLoops = ['I0', 'I1'].map(submitRepeatedly);
   const { p50, p99 } = await load(`${service.url}/health/live`, { seconds: BUSY_SECONDS, rate: RATE });
-  over.abort();
-  await Promise.all(busy);
+  stopController.abort();
+  await Promise.all(busyLoops);
   console.log(`/health/live at ${RATE} a second, both workers busy: p50 ${p50} ms, p99 ${p99} ms, goal 10`);
 }
 

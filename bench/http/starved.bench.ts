@@ -41,9 +41,9 @@ process.env['DIVISOR_API_KEYS'] = [greedy, modest]
   .join(',');
 const folder = await mkdtemp(join(tmpdir(), 'bench-starved-'));
 const checkout = readText('STARVED_CHECKOUT');
-const main = checkout === undefined ? undefined : resolve(checkout, 'dist/src/main.js');
+const mainFile = checkout === undefined ? undefined : resolve(checkout, 'dist/src/main.js');
 const words = ['--data-roots', folder, '--workers', '1', '--warm-up', 'off', '--log-level', 'silent'];
-const service = await startOn(join(folder, 'home'), words, main === undefined ? {} : { main });
+const service = await startOn(join(folder, 'home'), words, mainFile === undefined ? {} : { main: mainFile });
 try {
   await writeFiles();
   await inspectDuringBombs();
@@ -70,16 +70,16 @@ async function writeFiles(): Promise<void> {
 function send({ key, localAddress, agent }: Client, method: string, path: string, body?: unknown) {
   const text = body === undefined ? '' : JSON.stringify(body);
   const headers = { 'x-api-key': key, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-  const pending = request(service.url + path, { method, headers, localAddress, agent });
-  pending.end(text);
-  return pending;
+  const sentRequest = request(service.url + path, { method, headers, localAddress, agent });
+  sentRequest.end(text);
+  return sentRequest;
 }
 
 /** Resolves with the status once the body has ended. */
-function awaitStatus(pending: ClientRequest): Promise<number> {
+function awaitStatus(sentRequest: ClientRequest): Promise<number> {
   return new Promise((done, failed) => {
-    pending.on('error', failed);
-    pending.on('response', (answer) =>
+    sentRequest.on('error', failed);
+    sentRequest.on('response', (answer) =>
       answer
         .resume()
         .on('end', () => done(answer.statusCode!))
@@ -90,50 +90,52 @@ function awaitStatus(pending: ClientRequest): Promise<number> {
 
 /** Inspects a file and returns the time in ms and the status. */
 async function inspect(client: Client, name: string): Promise<{ readonly ms: number; readonly status: number }> {
-  const began = performance.now();
+  const startMs = performance.now();
   const status = await awaitStatus(send(client, 'POST', '/data/inspect', { location: join(folder, name) }));
-  return { ms: performance.now() - began, status };
+  return { ms: performance.now() - startMs, status };
 }
 
 async function inspectDuringBombs(): Promise<void> {
   await inspect(clients.modest, 'small');
-  const alone: number[] = [];
-  for (let i = 0; i < INSPECTIONS; i++) alone.push((await inspect(clients.modest, 'small')).ms);
-  const ending = new AbortController();
+  const aloneMs: number[] = [];
+  for (let i = 0; i < INSPECTIONS; i++) aloneMs.push((await inspect(clients.modest, 'small')).ms);
+  const stopController = new AbortController();
   const bombs: string[] = [];
   const inspectBombs = async (): Promise<void> => {
-    while (!ending.signal.aborted) {
+    while (!stopController.signal.aborted) {
       const { ms, status } = await inspect(clients.greedy, 'bomb').catch(() => ({ ms: 0, status: 0 }));
-      if (!ending.signal.aborted) bombs.push(`${status} after ${(ms / 1000).toFixed(1)} s`);
+      if (!stopController.signal.aborted) bombs.push(`${status} after ${(ms / 1000).toFixed(1)} s`);
     }
   };
   const attacks = Array.from({ length: BOMB_CONCURRENCY }, inspectBombs);
   const watch = watchMemory();
   await new Promise((over) => setTimeout(over, 1000));
-  const began = performance.now();
-  const beside: number[] = [];
-  while (beside.length < INSPECTIONS && performance.now() - began < SECONDS_MAX * 1000) {
+  const startMs = performance.now();
+  const duringMs: number[] = [];
+  while (duringMs.length < INSPECTIONS && performance.now() - startMs < SECONDS_MAX * 1000) {
     const { ms, status } = await inspect(clients.modest, 'small');
     if (status !== 200) console.log(`  an inspection of the other key was answered with ${status}`);
-    beside.push(ms);
+    duringMs.push(ms);
   }
-  ending.abort();
+  stopController.abort();
   clients.greedy.agent.destroy();
   clients.greedy.agent = new Agent({ keepAlive: true });
   await Promise.all(attacks);
-  console.log(`inspections of another key, alone: ${formatSpread(alone)}`);
-  console.log(`with ${BOMB_CONCURRENCY} bombs at a time: ${formatSpread(beside)} (${beside.length} of ${INSPECTIONS})`);
+  console.log(`inspections of another key, alone: ${formatSpread(aloneMs)}`);
+  console.log(
+    `with ${BOMB_CONCURRENCY} bombs at a time: ${formatSpread(duringMs)} (${duringMs.length} of ${INSPECTIONS})`,
+  );
   console.log(`  bombs: ${bombs.slice(0, 6).join(', ') || 'none was answered'}`);
   console.log(`  largest process: ${watch.stop()} MiB`);
 }
 
 /** Samples the resident memory of the largest descendant process of the service. */
 function watchMemory(): { stop(): number } {
-  let most = 0;
+  let highest = 0;
   const timer = setInterval(() => {
-    for (const pid of listDescendants(service.pid)) most = Math.max(most, readResident(pid));
+    for (const pid of listDescendants(service.pid)) highest = Math.max(highest, readResident(pid));
   }, 200);
-  return { stop: () => (clearInterval(timer), Math.round(most / 1024)) };
+  return { stop: () => (clearInterval(timer), Math.round(highest / 1024)) };
 }
 
 function listDescendants(pid: number): number[] {
@@ -164,14 +166,16 @@ function readResident(pid: number): number {
 async function requestDuringStreams(): Promise<void> {
   await load(400);
   console.log(`reads and writes of another key, alone: ${formatSpread(await load(REQUESTS))}`);
-  const opened = await Promise.all(Array.from({ length: STREAMS }, () => openStream(clients.greedy)));
-  const count = (status: number) => opened.filter((stream) => stream.status === status).length;
-  const statuses = [...new Set(opened.map(({ status }) => status))].map((status) => `${status}: ${count(status)}`);
+  const openedStreams = await Promise.all(Array.from({ length: STREAMS }, () => openStream(clients.greedy)));
+  const count = (status: number) => openedStreams.filter((stream) => stream.status === status).length;
+  const statuses = [...new Set(openedStreams.map(({ status }) => status))].map(
+    (status) => `${status}: ${count(status)}`,
+  );
   console.log(`streams of one key by status (0: no connection): ${statuses.join(', ')}`);
   console.log(`with them: ${formatSpread(await load(REQUESTS))}`);
   const otherStream = await openStream(clients.modest);
   console.log(`  a stream of the other key: ${otherStream.status}`);
-  for (const { asked } of [...opened, otherStream]) asked.destroy();
+  for (const { asked } of [...openedStreams, otherStream]) asked.destroy();
 }
 
 function openStream(client: Client): Promise<{ readonly status: number; readonly asked: ClientRequest }> {
@@ -188,18 +192,18 @@ function openStream(client: Client): Promise<{ readonly status: number; readonly
 /** Sends a number of requests over several connections, one in four a write, and returns their times in ms. */
 async function load(requests: number): Promise<number[]> {
   const times: number[] = [];
-  let left = requests;
+  let remaining = requests;
   const runClient = async (n: number): Promise<void> => {
-    while (left-- > 0) {
-      const began = performance.now();
-      const isWrite = left % 4 === 0;
-      const body = { name: `List ${left}`, identifiers: ['A'] };
+    while (remaining-- > 0) {
+      const startMs = performance.now();
+      const isWrite = remaining % 4 === 0;
+      const body = { name: `List ${remaining}`, identifiers: ['A'] };
       await awaitStatus(
         isWrite
           ? send(clients.modest, 'PUT', `/data/watchlists/w${n}`, body)
           : send(clients.modest, 'GET', '/data/watchlists'),
       );
-      times.push(performance.now() - began);
+      times.push(performance.now() - startMs);
     }
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, (_, n) => runClient(n)));

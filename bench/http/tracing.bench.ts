@@ -54,7 +54,7 @@ const collector = createServer((request, response) => {
 }).listen(0, '127.0.0.1');
 await once(collector, 'listening');
 const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER: 'parentbased_always_off' };
+const tracedEnvironment = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER: 'parentbased_always_off' };
 
 const times = new Map<TracingMode, number[]>(TRACING_MODES.map((way) => [way, []]));
 let serial = 0;
@@ -63,15 +63,15 @@ try {
   const backtest = computeMedian(times.get('not sampled')!);
   const perBacktest = Math.round(spans / (STARTS * (ROUNDS + UNTIMED_ROUNDS)));
   console.log(`${backtest.toFixed(1)} ms of the processor a backtest; ${perBacktest} spans of a sampled one`);
-  const sending = await measureSendingMs(perBacktest);
-  const added = sending / backtest;
+  const sendingMs = await measureSendingMs(perBacktest);
+  const addedShare = sendingMs / backtest;
   console.log(
-    `recorded and sent: ${sending.toFixed(2)} ms, ${(100 * added).toFixed(2)} % of it (limit ${100 * LIMIT} %)`,
+    `recorded and sent: ${sendingMs.toFixed(2)} ms, ${(100 * addedShare).toFixed(2)} % of it (limit ${100 * LIMIT} %)`,
   );
-  const least = report('sampled, of not sampled in the same process', 'sampled', 'not sampled');
+  const lowest = report('sampled, of not sampled in the same process', 'sampled', 'not sampled');
   report('not sampled, of no collector in another process', 'not sampled', 'off');
   report('no collector, of no collector in another process', 'off as well', 'off');
-  if (added > LIMIT || least > 1 + LIMIT) process.exitCode = 1;
+  if (addedShare > LIMIT || lowest > 1 + LIMIT) process.exitCode = 1;
 } finally {
   collector.close();
 }
@@ -97,9 +97,9 @@ async function measureSendingMs(count: number): Promise<number> {
 async function measureStart(): Promise<void> {
   const services: RunningService[] = [];
   try {
-    for (const environment of [{}, {}, traced]) services.push(await startPrepared(environment));
+    for (const environment of [{}, {}, tracedEnvironment]) services.push(await startPrepared(environment));
     const [off, second, on] = services as [RunningService, RunningService, RunningService];
-    const serviceOf: Readonly<Record<TracingMode, RunningService>> = {
+    const servicesByMode: Readonly<Record<TracingMode, RunningService>> = {
       off,
       'off as well': second,
       'not sampled': on,
@@ -108,7 +108,7 @@ async function measureStart(): Promise<void> {
     for (let round = -UNTIMED_ROUNDS; round < ROUNDS; round++) {
       const order = round % 2 === 0 ? TRACING_MODES : TRACING_MODES.toReversed();
       for (const way of order) {
-        const time = await measureTurn(serviceOf[way], way);
+        const time = await measureTurn(servicesByMode[way], way);
         if (round >= 0) times.get(way)!.push(time);
       }
     }
@@ -165,10 +165,10 @@ async function send(
 
 /** Prints the ratios of one way to another. @returns the lower end of the confidence interval of their median */
 function report(label: string, way: TracingMode, other: TracingMode): number {
-  const others = times.get(other)!;
+  const otherTimes = times.get(other)!;
   const ratios = times
     .get(way)!
-    .map((time, i) => time / others[i]!)
+    .map((time, i) => time / otherTimes[i]!)
     .toSorted((a, b) => a - b);
   // Ranks of the order statistics that enclose the median, by the normal approximation of the binomial.
   const half = 0.98 * Math.sqrt(ratios.length);

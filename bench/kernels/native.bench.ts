@@ -12,10 +12,10 @@ const TURNS = 9;
 const BYTES = 8;
 
 const arena = createArena();
-const plain = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
+const plainInstance = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
   .exports as KernelExports;
 const sides: readonly (readonly [string, KernelExports])[] = [
-  ['wasm', plain],
+  ['wasm', plainInstance],
   ...listNativeSets()
     .toReversed()
     .map((set) => [set, openNativeKernels(set).instantiate(compileKernelModule(), arena.memory)] as const),
@@ -69,21 +69,21 @@ for (const n of [250, 600]) {
 
 /** Fills a permanently reserved array of the arena with numbers. */
 function fillArray(length: number): number {
-  const at = arena.reserve(length * BYTES);
-  const values = arena.view(at, length);
+  const address = arena.reserve(length * BYTES);
+  const values = arena.view(address, length);
   for (let k = 0; k < length; k++) values[k] = ((k * 0.618033988749895) % 1) - 0.5;
-  return at;
+  return address;
 }
 
 function compare(label: string, work: (kernels: KernelExports) => void): void {
-  const least = sides.map(() => Infinity);
-  const repeats = Math.ceil(2 / Math.max(0.01, measureMilliseconds(plain, work, 1))); // at least two milliseconds per turn
+  const leastMs = sides.map(() => Infinity);
+  const repeats = Math.ceil(2 / Math.max(0.01, measureMilliseconds(plainInstance, work, 1))); // at least two milliseconds per turn
   for (let turn = 0; turn < TURNS; turn++)
     sides.forEach(([, kernels], side) => {
-      least[side] = Math.min(least[side]!, measureMilliseconds(kernels, work, repeats));
+      leastMs[side] = Math.min(leastMs[side]!, measureMilliseconds(kernels, work, repeats));
     });
   const cells = sides.map(
-    ([name], side) => `${name} ${least[side]!.toPrecision(3)} ms (${(least[side]! / least[0]!).toFixed(2)})`,
+    ([name], side) => `${name} ${leastMs[side]!.toPrecision(3)} ms (${(leastMs[side]! / leastMs[0]!).toFixed(2)})`,
   );
   console.log(`${label.padEnd(28)} ${cells.join('   ')}`);
 }

@@ -96,19 +96,20 @@ async function compare(
   const fields = new Map([...market.fields, ['SHARES_OUTSTANDING', market.fields.get('CLOSE')!]]);
   const size = writePanels(folder, { ...market, fields });
   const request = { work: 'risk_model', folder, ...size, names_used: assets, from: 0, to: size.sessions - 1 };
-  const [ours, theirs]: [number[], number[]] = [[], []];
+  const [ownTimes, peerTimes]: [number[], number[]] = [[], []];
   for (let pair = -1; pair < PAIRS; pair++) {
-    const here = await task();
-    const there = await python.ask(request);
-    const differs = here.answer.map((value, i) => Math.abs(value / there.answer[i]! - 1));
-    if (!(Math.max(...differs) <= TOLERANCE)) throw new Error(`${here.answer} here, ${there.answer} by numpy`);
+    const ownResult = await task();
+    const peerResult = await python.ask(request);
+    const differences = ownResult.answer.map((value, i) => Math.abs(value / peerResult.answer[i]! - 1));
+    if (!(Math.max(...differences) <= TOLERANCE))
+      throw new Error(`${ownResult.answer} here, ${peerResult.answer} by numpy`);
     if (pair < 0) continue; // the first run of the peer is not warm
-    ours.push(here.processor);
-    theirs.push(there.processor);
+    ownTimes.push(ownResult.processor);
+    peerTimes.push(peerResult.processor);
   }
-  const ratios = ours.map((time, i) => time / theirs[i]!);
+  const ratios = ownTimes.map((time, i) => time / peerTimes[i]!);
   console.log(
-    `  processor, medians of ${PAIRS} pairs in turns: here ${computeMedian(ours).toFixed(0)} ms, numpy ${computeMedian(theirs).toFixed(0)} ms; of numpy ${computeMedian(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
+    `  processor, medians of ${PAIRS} pairs in turns: here ${computeMedian(ownTimes).toFixed(0)} ms, numpy ${computeMedian(peerTimes).toFixed(0)} ms; of numpy ${computeMedian(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
   );
 }
 
@@ -119,7 +120,7 @@ function formatName(i: number): string {
 function createRandomMarket(names: number, days: number): MarketData {
   const moves = createSeededPanel(names * days);
   const close = new Float64Array(names * days).fill(100);
-  for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + moves[at]!);
+  for (let i = names; i < close.length; i++) close[i] = close[i - names]! * (1 + moves[i]!);
   return {
     datasetId: `bench-${names}`,
     contentHash: '',

@@ -134,8 +134,8 @@ function findLargestEigenvalue(problem: EigenProblem): number | undefined {
   const { value, residual, vector } = ritzPair;
   // The sum of the squares of all eigenvalues is `squares`: an eigenvalue with more than half of it is the largest.
   if (isDone(ritzPair) && (value - residual) ** 2 > (0.5 + ROUNDING_ERROR) * squares) return value;
-  const off = Math.max(residual, SHIFT_MIN * value);
-  return refineEigenvalue(problem, { sign: -1, estimate: value, off, scale: value, vector });
+  const distance = Math.max(residual, SHIFT_MIN * value);
+  return refineEigenvalue(problem, { sign: -1, estimate: value, off: distance, scale: value, vector });
 }
 
 /** Computes the sum of the squares of all entries from the upper triangle. */

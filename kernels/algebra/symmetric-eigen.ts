@@ -30,9 +30,9 @@ export function decomposeSymmetric(a: Float64Array, n: number, values: Float64Ar
   const scale = computeScale(a);
   if (Number.isNaN(scale)) return (values.fill(scale), vectors.fill(scale), false);
   for (let k = 0; k < a.length; k++) vectors[k] = a[k]! * scale;
-  const off = new Float64Array(n);
-  tridiagonalise(vectors, n, values, off, true);
-  const hasConverged = runQl(values, off, n, vectors);
+  const offDiagonal = new Float64Array(n);
+  tridiagonalise(vectors, n, values, offDiagonal, true);
+  const hasConverged = runQl(values, offDiagonal, n, vectors);
   sortPairs(values, vectors, n);
   for (let k = 0; k < n; k++) {
     values[k]! /= scale;
@@ -101,15 +101,15 @@ export function computeSymmetricEigenvalues(a: Float64Array, n: number, values: 
   assertEigen(a, n, values);
   const scale = computeScale(a);
   if (Number.isNaN(scale)) return (values.fill(scale), false);
-  const off = new Float64Array(n);
+  const offDiagonal = new Float64Array(n);
   tridiagonalise(
     a.map((value) => value * scale),
     n,
     values,
-    off,
+    offDiagonal,
     false,
   );
-  const hasConverged = runQl(values, off, n, undefined);
+  const hasConverged = runQl(values, offDiagonal, n, undefined);
   for (let k = 0; k < n; k++) values[k]! /= scale;
   values.sort();
   return hasConverged;

@@ -97,23 +97,23 @@ function loadKoffi(): typeof import('koffi') {
   }
 }
 
-const POINTER = 'uintptr_t';
-const STRIDE = 'intptr_t';
-const PRODUCT = [
+const POINTER_TYPE = 'uintptr_t';
+const STRIDE_TYPE = 'intptr_t';
+const PRODUCT_TYPES = [
   'int',
   'int',
   'int',
-  POINTER,
-  STRIDE,
-  STRIDE,
-  POINTER,
-  STRIDE,
-  STRIDE,
-  POINTER,
-  STRIDE,
+  POINTER_TYPE,
+  STRIDE_TYPE,
+  STRIDE_TYPE,
+  POINTER_TYPE,
+  STRIDE_TYPE,
+  STRIDE_TYPE,
+  POINTER_TYPE,
+  STRIDE_TYPE,
   'double',
   'int',
-  POINTER,
+  POINTER_TYPE,
 ];
 
 function declareFunctions(set: NativeSet): LibraryFunctions {
@@ -123,16 +123,34 @@ function declareFunctions(set: NativeSet): LibraryFunctions {
   const bindKernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
     declareKernel(`${name}_${set}`, result, parameters);
   return {
-    addressOf: declareKernel('address_of', POINTER, ['void *']),
+    addressOf: declareKernel('address_of', POINTER_TYPE, ['void *']),
     productScratch: bindKernel('product_scratch', 'int64_t'),
-    product: declareKernel(`product_${set}`, 'void', PRODUCT),
-    symmetricRankK: bindKernel('symmetric_rank_k', 'void', POINTER, 'int', 'int', POINTER, POINTER),
-    packSlab: bindKernel('pack_slab', 'void', POINTER, 'int', 'int', 'int', POINTER),
-    addSlabGroup: bindKernel('add_slab_group', 'void', 'int', 'int', POINTER, 'int', 'int', POINTER),
-    cholesky: bindKernel('cholesky', 'int', POINTER, 'int', POINTER),
-    solveLower: bindKernel('solve_lower', 'void', POINTER, 'int', POINTER, 'int', POINTER),
-    solveLowerTransposed: bindKernel('solve_lower_transposed', 'void', POINTER, 'int', POINTER, 'int', POINTER),
-    symvRows: bindKernel('symv_rows', 'void', POINTER, 'int', STRIDE, POINTER, POINTER, 'int', 'int'),
+    product: declareKernel(`product_${set}`, 'void', PRODUCT_TYPES),
+    symmetricRankK: bindKernel('symmetric_rank_k', 'void', POINTER_TYPE, 'int', 'int', POINTER_TYPE, POINTER_TYPE),
+    packSlab: bindKernel('pack_slab', 'void', POINTER_TYPE, 'int', 'int', 'int', POINTER_TYPE),
+    addSlabGroup: bindKernel('add_slab_group', 'void', 'int', 'int', POINTER_TYPE, 'int', 'int', POINTER_TYPE),
+    cholesky: bindKernel('cholesky', 'int', POINTER_TYPE, 'int', POINTER_TYPE),
+    solveLower: bindKernel('solve_lower', 'void', POINTER_TYPE, 'int', POINTER_TYPE, 'int', POINTER_TYPE),
+    solveLowerTransposed: bindKernel(
+      'solve_lower_transposed',
+      'void',
+      POINTER_TYPE,
+      'int',
+      POINTER_TYPE,
+      'int',
+      POINTER_TYPE,
+    ),
+    symvRows: bindKernel(
+      'symv_rows',
+      'void',
+      POINTER_TYPE,
+      'int',
+      STRIDE_TYPE,
+      POINTER_TYPE,
+      POINTER_TYPE,
+      'int',
+      'int',
+    ),
   };
 }
 

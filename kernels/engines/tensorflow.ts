@@ -32,9 +32,9 @@ const PATHS_PER_CALL = 2_048;
 /**
  * Packages that provide TensorFlow, the native one first, and the core package that the WebAssembly backend requires.
  */
-const NATIVE = '@tensorflow/tfjs-node';
-const CORE = '@tensorflow/tfjs-core';
-const WASM = '@tensorflow/tfjs-backend-wasm';
+const NATIVE_PACKAGE = '@tensorflow/tfjs-node';
+const CORE_PACKAGE = '@tensorflow/tfjs-core';
+const WASM_PACKAGE = '@tensorflow/tfjs-backend-wasm';
 
 /**
  * Creates the engine of TensorFlow.js: float32 for the covariance product and path simulation; `base` computes
@@ -125,14 +125,14 @@ async function loadTensorFlow(load: Loader | undefined): Promise<{ tf: TensorFlo
 }
 
 async function loadNative(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
-  return { tf: unwrapModule(await loadOptionalPackage(NATIVE, load)), from: NATIVE };
+  return { tf: unwrapModule(await loadOptionalPackage(NATIVE_PACKAGE, load)), from: NATIVE_PACKAGE };
 }
 
 async function loadWasm(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
-  const tf = unwrapModule(await loadOptionalPackage(CORE, load));
-  await loadOptionalPackage(WASM, load); // Importing the package registers the backend.
-  if (!(await tf.setBackend('wasm'))) throw new Error(`${WASM} does not start`);
-  return { tf, from: WASM };
+  const tf = unwrapModule(await loadOptionalPackage(CORE_PACKAGE, load));
+  await loadOptionalPackage(WASM_PACKAGE, load); // Importing the package registers the backend.
+  if (!(await tf.setBackend('wasm'))) throw new Error(`${WASM_PACKAGE} does not start`);
+  return { tf, from: WASM_PACKAGE };
 }
 
 /** A CommonJS package has its members on `default`. */

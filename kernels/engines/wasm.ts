@@ -22,7 +22,7 @@ const TEAM_ORDER = 1_500;
  * Minimum number of multiply-adds of a product X'X that running threads share: 3 ms of work, compared with 0.1 ms for
  * calling them.
  */
-const SHARED_MIN = 3e7;
+const SHARED_WORK_MIN = 3e7;
 
 /** Maximum number of threads. Beyond four, the threads wait for the memory bandwidth. */
 const TEAM_MAX = 4;
@@ -64,7 +64,7 @@ export function createEngine(
     arena = createArena(),
     threads = () => 1,
     teamOrder = TEAM_ORDER,
-    sharedMin = SHARED_MIN,
+    sharedMin = SHARED_WORK_MIN,
     native,
   }: WasmEngineOptions,
   names: Pick<Engine, 'name' | 'description'>,

@@ -25,7 +25,7 @@ export function searchBranches(
 ): { readonly candidate: Candidate; readonly bound: number; readonly nodes: number } {
   const side = program.sides[sideAt]!;
   let candidate = incumbent;
-  let nodes = 0;
+  let nodeCount = 0;
   /**
    * Lowest bound among branches in which each security has a single net trade, but too many combinations of lots to
    * try.
@@ -33,11 +33,11 @@ export function searchBranches(
   let unprovedBound = Infinity;
   const root = solveBound(program, side, createRootRanges(program));
   const openNodes: Node[] = root === undefined ? [] : [root];
-  while (openNodes.length > 0 && nodes < limit) {
+  while (openNodes.length > 0 && nodeCount < limit) {
     const node = openNodes.shift()!;
-    nodes++;
+    nodeCount++;
     if (node.bound > candidate.merit - GAP_TOLERANCE)
-      return { candidate, bound: Math.min(node.bound, unprovedBound), nodes };
+      return { candidate, bound: Math.min(node.bound, unprovedBound), nodes: nodeCount };
     for (const net of [node.net, node.suggested]) {
       const roundedTrades = net.slice();
       roundTrades(program, roundedTrades, node);
@@ -60,7 +60,7 @@ export function searchBranches(
       openNodes.splice(position < 0 ? openNodes.length : position, 0, branch);
     }
   }
-  return { candidate, bound: Math.min(openNodes[0]?.bound ?? candidate.merit, unprovedBound), nodes };
+  return { candidate, bound: Math.min(openNodes[0]?.bound ?? candidate.merit, unprovedBound), nodes: nodeCount };
 }
 
 interface Node {
@@ -135,8 +135,8 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
   const { n, heldWeights } = program;
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
-  const top = findTopPrices(side, program.taxWeight);
-  const { reduced, spent } = fixTrades(program, ranges, top);
+  const topPrices = findTopPrices(side, program.taxWeight);
+  const { reduced, spent } = fixTrades(program, ranges, topPrices);
   const directions = Int8Array.from({ length: n }, (_, i) =>
     ranges.least[i]! >= 0 ? BUYS_ONLY : ranges.most[i]! <= 0 ? SELLS_ONLY : BOTH_DIRECTIONS,
   );
@@ -150,7 +150,7 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
       restrictedProgram.lower[i] = -Infinity;
       restrictedProgram.upper[i] = Infinity;
     }
-  const trades = relaxTrades(restrictedProgram, top, directions);
+  const trades = relaxTrades(restrictedProgram, topPrices, directions);
   const answer = solveRelaxation({
     program: restrictedProgram,
     side,

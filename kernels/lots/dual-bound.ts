@@ -128,7 +128,7 @@ class Search {
 }
 
 /** Replaces the best trade by `trade`, at the cost `amount`, if that is better. */
-function consider(s: Search, trade: number, amount: number): void {
+function considerTrade(s: Search, trade: number, amount: number): void {
   const w = s.heldWeight + trade;
   if (
     w < s.lower - ROUNDING_ERROR ||
@@ -156,16 +156,16 @@ function considerRange(s: Search, way: number, least: number, most: number, offs
   const optimum = way * (s.target - s.heldWeight) - (way * s.slope + price) / (2 * s.curvature);
   if (s.step === 0) {
     const x = Math.min(z, Math.max(a, optimum));
-    consider(s, way * x, offset + price * (x - least));
+    considerTrade(s, way * x, offset + price * (x - least));
     return;
   }
   const first = Math.ceil((a - ROUNDING_ERROR) / s.step);
   const last = Math.floor((z + ROUNDING_ERROR) / s.step);
   if (first > last) return;
   const tradeBelow = Math.min(last, Math.max(first, Math.floor(optimum / s.step))) * s.step;
-  consider(s, way * tradeBelow, offset + price * (tradeBelow - least));
+  considerTrade(s, way * tradeBelow, offset + price * (tradeBelow - least));
   const tradeAbove = Math.min(last, Math.max(first, Math.ceil(optimum / s.step))) * s.step;
-  if (tradeAbove !== tradeBelow) consider(s, way * tradeAbove, offset + price * (tradeAbove - least));
+  if (tradeAbove !== tradeBelow) considerTrade(s, way * tradeAbove, offset + price * (tradeAbove - least));
 }
 
 /** Minimises the terms of one security over its permitted trades. */
@@ -177,7 +177,7 @@ export function minimiseSecurity(
   const { minimumTrade, buyLimit, costRate, lotStart, lotSize, lotShort, lotLong } = program;
   const { short, long, cost } = terms;
   const search = new Search(program, i, terms);
-  consider(search, 0, 0);
+  considerTrade(search, 0, 0);
   const charge = cost * costRate[i]!;
   const leastTrade = Math.max(minimumTrade[i]!, 0);
   if (buyLimit[i]! >= leastTrade)
@@ -196,6 +196,6 @@ export function minimiseSecurity(
     amount += price * (end - soldWeight);
     soldWeight = end;
   }
-  if (soldWeight > 0) consider(search, -soldWeight, amount); // The whole position may be sold, whatever its size.
+  if (soldWeight > 0) considerTrade(search, -soldWeight, amount); // The whole position may be sold, whatever its size.
   return search;
 }

@@ -18,7 +18,7 @@ const COMPLEMENTARITY_MIN = 1e-15;
 /** Complementarity and residuals from which on the caller may end the iterations. */
 const LOOSE_TOLERANCE = 1e-6;
 /** Maximum residual of a solution; smaller residuals are lost to rounding. */
-const RESIDUAL = 1e-10;
+const RESIDUAL_TOLERANCE = 1e-10;
 /** Maximum residual that counts as feasible if rounding errors stop the iterations. */
 const RESIDUAL_ACCEPTED = 1e-9;
 /** Fraction of the distance to the nearest bound that a step may take. */
@@ -55,7 +55,7 @@ export function solveRelaxation(
         break;
       }
     }
-    if (gap < TOLERANCE && worst < (gap < COMPLEMENTARITY_MIN ? RESIDUAL_ACCEPTED : RESIDUAL)) {
+    if (gap < TOLERANCE && worst < (gap < COMPLEMENTARITY_MIN ? RESIDUAL_ACCEPTED : RESIDUAL_TOLERANCE)) {
       status = 'solved';
       break;
     }
@@ -78,8 +78,8 @@ function createAdvance(state: InteriorState): () => boolean {
   return () => {
     if (!directions.factor()) return false;
     directions.compute(predictor, 0, null);
-    const reach = findLongestStep(state, predictor, 1);
-    const predictedComplementarity = Math.max(0, computeComplementarity(state, predictor, reach));
+    const stepLengths = findLongestStep(state, predictor, 1);
+    const predictedComplementarity = Math.max(0, computeComplementarity(state, predictor, stepLengths));
     const ratio = predictedComplementarity / state.mu;
     const centring = Math.max(1e-8, ratio * ratio * ratio);
     directions.compute(corrector, centring * state.mu, predictor);

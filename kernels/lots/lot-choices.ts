@@ -26,7 +26,7 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
     choices.push(lotChoices);
   }
   let bestChoice: { merit: number; trades: AccountTrades } | undefined;
-  const bought = net.map((trade) => Math.max(0, trade));
+  const purchases = net.map((trade) => Math.max(0, trade));
   const isUntaxed = program.rows.every(({ short, long }) => short === 0 && long === 0);
   let leastTax = Infinity;
   const choicesTaken: LotChoice[] = [];
@@ -41,9 +41,9 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
     const tax = computeTax(program.sides, short, long);
     if (isUntaxed && tax >= leastTax) return;
     leastTax = tax;
-    const sold = new Float64Array(program.lotSize.length);
-    for (const { lots } of choicesTaken) for (const [l, amount] of lots) sold[l] = amount;
-    const trades = { bought, sold };
+    const sales = new Float64Array(program.lotSize.length);
+    for (const { lots } of choicesTaken) for (const [l, amount] of lots) sales[l] = amount;
+    const trades = { bought: purchases, sold: sales };
     const merit = computeMerit(computeFigures(program, trades));
     if (bestChoice === undefined || merit < bestChoice.merit) bestChoice = { merit, trades };
   };

@@ -52,8 +52,8 @@ export function createNewtonSystem(
   const matrices = createReducedMatrices(relaxation, hasVariance);
   const { m, order, matrix, rowWeights } = matrices;
   const { n, k } = relaxation.program;
-  const ofTax = relaxation.rows.map(({ tax }) => tax as number);
-  if (hasVariance) ofTax.push(0);
+  const taxIndicator = relaxation.rows.map(({ tax }) => tax as number);
+  if (hasVariance) taxIndicator.push(0);
   const [x, border, common] = [new Float64Array(order), new Float64Array(order), new Float64Array(n)];
   let borderDot = 0;
   return {
@@ -65,10 +65,10 @@ export function createNewtonSystem(
       fillRowBlock(matrices, slack);
       if (factorCholesky(matrix, order) !== order) return false;
       border.fill(0);
-      for (let j = 0; j < m; j++) border[k + j] = ofTax[j]!;
+      for (let j = 0; j < m; j++) border[k + j] = taxIndicator[j]!;
       solveTriangles(matrix, order, border);
       borderDot = 0;
-      for (let j = 0; j < m; j++) borderDot += ofTax[j]! * border[k + j]!;
+      for (let j = 0; j < m; j++) borderDot += taxIndicator[j]! * border[k + j]!;
       return borderDot > 0;
     },
     solve({ gradient, residual, sum, dz, dy }) {
@@ -76,7 +76,7 @@ export function createNewtonSystem(
       reduce(matrices, { residual, totals, common, x });
       solveTriangles(matrix, order, x);
       let dot = 0;
-      for (let j = 0; j < m; j++) dot += ofTax[j]! * x[k + j]!;
+      for (let j = 0; j < m; j++) dot += taxIndicator[j]! * x[k + j]!;
       const dt = (dot - sum) / borderDot;
       for (let f = 0; f < order; f++) x[f]! -= border[f]! * dt;
       for (let j = 0; j < m; j++) dy[j] = x[k + j]!;
@@ -173,10 +173,10 @@ function spreadStep(
       const slope = sign[j]! * value + t0 * short[j]! + t1 * long[j]! + t2 * cost[j]!;
       total += sign[j]! * inverse[j]! * slope;
     }
-    const back = shrink[i]! * total;
+    const correction = shrink[i]! * total;
     for (let j = start[i]!; j < start[i + 1]!; j++) {
       const slope = sign[j]! * value + t0 * short[j]! + t1 * long[j]! + t2 * cost[j]!;
-      dz[j] = -(dz[j]! + inverse[j]! * (slope - sign[j]! * back));
+      dz[j] = -(dz[j]! + inverse[j]! * (slope - sign[j]! * correction));
     }
   }
 }

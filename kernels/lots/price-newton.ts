@@ -127,7 +127,7 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
   }
 
   /** Computes the gradient of the dual with its barrier. @returns the product of the gradient with the step */
-  function climb(mu: number): number {
+  function computeGradient(mu: number): number {
     for (let f = 0; f < k; f++) gradient[f] = exposures[f]! - prices[f]! / (2 * aversion);
     for (let j = 0; j < m; j++) gradient[k + j] = values[j]! + mu / y[j]! - mu / (penalties[j]! - y[j]!);
     let total = 0;
@@ -145,7 +145,7 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
         (multiplierSlack < Infinity ? Math.max(-rowResidual, mu / multiplierSlack) / multiplierSlack : 0);
     }
     if (!system.factor(slack)) return false;
-    climb(mu);
+    computeGradient(mu);
     step.set(gradient);
     border.fill(0);
     for (let j = 0; j < m; j++) border[k + j] = rows[j]!.tax;
@@ -171,11 +171,11 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
       if (!computeDirection(mu)) return 0;
       let length = findLongestStep(step.subarray(k), y, penalties);
       previousPrices.set(prices);
-      const first = climb(mu);
+      const first = computeGradient(mu);
       for (let tries = 0; ; tries++) {
         for (let f = 0; f < order; f++) prices[f] = previousPrices[f]! + length * step[f]!;
         evaluate();
-        const last = climb(mu);
+        const last = computeGradient(mu);
         if (last >= -OVERSHOOT_MAX * first || tries === TRIES_MAX) return length;
         length *= Math.min(0.9, Math.max(0.1, first / (first - last)));
       }
@@ -256,8 +256,8 @@ function createStartingPrices(
         : Math.min(1e-3, penalties[j]! / 2)
       : Math.min(Math.max(earlierMultipliers[j]!, PRICE_MIN), Math.max(penalties[j]! - PRICE_MIN, penalties[j]! / 2)),
   );
-  let ofTax = 0;
-  rows.forEach(({ tax }, j) => void (ofTax += tax * y[j]!));
-  const scaledPrices = y.map((price, j) => (rows[j]!.tax === 1 ? (price * taxWeight) / ofTax : price));
+  let taxPriceSum = 0;
+  rows.forEach(({ tax }, j) => void (taxPriceSum += tax * y[j]!));
+  const scaledPrices = y.map((price, j) => (rows[j]!.tax === 1 ? (price * taxWeight) / taxPriceSum : price));
   return Float64Array.from([...Array.from(exposures, (x) => 2 * aversion * x), ...scaledPrices]);
 }

@@ -99,19 +99,19 @@ export function createPriceSystem(
  * vectors: [column, coefficient].
  */
 function listColumns(rows: Relaxation['rows'], n: number) {
-  const distinct: Float64Array[] = [];
+  const distinctRows: Float64Array[] = [];
   const mixes = rows.map(({ weights, short, long, cost }) => {
     const mix: (readonly [number, number])[] = [];
     [short, long, cost].forEach((value, c) => void (value !== 0 && mix.push([c, value])));
     if (weights === null) return mix;
     for (const factor of [1, -1])
-      for (let c = 0; c < distinct.length; c++) {
+      for (let c = 0; c < distinctRows.length; c++) {
         let i = 0;
-        while (i < n && weights[i] === factor * distinct[c]![i]!) i++;
+        while (i < n && weights[i] === factor * distinctRows[c]![i]!) i++;
         if (i === n) return [...mix, [FUNCTIONAL_COUNT + c, factor] as const];
       }
-    distinct.push(weights);
-    return [...mix, [FUNCTIONAL_COUNT + distinct.length - 1, 1] as const];
+    distinctRows.push(weights);
+    return [...mix, [FUNCTIONAL_COUNT + distinctRows.length - 1, 1] as const];
   });
-  return { distinct, mixes };
+  return { distinct: distinctRows, mixes };
 }

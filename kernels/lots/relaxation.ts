@@ -68,7 +68,7 @@ export interface SolutionOptions {
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.8
  */
 export function listRelaxedRows({ rows, fixedShort, fixedLong }: AccountProgram, side: TaxSide): RelaxedRow[] {
-  const hard = { weights: null, cost: 0, penalty: Infinity } as const;
+  const hardRow = { weights: null, cost: 0, penalty: Infinity } as const;
   return [
     ...rows.map((row): RelaxedRow => ({
       ...row,
@@ -76,7 +76,7 @@ export function listRelaxedRows({ rows, fixedShort, fixedLong }: AccountProgram,
       constant: row.constant + row.short * fixedShort + row.long * fixedLong,
     })),
     ...side.pieces.map(({ short, long, constant }): RelaxedRow => ({
-      ...hard,
+      ...hardRow,
       short,
       long,
       tax: 1,
@@ -84,6 +84,6 @@ export function listRelaxedRows({ rows, fixedShort, fixedLong }: AccountProgram,
     })),
     ...(side.longSign === 0
       ? []
-      : [{ ...hard, short: 0, long: -side.longSign, tax: 0, constant: -side.longSign * fixedLong } as const]),
+      : [{ ...hardRow, short: 0, long: -side.longSign, tax: 0, constant: -side.longSign * fixedLong } as const]),
   ];
 }

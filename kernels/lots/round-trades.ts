@@ -20,7 +20,7 @@ const VIOLATION_PRICES = [2, 6] as const;
 /** Gap, as a fraction of the account value, below which pairs of moves are not tried: 0.03 bp. */
 const ACCEPTED_GAP = 3e-6;
 /** Maximum number of moves that are combined into pairs. */
-const PAIRED_MAX = 64;
+const PAIRED_MOVES_MAX = 64;
 /** Maximum number of rounds of pairs. */
 const PAIR_ROUNDS_MAX = 12;
 
@@ -64,12 +64,12 @@ export function roundTrades(program: AccountProgram, net: Float64Array, terms: R
 function improve(net: Float64Array, moves: PermittedMoves, merit: TradeMerit): void {
   /** Gain of the best move of each security at its last trial. */
   const gains = new Float64Array(net.length).fill(Infinity);
-  let reach = Infinity;
+  let gainMin = Infinity;
   for (let pass = 0; pass < PASSES_MAX; pass++) {
     let [largest, sum] = [0, 0];
     for (let i = 0; i < net.length; i++) {
       // Moves of other securities hardly compensate a loss far larger than their gains.
-      if (gains[i]! < -reach) continue;
+      if (gains[i]! < -gainMin) continue;
       let [best, gain] = [net[i]!, -Infinity];
       const count = moves.list(i, net[i]!);
       for (let position = 0; position < count; position++) {
@@ -83,7 +83,7 @@ function improve(net: Float64Array, moves: PermittedMoves, merit: TradeMerit): v
       sum += gain;
     }
     if (sum < PASS_GAIN_MIN) return;
-    reach = LOSS_RATIO_MAX * largest;
+    gainMin = LOSS_RATIO_MAX * largest;
   }
 }
 
@@ -104,7 +104,7 @@ function movePairs(net: Float64Array, { n, moves, merit }: PairTerms): boolean {
     const count = moves.list(i, net[i]!);
     for (let position = 0; position < count; position++) tradeMoves.push(merit.moveOf(i, moves.found[position]!));
   }
-  const cheapestMoves = tradeMoves.sort((a, b) => a.loss - b.loss).slice(0, PAIRED_MAX);
+  const cheapestMoves = tradeMoves.sort((a, b) => a.loss - b.loss).slice(0, PAIRED_MOVES_MAX);
   const usedSecurities = new Set<number>();
   for (let a = 0; a < cheapestMoves.length; a++)
     for (let b = a + 1; b < cheapestMoves.length; b++) {

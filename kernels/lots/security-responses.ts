@@ -40,7 +40,7 @@ export function createResponses(
 ): SecurityResponses {
   const traded = new Float64Array(count);
   const weights = new Float64Array(n);
-  const partial = new Int32Array(n);
+  const partialTrade = new Int32Array(n);
   const sums = { short: 0, long: 0, cost: 0 };
   /** Marginal cost per unit of weight of each trade. */
   const marginal = new Float64Array(count);
@@ -85,13 +85,13 @@ export function createResponses(
       traded[j] = sign[j]! > 0 ? amount : size[j]! - amount;
     }
     weights[i] = weight;
-    partial[i] = inPart;
+    partialTrade[i] = inPart;
   }
 
   return {
     traded,
     weights,
-    partial,
+    partial: partialTrade,
     sums,
     respond(slope, prices) {
       const { short: ps, long: pl, cost: pc } = prices;

@@ -68,10 +68,10 @@ export function settleOrder(
   { start, incumbent }: { readonly start: StartingSolution | null; readonly incumbent: number },
 ): SettledSide {
   const rows = listRelaxedRows(program, side);
-  const top = findTopPrices(side, program.taxWeight);
+  const topPrices = findTopPrices(side, program.taxWeight);
   const directions = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
   const computeGainPrices = (multipliers: Multipliers): GainPrices =>
-    interpolateTowards(top, computePricesAt(program, side, multipliers));
+    interpolateTowards(topPrices, computePricesAt(program, side, multipliers));
   let steps = 0;
 
   /**
@@ -80,7 +80,7 @@ export function settleOrder(
   function solveHulls(near: StartingSolution | null): Solution {
     const trades =
       near === null
-        ? relaxTrades(program, top, directions)
+        ? relaxTrades(program, topPrices, directions)
         : relaxTrades(program, computePricesAt(program, side, near.multipliers), Int8Array.from(suggested, Math.sign));
     let isPartial = near !== null;
     const isEnough = (partial: IntermediateSolution): boolean =>
@@ -114,7 +114,7 @@ export function settleOrder(
       const next = createPoint(partial);
       const { merit } = createCandidate(program, createTrades(program, next.net, prices));
       const isWide = merit - computeDualBound(program, side, next.multipliers).bound > WIDE_GAP_MIN;
-      return (isPartial = !isLast && isWide && !isSame(ownSettledTrades, findMarginAt(next)));
+      return (isPartial = !isLast && isWide && !areEqualTrades(ownSettledTrades, findMarginAt(next)));
     };
     const near = {
       net: startingSolution.net.map((trade, i) => trade - ownSettledTrades.net[i]!),
@@ -132,8 +132,8 @@ export function settleOrder(
   let bestCandidate: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
   let suggested: Float64Array = new Float64Array(program.n);
   let solution: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
-  let before = Infinity;
-  let hulls = 1;
+  let previousGap = Infinity;
+  let hullCount = 1;
   for (let sinceHulls = 0; ; sinceHulls++) {
     const { bound, trades } = computeDualBound(program, side, solution.multipliers);
     if (bestDual === undefined || bound > bestDual.bound)
@@ -148,18 +148,18 @@ export function settleOrder(
     }
     if (bestCandidate !== undefined) {
       const gap = bestCandidate.merit - bestDual.bound;
-      const isEnough = sinceHulls > 1 && (gap < ACCEPTED_GAP || gap > GAP_RATIO_MAX * before);
+      const isEnough = sinceHulls > 1 && (gap < ACCEPTED_GAP || gap > GAP_RATIO_MAX * previousGap);
       if (gap < GAP_TOLERANCE || bestDual.bound > incumbent) break;
-      before = gap;
+      previousGap = gap;
       if (isEnough || sinceHulls === ROUNDS_MAX) {
-        if (gap < GAP_HULLS || hulls === HULLS_MAX) break;
+        if (gap < GAP_HULLS || hullCount === HULLS_MAX) break;
         solution = solveHulls({ net: bestCandidate.net, multipliers: bestDual.multipliers });
-        [hulls, sinceHulls, before] = [hulls + 1, -1, Infinity];
+        [hullCount, sinceHulls, previousGap] = [hullCount + 1, -1, Infinity];
         continue;
       }
     }
     // Solutions do not end early as long as there are no permitted trades, or after the hulls were solved again.
-    const isWanted = hulls > 1 || (bestCandidate !== undefined && bestCandidate.figures.worst > VIOLATION_MAX);
+    const isWanted = hullCount > 1 || (bestCandidate !== undefined && bestCandidate.figures.worst > VIOLATION_MAX);
     solution = solveMargin(solution, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
   const [candidate, { bound }] = [bestCandidate, bestDual];
@@ -207,7 +207,7 @@ function hasParts(
   return excess > GAP_TOLERANCE;
 }
 
-const isSame = (settledTrades: SettledTrades, otherSettledTrades: SettledTrades): boolean =>
+const areEqualTrades = (settledTrades: SettledTrades, otherSettledTrades: SettledTrades): boolean =>
   settledTrades.first.every(
     (lot, i) => lot === otherSettledTrades.first[i] && settledTrades.end[i] === otherSettledTrades.end[i],
   ) && settledTrades.buyLimit.every((limit, i) => limit > 0 === otherSettledTrades.buyLimit[i]! > 0);

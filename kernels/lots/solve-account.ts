@@ -227,8 +227,8 @@ function solveRefined(program: AccountProgram, side: TaxSide, incumbent: number)
 function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   const rows = listRelaxedRows(program, side);
   const decided = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
-  const top = findTopPrices(side, program.taxWeight);
-  let prices = top;
+  const topPrices = findTopPrices(side, program.taxWeight);
+  let prices = topPrices;
   let candidate: Candidate | undefined;
   let dual = { bound: -Infinity, multipliers: undefined as Multipliers | undefined };
   const offered = listOfferedLots(program, prices);
@@ -244,7 +244,7 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
       answer,
       suggested,
       bound: dual.bound,
-      prices: interpolateTowards(top, prices),
+      prices: interpolateTowards(topPrices, prices),
     });
     if (candidate === undefined || ownCandidate.merit < candidate.merit) candidate = ownCandidate;
     const leastMerit = Math.min(incumbent, candidate.merit);
@@ -296,11 +296,11 @@ function decide(
     const net = answer.weights[i]! - heldWeights[i]!;
     const isMixed = buysAndSells(trades, answer.traded, i);
     const wish = isMixed || Math.abs(net) < TRADE_MIN ? suggested[i]! : net;
-    const way = wish > 0 ? BUYS_ONLY : wish < 0 ? SELLS_ONLY : (decided[i] as number);
+    const direction = wish > 0 ? BUYS_ONLY : wish < 0 ? SELLS_ONLY : (decided[i] as number);
     // A decided security changes its direction only if its own minimum has the opposite direction.
     if (decided[i] === BOTH_DIRECTIONS) {
-      decided[i] = way;
-      if (isMixed || net * way < -TRADE_MIN) isChanged = true;
+      decided[i] = direction;
+      if (isMixed || net * direction < -TRADE_MIN) isChanged = true;
     } else if (suggested[i]! * decided[i]! < 0) {
       decided[i] = Math.sign(suggested[i]!);
       isChanged = true;
@@ -339,12 +339,12 @@ const computeNetTrades = ({ heldWeights }: AccountProgram, { weights }: Pick<Tra
   weights.map((weight, i) => weight - heldWeights[i]!);
 
 function clearRounding({ n, lotSize }: AccountProgram, trades: RelaxedTrades, traded: Float64Array): AccountTrades {
-  const bought = new Float64Array(n);
-  const sold = new Float64Array(lotSize.length);
+  const purchases = new Float64Array(n);
+  const sales = new Float64Array(lotSize.length);
   for (let i = 0; i < n; i++)
     for (let j = trades.start[i]!; j < trades.start[i + 1]!; j++) {
-      if (trades.sign[j]! > 0) bought[i] = traded[j]!;
-      else sold[trades.firstLot[j]!] = traded[j]!;
+      if (trades.sign[j]! > 0) purchases[i] = traded[j]!;
+      else sales[trades.firstLot[j]!] = traded[j]!;
     }
-  return { bought, sold };
+  return { bought: purchases, sold: sales };
 }

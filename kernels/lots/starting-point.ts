@@ -23,10 +23,12 @@ const PRICE_MIN = 1e-5;
 
 /** Returns a starting point without prior information about the solution. */
 export function createFarPoint({ trades, rows, side, program }: Relaxation, penalties: Float64Array): StartingPoint {
-  const traded = trades.size.map((size) => Math.min(size * 0.5, DISTANCE_FAR * size + 1e-6)).subarray(0, trades.count);
+  const startTrades = trades.size
+    .map((size) => Math.min(size * 0.5, DISTANCE_FAR * size + 1e-6))
+    .subarray(0, trades.count);
   const share = program.taxWeight / side.pieces.length;
   const prices = penalties.map((penalty, j) => (rows[j]?.tax === 1 ? share : Math.min(1e-3, penalty / 2)));
-  return { traded, prices, gap: 0.02, slack: 1e-4, aboveTax: 1e-3 };
+  return { traded: startTrades, prices, gap: 0.02, slack: 1e-4, aboveTax: 1e-3 };
 }
 
 /** Returns a starting point near the solution of a similar form. */
@@ -36,13 +38,13 @@ export function createNearPoint(
   { net, multipliers }: StartingSolution,
 ): StartingPoint {
   const { start, sign, size } = trades;
-  const traded = new Float64Array(trades.count);
+  const startTrades = new Float64Array(trades.count);
   for (let i = 0; i < program.n; i++) {
     let remainingTrade = net[i]!;
     for (let j = start[i]!; j < start[i + 1]!; j++) {
       const amount = Math.min(Math.max(0, sign[j]! * remainingTrade), size[j]!);
       remainingTrade -= sign[j]! * amount;
-      traded[j] = Math.min(size[j]! * (1 - DISTANCE_NEAR), Math.max(size[j]! * DISTANCE_NEAR, amount));
+      startTrades[j] = Math.min(size[j]! * (1 - DISTANCE_NEAR), Math.max(size[j]! * DISTANCE_NEAR, amount));
     }
   }
   const prices = penalties.map((penalty, j) =>
@@ -51,8 +53,8 @@ export function createNearPoint(
       Math.max(penalty - PRICE_MIN, penalty / 2),
     ),
   );
-  let ofTax = 0;
-  rows.forEach(({ tax }, j) => void (ofTax += tax * prices[j]!));
-  rows.forEach(({ tax }, j) => void (tax === 1 && (prices[j]! *= program.taxWeight / ofTax)));
-  return { traded, prices, gap: 1e-5, slack: 0, aboveTax: 1e-5 };
+  let taxPriceSum = 0;
+  rows.forEach(({ tax }, j) => void (taxPriceSum += tax * prices[j]!));
+  rows.forEach(({ tax }, j) => void (tax === 1 && (prices[j]! *= program.taxWeight / taxPriceSum)));
+  return { traded: startTrades, prices, gap: 1e-5, slack: 0, aboveTax: 1e-5 };
 }

@@ -78,18 +78,18 @@ export const computeMerit = ({ objective, worst }: TradeFigures): number =>
  */
 export function createTrades(program: AccountProgram, net: Float64Array, prices: GainPrices): AccountTrades {
   const { n, lotSize } = program;
-  const bought = new Float64Array(n);
-  const sold = new Float64Array(lotSize.length);
+  const purchases = new Float64Array(n);
+  const sales = new Float64Array(lotSize.length);
   for (let i = 0; i < n; i++) {
-    if (net[i]! >= 0) bought[i] = net[i]!;
+    if (net[i]! >= 0) purchases[i] = net[i]!;
     else {
       let unsoldWeight = -net[i]!;
       for (const l of sortSales(program, i, prices)) {
-        sold[l] = Math.min(unsoldWeight, lotSize[l]!);
-        unsoldWeight -= sold[l]!;
+        sales[l] = Math.min(unsoldWeight, lotSize[l]!);
+        unsoldWeight -= sales[l]!;
         if (!(unsoldWeight > 0)) break;
       }
     }
   }
-  return { bought, sold };
+  return { bought: purchases, sold: sales };
 }

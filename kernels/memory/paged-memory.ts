@@ -279,8 +279,8 @@ export function copyInParts(values: Float64Array, room: Float64Array<ArrayBuffer
   const begin = Math.max(0, byteOffset - before);
   const end = Math.min(bytes, byteOffset + byteLength - before);
   const ahead = begin % pageBytes;
-  const position = end <= begin ? FAILED : mapAgain(from + begin - ahead, 0, ahead + end - begin, MAY_MOVE);
-  if (position === FAILED) return values;
+  const position = end <= begin ? FAILURE_RESULT : mapAgain(from + begin - ahead, 0, ahead + end - begin, MAY_MOVE);
+  if (position === FAILURE_RESULT) return values;
   const copy = new Uint8Array(room.buffer, room.byteOffset, byteLength);
   const [inCopy, behind] = [before + begin - byteOffset, before + end - byteOffset];
   copyFrom(copy.subarray(inCopy), position + ahead, end - begin);
@@ -343,6 +343,6 @@ const READ_AND_WRITE = 3;
 const SHARED_AND_FIXED = 0x11;
 const ENOSPC = 28;
 const MAY_MOVE = 1;
-const FAILED = -1;
+const FAILURE_RESULT = -1;
 /** Advice of madvise that pages are not needed; they contain zeros when they are next read. */
 const PAGES_NOT_NEEDED = 4;

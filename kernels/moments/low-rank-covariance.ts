@@ -129,10 +129,10 @@ export function multiplyLowRank(
   let projection = 0;
   for (let i = 0; i < assets; i++) projection += target.scale[i]! * v[i]!;
   const keep = scale * (1 - intensity);
-  const pull = scale * intensity;
+  const targetScale = scale * intensity;
   const common = target.common * projection;
   for (let i = 0; i < assets; i++)
-    out[i] = keep * out[i]! + pull * (common * target.scale[i]! + target.addedVariances[i]! * v[i]!);
+    out[i] = keep * out[i]! + targetScale * (common * target.scale[i]! + target.addedVariances[i]! * v[i]!);
 }
 
 /**
@@ -155,11 +155,11 @@ export function expandCovariance(
   assert(out.length === assets * assets, `out: ${out.length} values for ${assets} assets`);
   engine.symmetricRankK(panel, assets, out);
   const keep = scale * (1 - intensity);
-  const pull = scale * intensity;
+  const targetScale = scale * intensity;
   for (let i = 0; i < assets; i++) {
     const row = i * assets;
-    const common = pull * target.common * target.scale[i]!;
-    out[row + i] = keep * out[row + i]! + common * target.scale[i]! + pull * target.addedVariances[i]!;
+    const common = targetScale * target.common * target.scale[i]!;
+    out[row + i] = keep * out[row + i]! + common * target.scale[i]! + targetScale * target.addedVariances[i]!;
     for (let j = i + 1; j < assets; j++) out[row + j] = keep * out[row + j]! + common * target.scale[j]!;
   }
   mirrorUpper(out, assets);

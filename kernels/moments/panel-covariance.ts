@@ -22,14 +22,14 @@ export interface PanelCovariance {
 
 /** Returns a low-rank covariance in terms of its panel. */
 export function createPanelCovariance({ panel, assets, intensity, target, scale }: LowRankCovariance): PanelCovariance {
-  const pull = scale * intensity;
+  const targetScale = scale * intensity;
   return {
     panel,
     assets,
     keep: scale * (1 - intensity),
-    common: pull * target.common,
+    common: targetScale * target.common,
     scale: target.scale,
-    addedVariances: target.addedVariances.map((value) => pull * value),
+    addedVariances: target.addedVariances.map((value) => targetScale * value),
   };
 }
 
@@ -106,10 +106,10 @@ function placeEntries(
   for (let i = from; i < Math.min(to, end); i++) {
     const position = countTriangleEntries(assets, from, i) - i;
     const product = (i - from) * (end - first) - first;
-    const pull = common * scale[i]!;
-    if (i >= first) out[position + i] = keep * products[product + i]! + pull * scale[i]! + addedVariances[i]!;
+    const rowScale = common * scale[i]!;
+    if (i >= first) out[position + i] = keep * products[product + i]! + rowScale * scale[i]! + addedVariances[i]!;
     for (let j = Math.max(first, i + 1); j < end; j++)
-      out[position + j] = keep * products[product + j]! + pull * scale[j]!;
+      out[position + j] = keep * products[product + j]! + rowScale * scale[j]!;
   }
 }
 

@@ -39,7 +39,7 @@ export interface GramHistory {
 }
 
 /** Maximum fraction of changed rows for an update; above it the moments are computed in full. */
-const CHANGED_MAX = 0.25;
+const CHANGED_SHARE_MAX = 0.25;
 
 /** Maximum number of updates before a full computation, so that rounding errors do not accumulate. */
 const UPDATES_MAX = 12;
@@ -71,15 +71,15 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
         const repeatedHistory = pendingHistory;
         pendingHistory = null;
         // Windows over other securities, or with the maximum number of updates, are computed in full in any case.
-        if (isSame(repeatedHistory.names, wantedNames) && repeatedHistory.rows.length <= UPDATES_MAX)
+        if (areEqualKeys(repeatedHistory.names, wantedNames) && repeatedHistory.rows.length <= UPDATES_MAX)
           for (const some of repeatedHistory.rows) gram.over(repeatedHistory.names, some, read);
       }
       const droppedRows = subtractKeys(rows, wantedRows);
       const addedRows = subtractKeys(wantedRows, rows);
       if (
-        isSame(names, wantedNames) &&
+        areEqualKeys(names, wantedNames) &&
         windows.length <= UPDATES_MAX &&
-        droppedRows.length + addedRows.length <= CHANGED_MAX * wantedRows.length
+        droppedRows.length + addedRows.length <= CHANGED_SHARE_MAX * wantedRows.length
       ) {
         if (droppedRows.length > 0) add(droppedRows, -1);
         if (addedRows.length > 0) add(addedRows, 1);
@@ -127,7 +127,7 @@ function addRows(sums: Float64Array, panel: Float64Array, sign: 1 | -1): void {
     for (let i = 0; i < n; i++) sums[i]! += sign * panel[position + i]!;
 }
 
-function isSame(a: Int32Array, b: Int32Array): boolean {
+function areEqualKeys(a: Int32Array, b: Int32Array): boolean {
   return a.length === b.length && a.every((name, i) => name === b[i]);
 }
 

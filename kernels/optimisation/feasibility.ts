@@ -97,10 +97,10 @@ function addEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }:
 /** Minimises norm q subject to the rows and the previous norms. */
 function minimiseNorm(solver: Solver, program: Program, q: number): FeasibilityResult {
   const norm = program.norms[q]!;
-  const isOwn = typeof norm.metric !== 'string';
+  const hasOwnMetric = typeof norm.metric !== 'string';
   const smallest: Program = {
     ...program,
-    metric: isOwn ? norm.metric : program.metric,
+    metric: hasOwnMetric ? norm.metric : program.metric,
     curvature: norm.metric === 'identity' ? 0 : 1,
     ridge: norm.metric === 'identity' ? 1 : 0,
     centre: norm.centre,
@@ -111,7 +111,7 @@ function minimiseNorm(solver: Solver, program: Program, q: number): FeasibilityR
         ? kink
         : { ...kink, limit: null, left: new Float64Array(program.n), right: new Float64Array(program.n) },
     ),
-    norms: program.norms.slice(0, q).map((otherNorm) => (isOwn ? addMetric(otherNorm, program) : otherNorm)),
+    norms: program.norms.slice(0, q).map((otherNorm) => (hasOwnMetric ? addMetric(otherNorm, program) : otherNorm)),
   };
   const { point, status } = solver.solve(smallest);
   const length = computeNormLength(program, norm, point.x);

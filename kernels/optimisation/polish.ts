@@ -38,10 +38,10 @@ export function polish(
       iterationsMax === 0
         ? 0
         : runActiveSet(program, curvatures, activeState, point, { iterationsMax, nearby: true }).iterations;
-    const answer = createSolution(program, activeState, point, spent + steps, iterationsMax === 0 ? without : after);
-    if (answer.status === 'solved') return answer;
-    if (bestResult === undefined || findLargestResidual(answer.kkt) < findLargestResidual(bestResult.kkt))
-      bestResult = answer;
+    const result = createSolution(program, activeState, point, spent + steps, iterationsMax === 0 ? without : after);
+    if (result.status === 'solved') return result;
+    if (bestResult === undefined || findLargestResidual(result.kkt) < findLargestResidual(bestResult.kkt))
+      bestResult = result;
   }
   return bestResult!;
 }

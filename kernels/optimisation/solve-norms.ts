@@ -93,14 +93,14 @@ export function solveWithNorms(
   const solveAtPrice = (price: number): PricedSolution | undefined => {
     const pricedProgram = addPrice(program, q, price);
     const isFar = !(price < PRICE_RATIO_MAX * lastPrice && lastPrice < PRICE_RATIO_MAX * price);
-    const answer = solve(pricedProgram, isFar ? undefined : last);
-    if (answer.status === 'failed') return undefined;
-    last = { program: pricedProgram, point: answer.point, state: answer.state };
+    const result = solve(pricedProgram, isFar ? undefined : last);
+    if (result.status === 'failed') return undefined;
+    last = { program: pricedProgram, point: result.point, state: result.state };
     lastPrice = price;
-    const excess = 1 - norm.radius / computeNormLength(program, norm, answer.point.x);
+    const excess = 1 - norm.radius / computeNormLength(program, norm, result.point.x);
     const isProven =
-      answer.status === 'infeasible' || (excess > EXCESS_MAX && isTooShort(program, q, { price, answer }));
-    return { price, answer: isProven ? { ...answer, status: 'infeasible' } : answer, excess };
+      result.status === 'infeasible' || (excess > EXCESS_MAX && isTooShort(program, q, { price, answer: result }));
+    return { price, answer: isProven ? { ...result, status: 'infeasible' } : result, excess };
   };
   const close = findRoot(solveAtPrice, first > 0 ? first : computePriceScale(program, norm), NEWTON_DISTANCE);
   if (close === undefined) return undefined;
@@ -210,8 +210,8 @@ export function computePriceScale(program: Program, norm: Norm): number {
   const { metric, curvature, ridge, linear, n } = program;
   const { metric: kind, radius } = norm;
   if (metric === null || curvature === 0) {
-    const pull = Math.sqrt(linear.reduce((sum, value) => sum + value * value, 0));
-    return pull > 0 || ridge === 0 ? Math.max(pull / radius, Number.MIN_VALUE) : ridge;
+    const linearLength = Math.sqrt(linear.reduce((sum, value) => sum + value * value, 0));
+    return linearLength > 0 || ridge === 0 ? Math.max(linearLength / radius, Number.MIN_VALUE) : ridge;
   }
   if (kind === 'metric') return curvature;
   if (kind !== 'identity')

@@ -114,8 +114,8 @@ function solveProgram(program: Program, tools: SolverTools, options: SolveOption
   const fittingState = options.warm !== undefined && matchesProgram(options.warm, program) ? options.warm : undefined;
   if (reducedProgram === null) return solveFree(program, tools, { ...options, warm: fittingState });
   const warm = fittingState === undefined ? undefined : reducedProgram.stateToReduced(fittingState);
-  const answer = solveFree(reducedProgram.program, tools, { ...options, warm });
-  return { ...answer, point: reducedProgram.toFull(answer.point), state: reducedProgram.stateToFull(answer.state) };
+  const result = solveFree(reducedProgram.program, tools, { ...options, warm });
+  return { ...result, point: reducedProgram.toFull(result.point), state: reducedProgram.stateToFull(result.state) };
 }
 
 /** Returns the answer for an infeasible program, with a point within its bounds. */
@@ -147,8 +147,8 @@ function solveFromState(
 ): ProgramResult | undefined {
   const [state, iterate] = [copyState(from.state), copyIterate(from.point)];
   const { iterations, status } = runActiveSet(program, curvatures, state, iterate, options);
-  const answer = status === 'solved' ? createSolution(program, state, iterate, iterations, 'active-set') : undefined;
-  return answer?.status === 'solved' ? answer : undefined;
+  const result = status === 'solved' ? createSolution(program, state, iterate, iterations, 'active-set') : undefined;
+  return result?.status === 'solved' ? result : undefined;
 }
 
 /**
@@ -167,8 +167,8 @@ function solveByPath(
     iterationsMax: ACTIVE_SET_ITERATIONS,
     nearby: true,
   });
-  const answer = createSolution(program, end.state, end.iterate, end.events + iterations, 'active-set');
-  return answer.status === 'solved' ? answer : undefined;
+  const result = createSolution(program, end.state, end.iterate, end.events + iterations, 'active-set');
+  return result.status === 'solved' ? result : undefined;
 }
 
 /**
@@ -225,14 +225,14 @@ function solveByPrices(
   let iterationsSpent = 0;
   return solveWithNorms(program, follow, {
     solve(priced, start) {
-      const answer = solveProgram(priced, tools, {
+      const result = solveProgram(priced, tools, {
         follow: start,
         warm:
           start?.state ??
           (warm === undefined ? undefined : { ...warm, norms: warm.norms.slice(0, priced.norms.length) }),
       });
-      iterationsSpent += answer.iterations;
-      return answer;
+      iterationsSpent += result.iterations;
+      return result;
     },
     finish(whole, { point, state }, iterationsMax = ACTIVE_SET_ITERATIONS) {
       const iterate = copyIterate(point);
@@ -241,8 +241,8 @@ function solveByPrices(
         iterationsMax,
         nearby: true,
       });
-      const answer = createSolution(whole, activeState, iterate, iterationsSpent + iterations, 'active-set');
-      return answer.status === 'solved' ? answer : undefined;
+      const result = createSolution(whole, activeState, iterate, iterationsSpent + iterations, 'active-set');
+      return result.status === 'solved' ? result : undefined;
     },
   });
 }
@@ -283,19 +283,19 @@ function solveFree(program: Program, tools: SolverTools, { warm, effort = 'thoro
   if (grownResult !== undefined) return grownResult;
   const corner = solveAtCorner(program, curvatures, iterations);
   if (corner !== undefined) return corner;
-  const answer = startFromCentre(program, curvatures, iterations);
-  if (answer.status === 'solved') return answer;
+  const result = startFromCentre(program, curvatures, iterations);
+  if (result.status === 'solved') return result;
   const scaledResult =
-    effort === 'quick' || flatResult !== undefined ? undefined : solveScaled(program, curvatures, answer.iterations);
+    effort === 'quick' || flatResult !== undefined ? undefined : solveScaled(program, curvatures, result.iterations);
   if (scaledResult?.status === 'solved') return scaledResult;
   const elastic = solveInside(program, curvatures, {
-    before: scaledResult?.iterations ?? answer.iterations,
+    before: scaledResult?.iterations ?? result.iterations,
     run: 'near',
     elastic: createElasticProgram(program),
   }).answer;
   return [scaledResult, flatResult].reduce<ProgramResult>(
     (best, otherProgramResult) => (otherProgramResult === undefined ? best : selectBetter(otherProgramResult, best)),
-    selectBetter(elastic, answer),
+    selectBetter(elastic, result),
   );
 }
 
@@ -317,8 +317,8 @@ function solveByStates(
     const options = { iterationsMax: ACTIVE_SET_ITERATIONS, nearby };
     const outcome = runActiveSet(program, curvatures, state, iterate, options);
     iterations += outcome.iterations;
-    const answer = createSolution(program, state, iterate, iterations, 'active-set');
-    if (outcome.status === 'solved' && answer.status === 'solved') return { answer, iterations };
+    const result = createSolution(program, state, iterate, iterations, 'active-set');
+    if (outcome.status === 'solved' && result.status === 'solved') return { answer: result, iterations };
     if (outcome.status === 'stuck' && !nearby) break;
   }
   return { iterations };
@@ -328,8 +328,8 @@ function solveByStates(
 function solveAtCorner(program: Program, curvatures: Curvatures, before: number): ProgramResult | undefined {
   const corner = isIndifferent(program) ? undefined : solveCorner(program);
   if (corner === undefined) return undefined;
-  const answer = polish(program, curvatures, { ...corner, spent: before + corner.pivots }, ROUTES_CORNER);
-  return answer.status === 'solved' ? answer : undefined;
+  const result = polish(program, curvatures, { ...corner, spent: before + corner.pivots }, ROUTES_CORNER);
+  return result.status === 'solved' ? result : undefined;
 }
 
 /** Returns the centre itself if the objective is stationary there and every constraint is satisfied. */
@@ -341,6 +341,6 @@ function solveAtCentre(program: Program): ProgramResult | undefined {
     if (limit === null) iterate.kinkMultipliers[k] = 1;
   });
   iterate.x.set(program.centre);
-  const answer = createSolution(program, createColdState(program), iterate, 0, 'centre');
-  return answer.status === 'solved' ? answer : undefined;
+  const result = createSolution(program, createColdState(program), iterate, 0, 'centre');
+  return result.status === 'solved' ? result : undefined;
 }

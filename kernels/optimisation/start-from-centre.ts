@@ -40,8 +40,8 @@ export function solveInside(
     if (startSolution.status === 'solved') return { answer: startSolution, isConverged };
   }
   const spent = before + outcome.iterations;
-  const answer = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
-  return { answer, isConverged };
+  const result = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
+  return { answer: result, isConverged };
 }
 
 /**
@@ -76,7 +76,7 @@ const FLAT_SHARE = 0.5;
 export function isFlat({ n, metric, curvature, ridge, rows, kinks, norms }: Program): boolean {
   if (metric?.form !== 'dense' || !(curvature > 0) || ridge > 0 || kinks.length > 0 || norms.length > 0) return false;
   if (rows.penalty.some((penalty) => Number.isFinite(penalty))) return false;
-  let flat = 0;
-  for (let i = 0; i < n; i++) if (metric.matrix[i * n + i] === 0) flat++;
-  return flat > FLAT_SHARE * n;
+  let flatCount = 0;
+  for (let i = 0; i < n; i++) if (metric.matrix[i * n + i] === 0) flatCount++;
+  return flatCount > FLAT_SHARE * n;
 }

@@ -70,6 +70,6 @@ export function findBinQuantile(bins: LevelBins, counts: Uint32Array, t: number,
   let k = 0;
   while (k < row.length - 1 && countBelow + row[k]! < rank) countBelow += row[k++]!;
   const binCount = row[k]!;
-  const inside = binCount > 0 ? (rank - countBelow) / binCount : 0;
-  return bins.low[t]! + (k + inside) / bins.scale[t]!;
+  const binFraction = binCount > 0 ? (rank - countBelow) / binCount : 0;
+  return bins.low[t]! + (k + binFraction) / bins.scale[t]!;
 }

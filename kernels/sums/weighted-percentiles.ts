@@ -11,10 +11,10 @@ export interface WeightedValues {
 }
 
 /** Number of results before the percentiles: the mean, and the fraction of the weights that have a value. */
-export const AVERAGES = 2;
+export const AVERAGE_COUNT = 2;
 
 /** Tolerance for rounding errors of cumulative weights, so that sums of equal weights reach a share. */
-const SLACK = 1e-12;
+const SLACK_SHARE = 1e-12;
 
 /**
  * Mean, coverage and percentiles of weighted values.
@@ -58,10 +58,10 @@ export function computeWeightedPercentiles(
   let share = 0;
   for (const i of positions) {
     cumulativeWeight += Math.abs(weights[i]!);
-    while (share < shares.length && cumulativeWeight >= shares[share]! * covered * (1 - SLACK))
-      out[AVERAGES + share++] = values[i]!;
+    while (share < shares.length && cumulativeWeight >= shares[share]! * covered * (1 - SLACK_SHARE))
+      out[AVERAGE_COUNT + share++] = values[i]!;
   }
-  if (positions.length > 0) out.fill(values[positions.at(-1)!]!, AVERAGES + share);
+  if (positions.length > 0) out.fill(values[positions.at(-1)!]!, AVERAGE_COUNT + share);
 }
 
 /**
@@ -75,5 +75,6 @@ export function assertPercentiles(
 ): void {
   if (count > values.length || count > weights.length)
     assert(false, `count: ${count} of ${values.length} and ${weights.length}`);
-  if (out.length !== AVERAGES + shares.length) assert(false, `out: ${out.length} figures for ${shares.length} shares`);
+  if (out.length !== AVERAGE_COUNT + shares.length)
+    assert(false, `out: ${out.length} figures for ${shares.length} shares`);
 }

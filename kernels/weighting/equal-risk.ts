@@ -65,8 +65,8 @@ function updateCoordinate(covariance: Float64Array, i: number, x: Float64Array, 
 function measureImbalance(x: Float64Array, marginal: Float64Array): number {
   let largest = 0;
   for (let i = 0; i < x.length; i++) {
-    const off = Math.abs(x.length * x[i]! * marginal[i]! - 1);
-    if (!(off <= largest)) largest = off;
+    const imbalance = Math.abs(x.length * x[i]! * marginal[i]! - 1);
+    if (!(imbalance <= largest)) largest = imbalance;
   }
   return largest;
 }

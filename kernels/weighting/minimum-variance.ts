@@ -9,7 +9,7 @@ const STEPS_PER_SECURITY = 60;
 const EXACT_SOLVES_MAX = 12;
 
 /** Gradient gaps, relative to the largest gradient, at which the search switches to the exact solve, in order. */
-const GAPS = [1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13];
+const GAP_LIMITS = [1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13];
 
 /** Tolerance of the optimality conditions, relative to the largest gradient. */
 const TOLERANCE = 1e-10;
@@ -55,15 +55,15 @@ export function solveMinimumVarianceWeights(
   assert(n >= 1, 'out: 0 names, at least 1 needed');
   const bound = Math.max(upper, 1 / n);
   out.fill(1 / n);
-  const plain = search(covariance, bound, out);
-  if (plain.status === 'solved') return { ...plain, ridged: false };
+  const plainResult = search(covariance, bound, out);
+  if (plainResult.status === 'solved') return { ...plainResult, ridged: false };
   const ridgedCovariance = covariance.slice();
   let trace = 0;
   for (let i = 0; i < n; i++) trace += covariance[i * n + i]!;
   for (let i = 0; i < n; i++) ridgedCovariance[i * n + i]! += Math.max(RIDGE * (trace / n), Number.MIN_VALUE);
   out.fill(1 / n);
   const ridgedSolution = search(ridgedCovariance, bound, out);
-  return { status: ridgedSolution.status, solves: plain.solves + ridgedSolution.solves, ridged: true };
+  return { status: ridgedSolution.status, solves: plainResult.solves + ridgedSolution.solves, ridged: true };
 }
 
 interface SearchOutcome {
@@ -76,7 +76,7 @@ function search(covariance: Float64Array, upper: number, w: Float64Array): Searc
   const gradient = new Float64Array(n);
   const exactWeights = new Float64Array(n);
   let solves = 0;
-  for (const gap of GAPS) {
+  for (const gap of GAP_LIMITS) {
     descend({ covariance, upper, w, gradient, gap });
     const sides = Int8Array.from(w, (weight) => (weight <= 0 ? LOWER : weight >= upper ? UPPER : FREE));
     for (let k = 0; k < EXACT_SOLVES_MAX; k++) {
@@ -157,11 +157,11 @@ function findBestPartner({
   const n = w.length;
   const row = from * n;
   const variance = diagonal[from]!;
-  const top = gradient[from]!;
+  const steepestSlope = gradient[from]!;
   let bestPartner = -1;
   let bestGain = 0;
   for (let j = 0; j < n; j++) {
-    const slope = top - gradient[j]!;
+    const slope = steepestSlope - gradient[j]!;
     if (slope <= 0 || w[j]! >= upper) continue;
     const curvature = variance + diagonal[j]! - 2 * covariance[row + j]!;
     const gain = curvature > 0 ? (slope * slope) / curvature : Infinity;

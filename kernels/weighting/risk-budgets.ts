@@ -19,7 +19,7 @@ const RESIDUAL_MAX = 0.1;
 const TOLERANCE = 1e-13;
 
 /** Maximum relative difference that counts as solved if rounding errors prevent the tolerance. */
-const ACCEPTED_MAX = 1e-11;
+const ACCEPTED_ERROR_MAX = 1e-11;
 
 /** Maximum step as a fraction of the distance to the boundary of the positive orthant. */
 const STEP_SHARE = 0.95;
@@ -100,7 +100,7 @@ function runNewton(algebra: DenseAlgebra, metric: Metric, names: BudgetedSecurit
       right[i] = budgets[i]! - x[i]! * marginal[i]!;
       imbalance = Math.max(imbalance, Math.abs(right[i]! / budgets[i]!));
     }
-    if (imbalance <= TOLERANCE || (imbalance <= ACCEPTED_MAX && imbalance >= leastImbalance / 2)) return true;
+    if (imbalance <= TOLERANCE || (imbalance <= ACCEPTED_ERROR_MAX && imbalance >= leastImbalance / 2)) return true;
     leastImbalance = Math.min(leastImbalance, imbalance);
     const residualMax = Math.max(Math.min(RESIDUAL_MAX, imbalance) * imbalance, TOLERANCE / 4);
     if (
@@ -118,7 +118,7 @@ function runNewton(algebra: DenseAlgebra, metric: Metric, names: BudgetedSecurit
     if (largest > 1) length = Math.min(length, 1 / largest);
     for (let i = 0; i < n; i++) x[i]! *= 1 + length * step[i]!;
   }
-  return leastImbalance <= ACCEPTED_MAX;
+  return leastImbalance <= ACCEPTED_ERROR_MAX;
 }
 
 /** Minimum specific share of the variance of a security in the one-factor model. */
@@ -186,9 +186,9 @@ function stepByGradients(
 ): boolean {
   const n = x.length;
   const residuals = right.slice();
-  const way = new Float64Array(n);
+  const direction = new Float64Array(n);
   const scaledWay = new Float64Array(n);
-  const pull = new Float64Array(n);
+  const directionProduct = new Float64Array(n);
   step.fill(0);
   let previousSize = 0;
   for (let k = 0; k < GRADIENTS_MAX; k++) {
@@ -197,21 +197,21 @@ function stepByGradients(
     const momentum = previousSize > 0 ? size / previousSize : 0;
     previousSize = size;
     for (let i = 0; i < n; i++) {
-      way[i] = residuals[i]! / (x[i]! * x[i]! * variances[i]! + budgets[i]!) + momentum * way[i]!;
-      scaledWay[i] = x[i]! * way[i]!;
+      direction[i] = residuals[i]! / (x[i]! * x[i]! * variances[i]! + budgets[i]!) + momentum * direction[i]!;
+      scaledWay[i] = x[i]! * direction[i]!;
     }
-    times(scaledWay, pull);
+    times(scaledWay, directionProduct);
     let curvature = 0;
     for (let i = 0; i < n; i++) {
-      pull[i] = x[i]! * pull[i]! + budgets[i]! * way[i]!;
-      curvature += way[i]! * pull[i]!;
+      directionProduct[i] = x[i]! * directionProduct[i]! + budgets[i]! * direction[i]!;
+      curvature += direction[i]! * directionProduct[i]!;
     }
     if (!(curvature > 0)) return false;
     const length = size / curvature;
     let largest = 0;
     for (let i = 0; i < n; i++) {
-      step[i]! += length * way[i]!;
-      residuals[i]! -= length * pull[i]!;
+      step[i]! += length * direction[i]!;
+      residuals[i]! -= length * directionProduct[i]!;
       largest = Math.max(largest, Math.abs(residuals[i]! / budgets[i]!));
     }
     if (largest <= left) return true;

@@ -21,7 +21,7 @@ export const BUNDLE_HELP = [
 ].join('\n');
 
 /** Runs `divisor bundle`: writes the bundle of an index to a file. */
-export async function bundle(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runBundle(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { words, common } = readCommandLine('bundle', GRAMMAR, argv);
   const { out } = common;
   if (out === undefined) throw new UsageError('bundle needs --out FILE: it writes an archive, not text');

@@ -13,7 +13,7 @@ export const COMPLETION_HELP = [
 export type IdKind = 'indices' | 'stores' | 'names';
 
 /** Id kind that a word or a flag accepts, by the name of the word or flag. */
-const IDS: Readonly<Record<string, IdKind>> = {
+const ID_PLACEHOLDERS: Readonly<Record<string, IdKind>> = {
   INDEX: 'indices',
   INDICES: 'indices',
   STORE: 'stores',
@@ -25,7 +25,8 @@ const IDS: Readonly<Record<string, IdKind>> = {
 };
 
 /** Returns the placeholder that the script of a shell resolves to ids. */
-const formatIdPlaceholder = (name: string) => (Object.hasOwn(IDS, name) ? [`@${IDS[name]!}`] : []);
+const formatIdPlaceholder = (name: string) =>
+  Object.hasOwn(ID_PLACEHOLDERS, name) ? [`@${ID_PLACEHOLDERS[name]!}`] : [];
 
 /**
  * Formats words for a script. A placeholder for ids becomes a call that the shell makes during completion. @param asked

@@ -77,7 +77,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   bundle: {
     summary: 'Write all inputs of the published closes of an index for verify-bundle.',
     help: async () => (await import('./bundle.js')).BUNDLE_HELP,
-    run: async (argv, environment) => (await import('./bundle.js')).bundle(argv, environment),
+    run: async (argv, environment) => (await import('./bundle.js')).runBundle(argv, environment),
   },
   migrate: {
     summary: 'Create the tables of a database, or migrate them to this version.',
@@ -182,7 +182,7 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   if (!isTemplate && (remainingWords.includes('--help') || remainingWords.includes('-h')))
     return print(await formatCommandHelp(name, command));
   hidePasswords(argv);
-  endWithReader(name);
+  exitOnClosedPipe(name);
   try {
     return await command.run(remainingWords, environment);
   } catch (failure) {
@@ -192,9 +192,9 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
 
 /** Returns the version of the package, and of its build if known. */
 async function formatVersionLine(): Promise<string> {
-  const { buildInfo, buildVersion } = await import('./version.js');
-  const builtAt = buildInfo()?.built_at;
-  return `${buildVersion()}${builtAt === undefined ? '' : ` built ${builtAt}`}\n`;
+  const { readBuildInfo, getBuildVersion } = await import('./version.js');
+  const builtAt = readBuildInfo()?.built_at;
+  return `${getBuildVersion()}${builtAt === undefined ? '' : ` built ${builtAt}`}\n`;
 }
 
 /** Hides passwords in addresses from the process list. */
@@ -204,7 +204,7 @@ function hidePasswords(argv: readonly string[]): void {
 }
 
 /** Ends a command when its reader closes the pipe, as in `divisor verify | head`; a service keeps running. */
-function endWithReader(name: string): void {
+function exitOnClosedPipe(name: string): void {
   process.stdout.on('error', (failure: NodeJS.ErrnoException) => {
     if (failure.code !== 'EPIPE') throw failure;
     if (name !== 'serve' && name !== 'worker') process.exit(EXIT_PIPE);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { API } from '#contract/api.js';
 import type { ExampleResponses } from '#contract/examples.js';
-import { openApiDocument } from '#contract/openapi.js';
+import { createOpenApiDocument } from '#contract/openapi.js';
 import type { BuiltDocument, DocumentationSources } from '#http/routes/documentation.js';
 import type { GuidePage } from '#views/documentation/guide-page.js';
 import { readEngineVersion, PACKAGE_ROOT } from './version.js';
@@ -14,7 +14,7 @@ import { readEngineVersion, PACKAGE_ROOT } from './version.js';
  */
 export function openDocumentationSources(): DocumentationSources {
   return {
-    openApi: () => openApiDocument(API, readEngineVersion(), readExampleResponses()),
+    openApi: () => createOpenApiDocument(API, readEngineVersion(), readExampleResponses()),
     guide: readGuide,
     written: (name) => readFileSync(new URL(`${name === '' ? 'README' : name}.md`, GUIDE), 'utf8'),
     picture(name) {

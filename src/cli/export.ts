@@ -97,7 +97,7 @@ interface ExportOrder {
   readonly date: string | undefined;
 }
 
-function parseRequest(word: string, flags: FlagValues, out: string | undefined): ExportOrder {
+function parseRequest(word: string, flags: FlagValues, outPath: string | undefined): ExportOrder {
   const table = EXPORT_NAMES.find((name) => name === word);
   if (table === undefined)
     throw new UsageError(
@@ -105,9 +105,9 @@ function parseRequest(word: string, flags: FlagValues, out: string | undefined):
     );
   const indexId = flags.text('index');
   if (indexId === undefined) throw new UsageError('divisor export requires --index ID. See divisor export --help');
-  const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : requireFormat(out));
-  if (out !== undefined) assertEnding(out, format);
-  if (out === undefined && !TEXT_FORMATS.has(format) && process.stdout.isTTY)
+  const format = flags.text<ExportFormat>('format') ?? (outPath === undefined ? 'csv' : requireFormat(outPath));
+  if (outPath !== undefined) assertEnding(outPath, format);
+  if (outPath === undefined && !TEXT_FORMATS.has(format) && process.stdout.isTTY)
     throw new UsageError(`${format} is not a text format for a terminal: write a file with --out`);
   return {
     table,
@@ -123,24 +123,24 @@ function parseRequest(word: string, flags: FlagValues, out: string | undefined):
 }
 
 /** Returns the format that the extension of a file names; undefined if it names no format. */
-function parseExtension(out: string): ExportFormat | undefined {
-  const extension = extname(out).slice(1).toLowerCase();
+function parseExtension(outPath: string): ExportFormat | undefined {
+  const extension = extname(outPath).slice(1).toLowerCase();
   return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].extension === extension);
 }
 
 /** Ensures that the extension of a file matches the format. @throws UsageError if the extension names another format */
-function assertEnding(out: string, format: ExportFormat): void {
-  const ending = parseExtension(out) ?? format;
-  if (ending !== format)
-    throw new UsageError(`--format is ${format}, but the extension of ${out} means the format ${ending}`);
+function assertEnding(outPath: string, format: ExportFormat): void {
+  const formatName = parseExtension(outPath) ?? format;
+  if (formatName !== format)
+    throw new UsageError(`--format is ${format}, but the extension of ${outPath} means the format ${formatName}`);
 }
 
 /** Returns the format that the extension of a file names. @throws UsageError if the extension names no format */
-function requireFormat(out: string): ExportFormat {
-  const format = parseExtension(out);
+function requireFormat(outPath: string): ExportFormat {
+  const format = parseExtension(outPath);
   if (format !== undefined) return format;
   const endings = FORMAT_NAMES.map((name) => `.${EXPORT_FORMATS[name].extension}`).join(', ');
-  throw new UsageError(`the extension of ${out} is not a known format; use ${endings}, or --format`);
+  throw new UsageError(`the extension of ${outPath} is not a known format; use ${endings}, or --format`);
 }
 
 async function requestTable(

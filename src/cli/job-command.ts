@@ -62,8 +62,8 @@ export async function runJobCommand<R>(
 ): Promise<number> {
   const { words, flags, common } = readCommandLine(name, command, argv);
   if (common.csv && command.csv === undefined) throw new UsageError(`divisor ${name} has no table for CSV`);
-  const ending = extname(common.out ?? '').toLowerCase();
-  if (command.ending !== undefined && ending !== '' && ending !== command.ending)
+  const extension = extname(common.out ?? '').toLowerCase();
+  if (command.ending !== undefined && extension !== '' && extension !== command.ending)
     throw new UsageError(
       `the extension of ${common.out} must be ${command.ending}, the format that divisor ${name} writes`,
     );
@@ -185,7 +185,7 @@ const EXIT_STATUSES = [
 ];
 
 export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): string {
-  const words = command.words.map((word) => word.name).join(' ');
+  const wordNames = command.words.map((word) => word.name).join(' ');
   const flags = Object.entries(command.flags).map(([flag, { value, help }]) => [
     `--${flag}${value === undefined ? '' : ` ${value}`}`,
     help,
@@ -198,7 +198,7 @@ export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): s
   ];
   return [
     `divisor ${name}: ${command.summary}\n`,
-    `Usage: divisor ${name} ${words === '' ? '' : `${words} `}[flags]\n`,
+    `Usage: divisor ${name} ${wordNames === '' ? '' : `${wordNames} `}[flags]\n`,
     ...(command.words.length === 0 ? [] : [formatTable(command.words.map((word) => [word.name, word.help]))]),
     ...(command.notes === undefined ? [] : [`${command.notes}\n`]),
     `Flags\n${formatTable([...flags, ...commonRows])}`,

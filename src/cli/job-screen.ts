@@ -9,8 +9,8 @@ export interface JobScreen {
   /** Shows that the command waits for a response until it arrives. */
   waiting<T>(answer: Promise<T>): Promise<T>;
   line(record: object): void;
-  /** Reports success, and the file that holds the result if `out` is given. */
-  done(out: string | undefined): void;
+  /** Reports success, and the file that holds the result if `outPath` is given. */
+  done(outPath: string | undefined): void;
   /** Clears the progress of work that produced no result. */
   abandon(): void;
 }
@@ -55,7 +55,7 @@ export function createJobScreen(name: string, { json, csv }: OutputFormat): JobS
       }
     },
     line: writeLine,
-    done: (out) => done(out === undefined ? 'done' : `written to ${out}`),
+    done: (outPath) => done(outPath === undefined ? 'done' : `written to ${outPath}`),
     abandon,
   };
 }

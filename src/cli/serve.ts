@@ -166,13 +166,13 @@ export async function stop({ service, server, drainMs }: Running & { readonly dr
 }
 
 /** Listens on the first free port of several. @throws the error of the socket */
-async function listenFrom(first: number, portsMax: number, options: Omit<ServerOptions, 'port'>): Promise<Server> {
-  for (let port = first; ; port++) {
+async function listenFrom(firstPort: number, portsMax: number, options: Omit<ServerOptions, 'port'>): Promise<Server> {
+  for (let port = firstPort; ; port++) {
     try {
       return await listen({ ...options, port });
     } catch (failure) {
       const isPortInUse = (failure as NodeJS.ErrnoException).code === 'EADDRINUSE';
-      if (!isPortInUse || port === first + portsMax - 1) throw failure;
+      if (!isPortInUse || port === firstPort + portsMax - 1) throw failure;
     }
   }
 }

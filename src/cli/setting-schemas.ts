@@ -153,8 +153,8 @@ export function listAcceptedWords(schema: z.ZodType): readonly string[] {
 export function formatRange(schema: z.ZodType): string {
   if (schema instanceof z.ZodPipe && schema.out instanceof z.ZodNumber)
     return ` From ${schema.out.minValue} to ${schema.out.maxValue}.`;
-  const words = listAcceptedWords(schema);
-  return words.length === 0 ? '' : ` One of ${words.join(', ')}.`;
+  const acceptedWords = listAcceptedWords(schema);
+  return acceptedWords.length === 0 ? '' : ` One of ${acceptedWords.join(', ')}.`;
 }
 
 /** Returns the text of a setting and its source: flags over environment over default. */

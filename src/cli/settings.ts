@@ -260,10 +260,10 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     source: sources[name]!,
     help: setting.help,
   }));
-  return { settings, ineffective: listIneffective(settings, sources), rows };
+  return { settings, ineffective: listIneffectiveSettings(settings, sources), rows };
 }
 
-function listIneffective(settings: Settings, sources: Partial<Record<SettingName, string>>): readonly string[] {
+function listIneffectiveSettings(settings: Settings, sources: Partial<Record<SettingName, string>>): readonly string[] {
   return listSettings().flatMap(([name, { needs, schema, otherwise }]) => {
     const isSet = sources[name] !== 'default' && settings[name] !== schema.parse(otherwise());
     if (needs === undefined || !isSet || settings[needs.setting]?.startsWith(needs.begins ?? '') === true) return [];

@@ -76,13 +76,13 @@ export async function runSql(argv: readonly string[], environment: NodeJS.Proces
 }
 
 /** Returns the result format that the extension of a file names. @throws UsageError if the extension names no result format */
-function detectFormat(out: string): SqlFormat {
-  const extension = extname(out).slice(1).toLowerCase();
+function detectFormat(outPath: string): SqlFormat {
+  const extension = extname(outPath).slice(1).toLowerCase();
   const format = SQL_FORMATS.find((name) => EXPORT_FORMATS[name].extension === extension);
   if (format !== undefined) return format;
   const endings = SQL_FORMATS.map((name) => EXPORT_FORMATS[name].extension);
   const suggestion = suggestName(extension, endings) || ` Extensions are .${endings.join(', .')}.`;
-  throw new UsageError(`the extension of ${out} is not a known result format.${suggestion}`);
+  throw new UsageError(`the extension of ${outPath} is not a known result format.${suggestion}`);
 }
 
 /** Maximum number of rows in a table on a terminal; a file gets all. */

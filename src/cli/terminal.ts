@@ -99,12 +99,12 @@ export function startStep(screen: Screen, name: string, now: () => number = () =
  * does not count.
  */
 function createPaceFormatter(now: () => number): (fraction: number) => string {
-  let first: { readonly atMs: number; readonly fraction: number } | undefined;
+  let firstProgress: { readonly atMs: number; readonly fraction: number } | undefined;
   return (fraction) => {
     if (fraction <= 0 || fraction >= 1) return '';
-    first ??= { atMs: now(), fraction };
-    const seconds = (now() - first.atMs) / 1000;
-    const rate = (fraction - first.fraction) / seconds;
+    firstProgress ??= { atMs: now(), fraction };
+    const seconds = (now() - firstProgress.atMs) / 1000;
+    const rate = (fraction - firstProgress.fraction) / seconds;
     if (!(rate > 0) || !Number.isFinite(rate)) return '';
     return `${(100 * rate).toFixed(rate < 0.1 ? 1 : 0)}%/s, ${formatDuration((1 - fraction) / rate)} left`;
   };

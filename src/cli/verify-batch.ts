@@ -99,7 +99,7 @@ function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unk
   /**
    * Reads the next valid account, and ignores further accounts with the same id. @returns false at the end of the file
    */
-  async function readNext(): Promise<boolean> {
+  async function readNextAccount(): Promise<boolean> {
     for (let next = await values.next(); next.done !== true; next = await values.next()) {
       const { account } = readAccount(batchCommon, next.value, { path: 'account', line: null });
       if (account === undefined || seenIds.has(account.account_id)) continue;
@@ -112,7 +112,7 @@ function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unk
 
   return {
     async take(id: string): Promise<Account | undefined> {
-      while (!pendingAccounts.has(id)) if (!(await readNext())) return undefined;
+      while (!pendingAccounts.has(id)) if (!(await readNextAccount())) return undefined;
       const account = pendingAccounts.get(id);
       pendingAccounts.delete(id);
       return account;
@@ -121,7 +121,7 @@ function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unk
     skip: (id: string | null): void => void (id !== null && refusedIds.add(id)),
     /** Returns the ids of the accounts that were neither taken nor refused. */
     async rest(): Promise<readonly string[]> {
-      while (await readNext());
+      while (await readNextAccount());
       return [...pendingAccounts.keys()].filter((id) => !refusedIds.has(id));
     },
   };

@@ -27,7 +27,7 @@ export interface BuildInfo {
 let cachedBuildInfo: BuildInfo | null | undefined;
 
 /** Returns the build information; null for a program that was only compiled. */
-export function buildInfo(): BuildInfo | null {
+export function readBuildInfo(): BuildInfo | null {
   if (cachedBuildInfo === undefined) {
     const file = new URL('dist/build.json', PACKAGE_ROOT);
     cachedBuildInfo = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BuildInfo) : null;
@@ -42,7 +42,7 @@ const COMMIT_DIGITS = 12;
  * Returns the engine version with its commit as build metadata of Semantic Versioning, for example
  * `0.2.0+071c274c1a2b`.
  */
-export function buildVersion(): string {
-  const commit = buildInfo()?.commit?.slice(0, COMMIT_DIGITS);
+export function getBuildVersion(): string {
+  const commit = readBuildInfo()?.commit?.slice(0, COMMIT_DIGITS);
   return commit === undefined ? readEngineVersion() : `${readEngineVersion()}+${commit}`;
 }

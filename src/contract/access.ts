@@ -39,7 +39,7 @@ const params = defineObject(() => ({
   kind: z.enum(VERSIONED_KINDS).meta({ description: 'Family of the document.', example: 'index' }),
   document_id: Id,
 }));
-const missing = [
+const missingNames = [
   'INDEX_NOT_FOUND',
   'STRATEGY_NOT_FOUND',
   'CONSTRAINT_SET_NOT_FOUND',
@@ -62,7 +62,7 @@ export const accessRoutes = defineRoutes({
     summary: 'Returns the owner of a document, and the clients that can read it.',
     params,
     success: { status: 200, description: 'The owner and the clients with access.', schema: DocumentAccess },
-    errors: missing,
+    errors: missingNames,
   },
   putAccess: {
     method: 'PUT',
@@ -76,6 +76,6 @@ export const accessRoutes = defineRoutes({
     params,
     body: { schema: SharingRequest, example: { shared_with: ['reader'] } },
     success: { status: 200, description: 'The access list as stored.', schema: DocumentAccess },
-    errors: missing,
+    errors: missingNames,
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
 import type { ErrorCode } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
-import { formatQuery, getFormats } from './media-formats.js';
+import { createFormatQuery, getFormats } from './media-formats.js';
 import type { Route } from './route.js';
 
 const callback = z
@@ -46,7 +46,7 @@ export function defineQuery(route: Route): z.ZodObject | undefined {
   const commonFields = {
     ...(startsJobs(route) ? { callback, priority } : {}),
     ...(route.onStore === 'query' ? { store_id: storeId } : {}),
-    ...(formats.size === 0 ? {} : { format: formatQuery(formats) }),
+    ...(formats.size === 0 ? {} : { format: createFormatQuery(formats) }),
   };
   return Object.keys(commonFields).length === 0
     ? route.query

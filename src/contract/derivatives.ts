@@ -206,9 +206,9 @@ export const TermStructureQuery = defineObject(() => ({
     .max(EXPIRIES_MAX)
     .superRefine((expiries, context) =>
       expiries.forEach((expiry, position) => {
-        const first = expiries.indexOf(expiry);
-        if (first === position) return;
-        const message = `is ${expiry}, the same date as expiries[${first}]`;
+        const firstPosition = expiries.indexOf(expiry);
+        if (firstPosition === position) return;
+        const message = `is ${expiry}, the same date as expiries[${firstPosition}]`;
         context.addIssue({
           code: 'custom',
           path: [position],

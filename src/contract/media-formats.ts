@@ -45,13 +45,13 @@ export function listMediaTypes({ success: { schema, media = [] } }: Pick<Route, 
  * own `format`.
  */
 export function getFormats(route: Route): ReadonlyMap<string, string> {
-  const offered = listMediaTypes(route);
-  if (offered.length < 2 || route.query?.shape['format'] !== undefined) return new Map();
-  return new Map(offered.map((media) => [getFormatName(media), media]));
+  const offeredTypes = listMediaTypes(route);
+  if (offeredTypes.length < 2 || route.query?.shape['format'] !== undefined) return new Map();
+  return new Map(offeredTypes.map((media) => [getFormatName(media), media]));
 }
 
 /** Returns the query parameter that selects the format. */
-export function formatQuery(formats: ReadonlyMap<string, string>): z.ZodType {
+export function createFormatQuery(formats: ReadonlyMap<string, string>): z.ZodType {
   const [first, ...others] = formats.keys();
   return z
     .enum([first!, ...others])

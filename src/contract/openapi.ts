@@ -27,7 +27,7 @@ export interface OpenApiDocument {
  * @param answers example responses of routes that declare no example
  * @cost some tenths of a second; build it once
  */
-export function openApiDocument(
+export function createOpenApiDocument(
   api: Readonly<Record<string, Route>>,
   version: string,
   answers: ExampleResponses = {},
@@ -200,14 +200,14 @@ function listFields(
 function createParameter(
   name: string,
   location: 'path' | 'query' | 'header',
-  required: boolean,
+  isRequired: boolean,
   { description, example: ownExample, ...schema }: JsonSchema,
 ): Json {
   const example = PARAMETER_EXAMPLES[name] ?? ownExample;
   return {
     name,
     in: location,
-    required,
+    required: isRequired,
     ...(description === undefined ? {} : { description }),
     ...(example === undefined ? {} : { example }),
     schema,
@@ -273,11 +273,11 @@ export function listErrorCodes(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
   const hasBody = route.success.schema !== undefined || route.success.media !== undefined;
   const isImpossible = (status: number) => (isOpen && KEY_STATUSES.has(status)) || (status === 406 && !hasBody);
-  const shared = SHARED_ERRORS.flatMap(([status, codes]) => (isImpossible(status) ? [] : codes));
+  const sharedCodes = SHARED_ERRORS.flatMap(([status, codes]) => (isImpossible(status) ? [] : codes));
   const isWrite = route.method === 'PUT' || route.method === 'PATCH' || route.method === 'DELETE';
   return [
     ...new Set<ErrorCode>([
-      ...shared,
+      ...sharedCodes,
       ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
       ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
       ...(isOpen ? [] : listMissingCodes(listNames(route))), // a write to an id that the caller may not use also returns these codes
@@ -297,11 +297,11 @@ function describeErrors(route: Route): Json {
     if (status === null) throw new Error(`${route.method} ${route.path} declares ${code}, which only jobs carry`);
     codesByStatus.set(status, [...(codesByStatus.get(status) ?? []), code]);
   }
-  const shared = new Map(SHARED_ERRORS.map(([status, codes]) => [status, codes.join()]));
+  const sharedCodes = new Map(SHARED_ERRORS.map(([status, codes]) => [status, codes.join()]));
   return Object.fromEntries(
     [...codesByStatus].map(([status, codes]) => [
       status,
-      shared.get(status) === codes.join()
+      sharedCodes.get(status) === codes.join()
         ? { $ref: `#/components/responses/Error${status}` }
         : describeErrorResponse(codes),
     ]),

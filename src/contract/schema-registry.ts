@@ -85,11 +85,13 @@ function convert(requestedSchemas: ReadonlySet<z.ZodType>, io: Direction) {
 function listTwofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, JsonSchema>>): Set<string> {
   const removeDirection = (schema: JsonSchema | undefined) =>
     JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
-  const shared = [...output.keys()].filter((id) => input.has(id));
-  const twofoldIds = new Set(shared.filter((id) => removeDirection(input.get(id)) !== removeDirection(output.get(id))));
+  const sharedIds = [...output.keys()].filter((id) => input.has(id));
+  const twofoldIds = new Set(
+    sharedIds.filter((id) => removeDirection(input.get(id)) !== removeDirection(output.get(id))),
+  );
   for (let previousSize = -1; previousSize !== twofoldIds.size;) {
     previousSize = twofoldIds.size;
-    for (const id of shared) {
+    for (const id of sharedIds) {
       const text = JSON.stringify(output.get(id));
       if ([...twofoldIds].some((other) => text.includes(`"#/output/${other}"`))) twofoldIds.add(id);
     }

@@ -40,7 +40,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   function createTerms(indexId: string): IndexTerms {
     const { calendar, currency, treatment } = definitions.termsOf(indexId);
     const listConstituents = (): readonly string[] =>
-      runIndex(planOf(indexId, {}))
+      runIndex(createPlan(indexId, {}))
         .weights()
         .weights.filter(({ weight }) => weight !== 0)
         .map(({ identifier }) => identifier)
@@ -69,7 +69,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       tick: () => {},
     });
 
-  function planOf(indexId: string, requestBody: object): BacktestPlan {
+  function createPlan(indexId: string, requestBody: object): BacktestPlan {
     const { value: checkedRequest, findings: wrong } = checkShape(BacktestRequest, requestBody);
     if (checkedRequest === undefined) throw refuseWithFindings('request', wrong);
     const {
@@ -127,7 +127,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       const about = { indexId, identifier, requestedAsOf: asOf ?? null, weightingType: getWeightingType };
       return toWire(toIndexExplanation(explanation, about));
     },
-    backtest: (indexId, request = {}) => runIndex(planOf(indexId, request)),
+    backtest: (indexId, request = {}) => runIndex(createPlan(indexId, request)),
     riskModel: (modelId, request) => models.estimate(modelId, request),
     importRiskModel: (modelId, body) => models.import(modelId, body),
     optimise: (request) =>

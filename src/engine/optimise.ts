@@ -50,7 +50,7 @@ export function optimiseIndex(requestBody: object, dependencies: OptimiseDepende
     ...checkConstraintFields(constraints, market, { path: 'constraints', severity: 'error' }),
   ]);
   const modelId = readStoredModelId(request);
-  const measuredBy = modelId === undefined ? null : models.measuring(modelId);
+  const measuringModel = modelId === undefined ? null : models.measuring(modelId);
   const terms = readRequestTerms(request);
   const run = engine.scope(() =>
     runOptimisation({
@@ -68,7 +68,7 @@ export function optimiseIndex(requestBody: object, dependencies: OptimiseDepende
     ...result
   } = toOptimisationResult(run, {
     ...identity,
-    measuredBy,
+    measuredBy: measuringModel,
     asked: request.risk_model,
   });
   return result as unknown as Api.Optimisation; // the contract declares this type

@@ -255,10 +255,10 @@ async function waitAtMost(work: Promise<void>, ms: number): Promise<void> {
   clearTimeout(timer);
 }
 
-function refuseMethod(method: string, allowed: readonly string[]): Refusal {
+function refuseMethod(method: string, allowedMethods: readonly string[]): Refusal {
   return new Refusal(
     'METHOD_NOT_ALLOWED',
-    `The path does not accept ${method.slice(0, 20)}; it accepts ${allowed.join(', ')}.`,
-    { allowed },
+    `The path does not accept ${method.slice(0, 20)}; it accepts ${allowedMethods.join(', ')}.`,
+    { allowed: allowedMethods },
   );
 }

@@ -264,13 +264,16 @@ interface SharedSizes {
   readonly resultBytes: number;
 }
 
-function addSharedGauges(gauge: ReturnType<typeof createGaugeFunction>, shared: () => SharedSizes | undefined): void {
+function addSharedGauges(
+  gauge: ReturnType<typeof createGaugeFunction>,
+  readSharedSizes: () => SharedSizes | undefined,
+): void {
   gauge(
     'divisor_shared_bytes',
     'Bytes of the database, and of the results to which documents refer, measured within the last ten minutes.',
     'part',
     (): Readonly<Record<string, number>> => {
-      const sizes = shared();
+      const sizes = readSharedSizes();
       return sizes === undefined ? {} : { database: sizes.databaseBytes, results: sizes.resultBytes };
     },
   );
@@ -279,7 +282,7 @@ function addSharedGauges(gauge: ReturnType<typeof createGaugeFunction>, shared: 
     'Results to which documents refer, measured within the last ten minutes.',
     'part',
     () => {
-      const sizes = shared();
+      const sizes = readSharedSizes();
       return sizes === undefined ? {} : { results: sizes.results };
     },
   );

@@ -10,19 +10,19 @@ interface MediaRange {
  * returns the first type.
  * @throws Refusal NOT_ACCEPTABLE if no type matches
  */
-export function negotiate<T extends string>(accept: string | undefined, offered: readonly T[]): T {
-  if (accept === undefined || accept.trim() === '') return offered[0]!;
+export function negotiate<T extends string>(accept: string | undefined, offeredTypes: readonly T[]): T {
+  if (accept === undefined || accept.trim() === '') return offeredTypes[0]!;
   const ranges = accept.split(',').map(readRange);
-  const ratedTypes = offered.map((type) => ({ type, quality: computeQuality(type, ranges) }));
+  const ratedTypes = offeredTypes.map((type) => ({ type, quality: computeQuality(type, ranges) }));
   const best = ratedTypes.reduce((bestSoFar, candidate) =>
     candidate.quality > bestSoFar.quality ? candidate : bestSoFar,
   );
   if (best.quality > 0) return best.type;
   throw new Refusal(
     'NOT_ACCEPTABLE',
-    `Accept ${accept.slice(0, 200)} does not match the available types: ${offered.join(', ')}.`,
+    `Accept ${accept.slice(0, 200)} does not match the available types: ${offeredTypes.join(', ')}.`,
     {
-      accepted: [...offered],
+      accepted: [...offeredTypes],
     },
   );
 }

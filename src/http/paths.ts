@@ -78,8 +78,14 @@ function groupByPath<T extends Record<string, Route>>(
 }
 
 function createPathOperations(byMethod: Map<string, Operation>): PathOperations {
-  const allowed = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).toSorted();
-  return { byMethod, allowed, isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open') };
+  const allowedMethods = [...byMethod.keys()]
+    .flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    .toSorted();
+  return {
+    byMethod,
+    allowed: allowedMethods,
+    isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open'),
+  };
 }
 
 /** Returns the position of a path in the order of segments: fixed word, parameter, wildcard. */

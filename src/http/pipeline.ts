@@ -75,7 +75,7 @@ export function createOperation(
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => defineQuery(route));
   const acceptsCallback = startsJobs(route);
-  const offered = listMediaTypes(route);
+  const offeredTypes = listMediaTypes(route);
   const formats = callOnce(() => getFormats(route));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
@@ -106,7 +106,7 @@ export function createOperation(
     const { format } = query;
     const namedFormat = typeof format === 'string' ? formats().get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
-    const media = namedFormat ?? (offered.length === 0 ? '' : negotiate(accept, offered));
+    const media = namedFormat ?? (offeredTypes.length === 0 ? '' : negotiate(accept, offeredTypes));
     const reach = currentReach();
     const request = new ParsedRequest(
       exchange,

@@ -74,14 +74,14 @@ function read(name: string, kind: ValueKind, texts: string[], findings: Finding[
   return kind === 'boolean' ? text === 'true' : text;
 }
 
-function createUnknownParameter(name: string, accepted: readonly string[]): Finding {
-  const acceptedText = accepted.length > 0 ? `it accepts ${accepted.join(', ')}` : 'it accepts none';
+function createUnknownParameter(name: string, acceptedNames: readonly string[]): Finding {
+  const acceptedText = acceptedNames.length > 0 ? `it accepts ${acceptedNames.join(', ')}` : 'it accepts none';
   return {
     severity: 'error',
     code: 'UNKNOWN_FIELD',
-    message: `The route has no query parameter ${name.slice(0, 80)}; ${acceptedText}.${suggestName(name, accepted)}`,
+    message: `The route has no query parameter ${name.slice(0, 80)}; ${acceptedText}.${suggestName(name, acceptedNames)}`,
     path: name.slice(0, 80),
-    accepted,
+    accepted: acceptedNames,
   };
 }
 

@@ -84,8 +84,8 @@ export function createErrorAnswer(refusal: Refusal, method: string, headers: Res
   const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? transientDelay;
   if (retrySeconds !== undefined) headers.set('Retry-After', String(retrySeconds));
   if (status === 401) headers.set('WWW-Authenticate', 'Bearer');
-  const allowed = refusal.detail?.['allowed'];
-  if (status === 405 && Array.isArray(allowed)) headers.set('Allow', allowed.join(', '));
+  const allowedMethods = refusal.detail?.['allowed'];
+  if (status === 405 && Array.isArray(allowedMethods)) headers.set('Allow', allowedMethods.join(', '));
   const text = formatError(refusal.toDetail());
   headers.describe(JSON_TYPE, Buffer.byteLength(text));
   return { status, headers, body: method === 'HEAD' ? null : text };

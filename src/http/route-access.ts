@@ -71,7 +71,7 @@ export function knowsPrefixes(id: string, { path }: Route): boolean {
  */
 export function assertReach(
   { id, route }: { readonly id: string; readonly route: Route },
-  named: (name: string) => string | undefined,
+  getPathId: (name: string) => string | undefined,
   query: () => Readonly<Record<string, unknown>>,
   reach: Reach,
 ): void {
@@ -84,8 +84,8 @@ export function assertReach(
     if (route.scope === 'read') assertReadable(kind, subject);
     else if (!isWithin(reach, subject)) throw outside(reach, kind, subject);
   };
-  for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, named(name));
-  assertNamed(named('kind') ?? '', named('document_id'));
+  for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, getPathId(name));
+  assertNamed(getPathId('kind') ?? '', getPathId('document_id'));
   const queryValues = query(); // the query is checked after the path, as in all routes
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) {
     const subject = queryValues[name];

@@ -75,10 +75,10 @@ function assertCertificates(pem: Buffer, path: string): void {
 export function followTls(
   files: TlsFiles,
   server: Pick<Server, 'setSecureContext' | 'on' | 'closeIdleConnections'>,
-  { ca: first, onReload, watchMs = WATCH_MS, leaveMs = LEAVE_MS }: FollowTerms,
+  { ca: initialAuthorities, onReload, watchMs = WATCH_MS, leaveMs = LEAVE_MS }: FollowTerms,
 ): () => void {
   const paths = [files.cert, files.key, ...(files.clientCa === undefined ? [] : [files.clientCa])];
-  let authorities = first;
+  let authorities = initialAuthorities;
   const openConnections = new Set<TLSSocket>();
   if (files.clientCa !== undefined)
     server.on('secureConnection', (socket) => {

@@ -59,7 +59,7 @@ export function startAttempt(
   setMaxListeners(0, signal); // a sweep has one listener per task
   const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
   const writtenNames = new Set<string>();
-  const spent = new Set<string>();
+  const spentNames = new Set<string>();
   let reportedFraction = 0;
   let otherProgress = 0;
   let lastMessage: string | undefined;
@@ -84,7 +84,7 @@ export function startAttempt(
         onTaken: (names) => names.forEach((name) => writtenNames.add(name)),
         onKept: (names) => names.forEach((name) => writtenNames.delete(name)),
       }).then((outputs) => {
-        for (const { artifact } of outputs) spent.add(artifact.name);
+        for (const { artifact } of outputs) spentNames.add(artifact.name);
         return outputs;
       }),
     report(fraction, message) {
@@ -120,7 +120,7 @@ export function startAttempt(
       return [...writtenNames];
     },
     get spent() {
-      return [...spent].filter((name) => writtenNames.has(name)); // the store removes other outputs together with the input of the job
+      return [...spentNames].filter((name) => writtenNames.has(name)); // the store removes other outputs together with the input of the job
     },
     progress() {
       let fraction = reportedFraction + otherProgress;

@@ -21,19 +21,19 @@ interface EarlyEnd {
 }
 
 /** Maximum number of recorded earlier attempts: a job may return to the queue many times. */
-const EARLIER_MAX = 10;
+const EARLIER_ATTEMPTS_MAX = 10;
 
 /** Appends the current attempt to the earlier ones, once it has ended early. */
 export function addEnded(life: JobAttempts, { end, reason, at }: EarlyEnd): readonly JobAttempt[] {
-  const current = findCurrentAttempt(life);
-  if (current === undefined) return life.earlier;
-  return [...life.earlier, { ...current, ended_at: at, end, reason }].slice(-EARLIER_MAX);
+  const currentAttempt = findCurrentAttempt(life);
+  if (currentAttempt === undefined) return life.earlier;
+  return [...life.earlier, { ...currentAttempt, ended_at: at, end, reason }].slice(-EARLIER_ATTEMPTS_MAX);
 }
 
 /** Lists the attempts in order, the current one last. */
 export function listAttempts(life: JobAttempts): readonly JobAttempt[] {
-  const current = findCurrentAttempt(life);
-  return current === undefined ? life.earlier : [...life.earlier, current];
+  const currentAttempt = findCurrentAttempt(life);
+  return currentAttempt === undefined ? life.earlier : [...life.earlier, currentAttempt];
 }
 
 /** Returns the running or last attempt; undefined if the job waits, or ended while it waited. */

@@ -44,13 +44,13 @@ export async function readLostJobs(
   records: readonly JobRecord[],
 ): Promise<LostJobs> {
   const recordedIds = new Set(records.map(({ job_id: jobId }) => jobId));
-  const lost = new Set((await store.ids('job')).filter((jobId) => !recordedIds.has(jobId)));
+  const lostIds = new Set((await store.ids('job')).filter((jobId) => !recordedIds.has(jobId)));
   return {
     async causes(kinds = JOB_KINDS) {
       const causes: UnreadableCause[] = [];
-      for (const jobId of lost) {
+      for (const jobId of lostIds) {
         const cause = findCause(await store.get('job', jobId), readJobRecord);
-        if (cause === undefined) lost.delete(jobId);
+        if (cause === undefined) lostIds.delete(jobId);
         else if (kinds.some((kind) => jobId.startsWith(`${kind}:`))) causes.push(cause);
       }
       return causes;

@@ -35,7 +35,7 @@ export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: Nod
   const slotsByOwner = new Map<string, number>();
   let reservedBytes = 0;
 
-  function hold({ owner, estimated_bytes: bytes }: WaitingJob, lane: Lane, by: 1 | -1): void {
+  function changeSlots({ owner, estimated_bytes: bytes }: WaitingJob, lane: Lane, by: 1 | -1): void {
     slotsInUse[lane] += by;
     reservedBytes += by * bytes;
     if (lane === 'light' || owner === '') return; // Jobs without an owner belong to the service.
@@ -46,17 +46,17 @@ export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: Nod
 
   function takeSlot(job: WaitingJob, lane: Lane): JobSlot {
     let state: 'held' | 'left' | 'over' = 'held';
-    hold(job, lane, 1);
+    changeSlots(job, lane, 1);
     return {
       leave() {
         if (state !== 'held' || endingCounts[lane] >= runningMax[lane]) return;
         state = 'left';
         endingCounts[lane]++;
-        hold(job, lane, -1);
+        changeSlots(job, lane, -1);
         onFree();
       },
       giveBack() {
-        if (state === 'held') hold(job, lane, -1);
+        if (state === 'held') changeSlots(job, lane, -1);
         if (state === 'left') endingCounts[lane]--;
         state = 'over';
         onFree();

@@ -80,7 +80,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
   const { kept, artifacts, clock, signal, onElsewhere, onTaken, onKept } = context;
   const missingParts = new Set(Array.from({ length: count }, (_, part) => part));
   const outputs: WrittenParts[] = [];
-  let elsewhere = 0;
+  let remoteCount = 0;
   let isStopped = false;
   let keptCount = 0;
   let nextSaveMs = clock.monotonicMs() + SAVE_INTERVAL_MS;
@@ -96,9 +96,9 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
    */
   function addElsewhere(writtenParts: WrittenParts): void {
     onTaken(listNames(writtenParts));
-    elsewhere += writtenParts.parts.filter((part) => missingParts.has(part)).length;
+    remoteCount += writtenParts.parts.filter((part) => missingParts.has(part)).length;
     add(writtenParts);
-    onElsewhere((share * elsewhere) / count);
+    onElsewhere((share * remoteCount) / count);
   }
 
   /** Adds the outputs of earlier attempts that still exist. */

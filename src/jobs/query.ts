@@ -21,9 +21,9 @@ export async function runQuery<N extends TaskName>(
 ): Promise<TaskOutput<N>> {
   const timeout = new AbortController();
   const cancelTimer = clock.after(msMax, () => timeout.abort());
-  const either = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
+  const endSignal = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
   try {
-    return await pool.run({ lane, task, input, signal: either }).output;
+    return await pool.run({ lane, task, input, signal: endSignal }).output;
   } catch (thrown) {
     if (timeout.signal.aborted) {
       const seconds = msMax / 1000;

@@ -5,7 +5,7 @@ import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { computeGrowthStep } from '#domain/index-mathematics/adjusted-close.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { roundOnDay } from './rounded.js';
-import { runEffects } from './run-effects.js';
+import { listRunEffects } from './run-effects.js';
 
 /**
  * Returns the view of a security in a stored run.
@@ -65,7 +65,7 @@ function computeUnitValue(columns: RunColumns, name: number, price: Float64Array
   const { header } = columns;
   const weights = columns.column('weights', name);
   const effects = new Map(
-    runEffects(columns).flatMap(({ name: affectedName, at, effect, onShort }) =>
+    listRunEffects(columns).flatMap(({ name: affectedName, at, effect, onShort }) =>
       affectedName === name ? [[at, weights[at - 1]! < 0 ? onShort : effect] as const] : [],
     ),
   );

@@ -100,20 +100,20 @@ function writeWeightsFrame(
   for (let position = 0; position < weights.length; position += width) {
     for (let slot = 0; slot < width; slot++) if (weights[position + slot] !== 0) heldFlags[slot] = 1;
   }
-  const slots = Int32Array.from([...heldFlags.keys()].filter((slot) => heldFlags[slot] === 1));
+  const heldSlots = Int32Array.from([...heldFlags.keys()].filter((slot) => heldFlags[slot] === 1));
   json.raw('{"index":[');
   json.token(encodeDays(days));
   json.raw('],"columns":[');
-  json.raw(Array.from(slots, (slot) => JSON.stringify(identifiers[columns[slot]!]!)).join(','));
+  json.raw(Array.from(heldSlots, (slot) => JSON.stringify(identifiers[columns[slot]!]!)).join(','));
   json.raw('],"data":[');
-  const isWhole = slots.length === width;
-  const row = new Float64Array(isWhole ? 0 : slots.length);
+  const isWhole = heldSlots.length === width;
+  const row = new Float64Array(isWhole ? 0 : heldSlots.length);
   for (let t = 0; t < days.length; t++) {
     json.raw(t === 0 ? '[' : ',[');
     if (isWhole) {
       json.numbers(weights, t * width, (t + 1) * width);
     } else {
-      for (let i = 0; i < slots.length; i++) row[i] = weights[t * width + slots[i]!]!;
+      for (let i = 0; i < heldSlots.length; i++) row[i] = weights[t * width + heldSlots[i]!]!;
       json.numbers(row);
     }
     json.raw(']');

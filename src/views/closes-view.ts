@@ -33,9 +33,9 @@ export interface ClosesView {
  */
 export function createClosesView(columns: RunColumns): ClosesView {
   const days = columns.i32('days');
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const readValues = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.f64(block, first, first + days.length);
+    columns.f64(block, firstPosition, firstPosition + days.length);
   const readLevels = (variant: ReturnVariant): (number | null)[] => {
     const { level } = VARIANT_BLOCKS[variant];
     return columns.has(level)
@@ -93,11 +93,11 @@ function listMissingBars(columns: RunColumns, days: Int32Array): ReadonlyMap<num
   const missingBars = new Map<number, number[]>();
   if (!columns.has('record')) return missingBars;
   const { identifiers, gaps } = openRecordParts(columns);
-  const { columns: missing, days: gapDays } = gaps();
+  const { columns: gapColumns, days: gapDays } = gaps();
   const positionByName = new Map(columns.header.names.map((name, i) => [name, i]));
   for (const [g, day] of gapDays.entries()) {
     const close = findLastAtMost(days, day);
-    const name = positionByName.get(identifiers[missing[g]!]!);
+    const name = positionByName.get(identifiers[gapColumns[g]!]!);
     if (days[close] !== day || name === undefined) continue;
     const otherNames = missingBars.get(close);
     if (otherNames) otherNames.push(name);

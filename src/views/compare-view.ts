@@ -7,6 +7,7 @@ import {
   rebase,
   computeReturns,
 } from '#domain/analytics/series.js';
+import { computeBenchmarkStatistics } from '#domain/analytics/return-statistics.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunState } from '#domain/backtest/stale-reasons.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
@@ -72,7 +73,7 @@ export function compareRuns(
     currency: columns.header.currency,
   }));
   const commonDays = cutWindow(
-    series.reduce((shared, { days }) => intersectDays(shared, days), series[0]!.days),
+    series.reduce((sharedDays, { days }) => intersectDays(sharedDays, days), series[0]!.days),
     window,
   );
   if (benchmark !== null) series.push(benchmark);
@@ -147,8 +148,8 @@ function cutWindow(days: Int32Array, { start, end }: RequestedWindow): Int32Arra
 function computeCorrelations(entries: RunComparison['entries']): (number | null)[][] {
   const scaledReturns = entries.map(({ level }) => {
     const returns = computeReturns(level);
-    const middle = computeMean(returns);
-    const centredReturns = returns.map((value) => value - middle);
+    const meanReturn = computeMean(returns);
+    const centredReturns = returns.map((value) => value - meanReturn);
     const length = Math.sqrt(centredReturns.reduce((sum, value) => sum + value * value, 0));
     return length < SPREAD_MIN ? null : centredReturns.map((value) => value / length);
   });
@@ -221,6 +222,9 @@ interface ComparedEntry {
   readonly state: ComparedState;
   readonly dates: Uint8Array;
   readonly metrics: BacktestMetrics;
+  /** Level of the benchmark; null without a benchmark, and for the benchmark itself. */
+  readonly benchmark: Float64Array | null;
+  readonly periods: number;
 }
 
 const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
@@ -234,9 +238,15 @@ const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
     writeSeriesBody(json, { name, dates, values: level }),
   ),
   total_return: createNumberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
+  annualised_return: createValueMember(({ entry: { level }, metrics }) =>
+    level.length < 2 ? null : metrics.annualised_return,
+  ),
   volatility: createNumberMember(({ metrics }) => metrics.volatility),
   sharpe_ratio: createNumberMember(({ metrics }) => metrics.sharpe_ratio),
   max_drawdown: createNumberMember(({ metrics }) => metrics.max_drawdown),
+  benchmark_statistics: createValueMember(({ entry: { level }, benchmark, periods }) =>
+    benchmark === null || level.length < 3 ? null : computeBenchmarkStatistics(level, benchmark, periods),
+  ),
 });
 
 /** State of a benchmark that is not a run. */
@@ -249,6 +259,9 @@ const COMPARISON = createJsonObject<
   index_ids: createValueMember(({ entries }) => entries.map(({ name }) => name)),
   entries: createWrittenMember((json, { days, entries, states }) => {
     const dates = encodeDays(days);
+    const periods = estimatePeriodsPerYear(days);
+    // A benchmark follows the runs and has no state.
+    const benchmark = entries[states.length]?.level ?? null;
     json.raw('[');
     entries.forEach((entry, k) => {
       if (k > 0) json.raw(',');
@@ -256,7 +269,9 @@ const COMPARISON = createJsonObject<
         entry,
         dates,
         state: states[k] ?? NO_RUN,
-        metrics: computeBacktestMetrics(entry.level, null, estimatePeriodsPerYear(days)),
+        metrics: computeBacktestMetrics(entry.level, null, periods),
+        benchmark: entry.level === benchmark ? null : benchmark,
+        periods,
       });
     });
     json.raw(']');

@@ -197,9 +197,9 @@ interface BookGrouping extends Grouping {
  */
 function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const { sm, from, length, columns, weights, events, overlay } = book;
-  const first = findLastAtMost(sm.sessions, days[0]!) - from;
+  const firstRow = findLastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {
-    if (first < 0 || first + t >= length || sm.sessions[from + first + t] !== days[t]) {
+    if (firstRow < 0 || firstRow + t >= length || sm.sessions[from + firstRow + t] !== days[t]) {
       const coverageText = `${formatDay(sm.sessions[from]!)} to ${formatDay(sm.sessions[from + length - 1]!)}`;
       throw new Refusal(
         'NO_COMMON_DATES',
@@ -213,7 +213,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const drift = readDrift(book);
   const earnings = createEarnings(book);
   return (period) => {
-    const position = first + period + 1;
+    const position = firstRow + period + 1;
     const periodWeights = weights.subarray((position - 1) * H, position * H);
     const driftedWeights = weightsBefore.get(position) ?? weights.subarray(position * H, (position + 1) * H);
     for (let i = 0; i < H; i++) parts[i] = driftedWeights[i]! * drift[position]! - periodWeights[i]!;

@@ -14,7 +14,7 @@ export interface Member<V, S> {
    * Returns the value for objects that were stored before the member existed. Omitted for members that existed in all
    * versions.
    */
-  readonly older?: (stored: StoredObject) => V;
+  readonly older?: (storedObject: StoredObject) => V;
   /** Upgrades a stored member that itself has members. */
   readonly upgrade?: (value: unknown) => unknown;
 }
@@ -48,16 +48,16 @@ export function createJsonObject<T, S>(members: Members<T, S>): JsonObject<S> {
     },
     upgrade(value) {
       if (!isObject(value)) return value;
-      const upgraded: Record<string, unknown> = { ...value };
+      const upgradedObject: Record<string, unknown> = { ...value };
       for (const {
         name,
         member: { older, upgrade },
       } of listedMembers) {
         if (!(name in value)) {
-          if (older) upgraded[name] = older(value);
-        } else if (upgrade) upgraded[name] = upgrade(value[name]);
+          if (older) upgradedObject[name] = older(value);
+        } else if (upgrade) upgradedObject[name] = upgrade(value[name]);
       }
-      return upgraded;
+      return upgradedObject;
     },
   };
 }

@@ -52,11 +52,11 @@ export function roundLevels(columns: RunColumns, query: LevelsQuery): IndexLevel
 }
 
 function createNotAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {
-  const accepted = RETURN_VARIANTS.filter((returnVariant) => columns.has(VARIANT_BLOCKS[returnVariant].level));
+  const acceptedVariants = RETURN_VARIANTS.filter((returnVariant) => columns.has(VARIANT_BLOCKS[returnVariant].level));
   return new Refusal(
     'VARIANT_NOT_AVAILABLE',
-    `The run of ${columns.header.run_id} has no ${variant} return: its prices include dividends, and it has ${accepted.join(', ')}.`,
-    { variant, accepted },
+    `The run of ${columns.header.run_id} has no ${variant} return: its prices include dividends, and it has ${acceptedVariants.join(', ')}.`,
+    { variant, accepted: acceptedVariants },
   );
 }
 

@@ -114,11 +114,11 @@ export function readIndexOn(columns: RunColumns, days: Int32Array, variant: Retu
 
 /** Returns the benchmark on the dates of a window on which it has a level; null if there is no benchmark. */
 function readBenchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
-  const shared = findSharedWithBenchmark(columns, days);
-  if (shared === null) return null;
+  const sharedDates = findSharedWithBenchmark(columns, days);
+  if (sharedDates === null) return null;
   return {
-    index: Array.from(shared.days, formatDay),
-    data: [...rebase(shared.benchmark, 100)],
+    index: Array.from(sharedDates.days, formatDay),
+    data: [...rebase(sharedDates.benchmark, 100)],
     name: 'benchmark_level',
   };
 }
@@ -131,10 +131,12 @@ interface SharedDates {
 /** Returns the dates of a window on which the benchmark has a level; null if there are none. */
 function findSharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
   if (!columns.has('benchmarkDays')) return null;
-  const shared = columns.i32('benchmarkDays');
-  const from = findLastAtMost(shared, days[0]! - 1) + 1;
-  const to = findLastAtMost(shared, days.at(-1)!) + 1;
-  return from >= to ? null : { days: shared.subarray(from, to), benchmark: columns.f64('benchmarkLevel', from, to) };
+  const sharedDays = columns.i32('benchmarkDays');
+  const from = findLastAtMost(sharedDays, days[0]! - 1) + 1;
+  const to = findLastAtMost(sharedDays, days.at(-1)!) + 1;
+  return from >= to
+    ? null
+    : { days: sharedDays.subarray(from, to), benchmark: columns.f64('benchmarkLevel', from, to) };
 }
 
 /**
@@ -145,11 +147,11 @@ function computeBenchmarkFigures(
   columns: RunColumns,
   { days, level }: { readonly days: Int32Array; readonly level: Float64Array },
 ): PerformanceView['benchmark_statistics'] {
-  const shared = findSharedWithBenchmark(columns, days);
-  if (shared === null || shared.days.length < 3) return null;
+  const sharedDates = findSharedWithBenchmark(columns, days);
+  if (sharedDates === null || sharedDates.days.length < 3) return null;
   return computeBenchmarkStatistics(
-    Float64Array.from(shared.days, (day) => level[findLastAtMost(days, day)]!),
-    shared.benchmark,
-    estimatePeriodsPerYear(shared.days),
+    Float64Array.from(sharedDates.days, (day) => level[findLastAtMost(days, day)]!),
+    sharedDates.benchmark,
+    estimatePeriodsPerYear(sharedDates.days),
   );
 }

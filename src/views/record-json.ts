@@ -13,7 +13,7 @@ import { PORTFOLIO, createPortfolioSource, toUnfilledPayload } from './portfolio
 import { createGapsAndPricing, createProvenance, type RunStamp } from './provenance-json.js';
 
 /** Formats a BacktestResultSummary, the record of a run. Equal records and stamps give equal bytes. */
-export function recordJson(record: RunRecord, stamp: RunStamp): Uint8Array<ArrayBuffer> {
+export function encodeRecord(record: RunRecord, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter(estimateBytes(record));
   writeRecord(json, record, stamp);
   return json.bytes();
@@ -49,7 +49,7 @@ function createBookMember(readBook: (run: RunRecord) => RecordedBook | null): Me
 }
 
 /**
- * Writes a record with any writer. The text equals that of `recordJson`.
+ * Writes a record with any writer. The text equals that of `encodeRecord`.
  * @cost about 60 ns per number
  */
 export function writeRecord(json: JsonWriter, run: RunRecord, stamp: RunStamp): void {

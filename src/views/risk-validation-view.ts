@@ -64,21 +64,21 @@ export function describeValidation({ forecasts, horizon, families }: RiskValidat
 
 type PortfolioView = RiskValidationView['portfolios'][number];
 
-function createPortfolioView({ family, number, ...one }: PortfolioValidation): PortfolioView {
-  const [low, high] = one.biasBand;
+function createPortfolioView({ family, number, ...portfolio }: PortfolioValidation): PortfolioView {
+  const [low, high] = portfolio.biasBand;
   return {
     family,
     number,
-    observations: one.observations,
-    bias: one.bias,
-    q_statistic: one.qStatistic,
-    qlike: one.qlike,
-    mean_rolling_deviation: one.rollingDeviation,
+    observations: portfolio.observations,
+    bias: portfolio.bias,
+    q_statistic: portfolio.qStatistic,
+    qlike: portfolio.qlike,
+    mean_rolling_deviation: portfolio.rollingDeviation,
     bias_low: low,
     bias_high: high,
-    in_band: one.bias >= low && one.bias <= high,
-    forecast_volatility: one.forecastVolatility,
-    realised_volatility: one.realisedVolatility,
+    in_band: portfolio.bias >= low && portfolio.bias <= high,
+    forecast_volatility: portfolio.forecastVolatility,
+    realised_volatility: portfolio.realisedVolatility,
   };
 }
 

@@ -21,7 +21,7 @@ export interface RunEffect {
  * Returns the effects of a stored run in the order of storage, followed by effects that are stored only as
  * distributions or payments of short positions.
  */
-export function runEffects(columns: RunColumns): RunEffect[] {
+export function listRunEffects(columns: RunColumns): RunEffect[] {
   const shortCashByKey = readShortCash(columns);
   const distributionByKey = listDistributions(columns);
   const storedEffects = readStoredEffects(columns).map(({ name, at, effect }): RunEffect => {

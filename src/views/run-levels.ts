@@ -8,7 +8,7 @@ export interface RunLevelSeries {
   readonly index: Float64Array;
 }
 
-export function runLevels(columns: RunColumns): RunLevelSeries {
+export function readRunLevels(columns: RunColumns): RunLevelSeries {
   const days = columns.i32('days').slice();
   const indexDays = columns.i32('indexDays');
   const indexLevel = columns.f64('indexLevel');

@@ -32,11 +32,11 @@ export function createWindowSpan(days: Int32Array, { start, end }: RequestedWind
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to - from >= 1) return { from, to };
-  const first = formatDay(days[0]!);
+  const firstDate = formatDay(days[0]!);
   const last = formatDay(days.at(-1)!);
   throw new Refusal(
     'RANGE_TOO_SHORT',
-    `start ${start ?? first} to end ${end ?? last} contains ${Math.max(0, to - from + 1)} dates of the run, which covers ${first} to ${last}; at least 2 are required.`,
+    `start ${start ?? firstDate} to end ${end ?? last} contains ${Math.max(0, to - from + 1)} dates of the run, which covers ${firstDate} to ${last}; at least 2 are required.`,
   );
 }
 
@@ -187,10 +187,10 @@ interface GrownSecurities extends DriftedWeights {
 }
 
 /** Returns a reader of the dividends and close adjustments of a run. Dates must be passed in ascending order. */
-function createTransferReader(columns: RunColumns, first: number): Transfers {
+function createTransferReader(columns: RunColumns, firstPosition: number): Transfers {
   const rows = columns.has('transfers') ? columns.f64('transfers') : NO_PARTS;
   let row = 0;
-  while (row < rows.length && rows[row + 1]! <= first) row += TRANSFER_WIDTH;
+  while (row < rows.length && rows[row + 1]! <= firstPosition) row += TRANSFER_WIDTH;
   return {
     addTo(parts, position, grownSecurities) {
       while (row < rows.length && rows[row + 1]! < position) row += TRANSFER_WIDTH;

@@ -72,16 +72,16 @@ function writeDay(token: Uint8Array, position: number, day: number): void {
   const { year, month, day: dayOfMonth } = toCivilDate(day);
   if (year < 0 || year > 9999) throw new Error(`day ${day} is outside of the years with four digits`);
   token[position] = QUOTE;
-  writeTwo(token, position + 1, Math.floor(year / 100));
-  writeTwo(token, position + 3, year % 100);
+  writeTwoDigits(token, position + 1, Math.floor(year / 100));
+  writeTwoDigits(token, position + 3, year % 100);
   token[position + 5] = HYPHEN;
-  writeTwo(token, position + 6, month);
+  writeTwoDigits(token, position + 6, month);
   token[position + 8] = HYPHEN;
-  writeTwo(token, position + 9, dayOfMonth);
+  writeTwoDigits(token, position + 9, dayOfMonth);
   token[position + 11] = QUOTE;
 }
 
-function writeTwo(token: Uint8Array, position: number, number: number): void {
+function writeTwoDigits(token: Uint8Array, position: number, number: number): void {
   const tens = Math.floor(number / 10);
   token[position] = ZERO + tens;
   token[position + 1] = ZERO + number - 10 * tens;

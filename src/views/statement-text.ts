@@ -31,7 +31,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
     ],
     ['Limitations', statement.limitations.map((sentence) => `- ${sentence}`)],
     ['Review', [`Constituents are reviewed ${review.frequency}. Next effective dates: ${list(review.upcoming)}.`]],
-    ['Changes of the methodology', changeLines(statement)],
+    ['Changes of the methodology', listChangeLines(statement)],
     [
       'Published closes',
       publication === null
@@ -79,7 +79,7 @@ const formatAgreement = ({
 }: Pick<Judgement, 'approval_id' | 'approved_by'>): string =>
   id === null ? '' : ` (approved by ${by.join(', ')}, approval ${id})`;
 
-function changeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {
+function listChangeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {
   return [
     ...amendments.map(({ effective_from: from, announced, reason }) =>
       `- Amendment effective from ${from}${announced === undefined ? '' : `, announced on ${announced}`}. ${reason ?? ''}`.trimEnd(),

@@ -33,10 +33,10 @@ export function toWhatIfResponse({
   difference,
   findings,
 }: ComparedPreviews): WithFindings<WhatIfResponse> {
-  const resolved = after.preview.resolved ?? before.preview.resolved;
+  const resolvedDate = after.preview.resolved ?? before.preview.resolved;
   return {
     as_of: asOf,
-    resolved_date: resolved === null ? null : formatDay(resolved.sm.sessions[resolved.session]!),
+    resolved_date: resolvedDate === null ? null : formatDay(resolvedDate.sm.sessions[resolvedDate.session]!),
     before: toSide(before),
     after: toSide(after),
     added: difference.added.map(toChange),

@@ -75,13 +75,13 @@ test('processor time includes ended threads, and uses the coarse clock if that i
     ['1', 10.25],
     ['2', 3.5],
   ]);
-  let whole = 10;
-  const clock = createClock({ threads: () => new Map(threads), whole: () => whole });
+  let wholeMs = 10;
+  const clock = createClock({ threads: () => new Map(threads), readProcessMs: () => wholeMs });
   expect(clock()).toBe(13.75);
   threads.delete('2');
   threads.set('1', 11.25);
   expect(clock()).toBe(14.75);
-  whole = 40; // a thread started and ended between two samples
+  wholeMs = 40; // a thread started and ended between two samples
   expect(clock()).toBe(40);
   threads.set('3', 30);
   expect(clock()).toBe(44.75);

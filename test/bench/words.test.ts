@@ -21,7 +21,7 @@ test('the benches need at most 45 files', () => {
 
 test('every source named in docs/decisions/fast-paths.md exists', () => {
   const reasons = readFileSync('docs/decisions/fast-paths.md', 'utf8');
-  const named = [...reasons.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path]) => path!);
-  expect(named.length).toBeGreaterThan(10);
-  expect(named.filter((path) => !existsSync(path) && !existsSync(`src/${path}`))).toEqual([]);
+  const namedFiles = [...reasons.matchAll(/`([\w/-]+\.ts)`/g)].map(([, path]) => path!);
+  expect(namedFiles.length).toBeGreaterThan(10);
+  expect(namedFiles.filter((path) => !existsSync(path) && !existsSync(`src/${path}`))).toEqual([]);
 });

@@ -50,24 +50,24 @@ async function listExposedNames(): Promise<ReadonlySet<string>> {
 test('every metric that a rule, the dashboard or the guide names is exposed', async () => {
   const names = await listExposedNames();
   const guide = readFileSync('data/guide/operations.md', 'utf8') + readFileSync('data/guide/runbooks.md', 'utf8');
-  const named = [...expressions, guide].flatMap((text) =>
+  const namedMetrics = [...expressions, guide].flatMap((text) =>
     [...text.matchAll(/\b(?:divisor|process|nodejs)_[a-z0-9_]+/g)].map(([name]) => name),
   );
-  expect(named.length).toBeGreaterThan(40);
+  expect(namedMetrics.length).toBeGreaterThan(40);
   const isExposed = (name: string): boolean => names.has(name) || names.has(`${name}_count`);
-  expect(new Set(named.filter((name) => !isExposed(name)))).toEqual(new Set());
+  expect(new Set(namedMetrics.filter((name) => !isExposed(name)))).toEqual(new Set());
 });
 
 test('each alert states the problem, its severity and the section of the runbooks', () => {
   const alerts = rules.split('- alert: ').slice(1);
   expect(alerts.length).toBeGreaterThanOrEqual(18);
-  const slugOf = (title: string): string =>
+  const formatSlug = (title: string): string =>
     title
       .toLowerCase()
       .replaceAll(/[^a-z0-9]+/g, '-')
       .replaceAll(/^-|-$/g, '');
   const page = readFileSync('data/guide/runbooks.md', 'utf8');
-  const sections = new Set([...page.matchAll(/^## (.*)$/gm)].map(([, title]) => slugOf(title!)));
+  const sections = new Set([...page.matchAll(/^## (.*)$/gm)].map(([, title]) => formatSlug(title!)));
   for (const alert of alerts) {
     expect(alert).toMatch(/^ {8}for: \d+m$/m);
     expect(alert).toMatch(/severity: (?:warning|critical) /);

@@ -42,10 +42,10 @@ interface AuditFiles {
 /** Runs the command on the lines of the log in the form of `GET /audit`, and on the signing keys. */
 async function verifyAudit({ log = entries, sealed = seals, key = KEY }: AuditFiles, words: readonly string[] = []) {
   const folder = await newFolder();
-  const { private_key: _, ...shown } = key as typeof KEY;
+  const { private_key: _, ...publicKey } = key as typeof KEY;
   const lines = [...log, ...sealed.map((seal) => ({ seal }))].map((line) => `${JSON.stringify(line)}\n`);
   await writeFile(join(folder, 'audit.jsonl'), lines.join(''));
-  await writeFile(join(folder, 'keys.json'), JSON.stringify({ keys: [shown] }));
+  await writeFile(join(folder, 'keys.json'), JSON.stringify({ keys: [publicKey] }));
   const { status, out, err } = await runHere([
     'audit',
     '--check',
@@ -61,38 +61,43 @@ async function verifyAudit({ log = entries, sealed = seals, key = KEY }: AuditFi
 function rehashEntries(log: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return log.map((entry, i) => {
-    const stated = { ...entry, seq: i + 1, previous };
-    previous = computeAuditHash(stated);
-    return { ...stated, hash: previous };
+    const statedEntry = { ...entry, seq: i + 1, previous };
+    previous = computeAuditHash(statedEntry);
+    return { ...statedEntry, hash: previous };
   });
 }
 
 test('an unchanged log is valid, and its signed part is reported', async () => {
   const [last] = entries.slice(-1);
-  const sound = `0 The hash chain is intact, signed up to entry 5: 5 entries, last hash ${last!.hash}.`;
-  expect(await verifyAudit({})).toBe(sound);
-  expect(await verifyAudit({}, ['--head', last!.hash])).toBe(sound);
+  const soundText = `0 The hash chain is intact, signed up to entry 5: 5 entries, last hash ${last!.hash}.`;
+  expect(await verifyAudit({})).toBe(soundText);
+  expect(await verifyAudit({}, ['--head', last!.hash])).toBe(soundText);
 });
 
 test('each edited, removed, repeated or moved entry is reported, even after all hashes are recomputed', async () => {
-  for (const at of [0, 2, 4]) {
-    const edited = entries.map((entry, i) => (i === at ? { ...entry, author: 'mallory' } : entry));
-    expect(await verifyAudit({ log: edited })).toBe(`1 Entry ${at + 1}: its hash does not match its content.`);
-    const signed = at < 3 ? 3 : 5;
-    expect(await verifyAudit({ log: rehashEntries(edited) })).toBe(
-      `1 Entry ${signed}: it differs from the signed entry.`,
+  for (const position of [0, 2, 4]) {
+    const editedEntries = entries.map((entry, i) => (i === position ? { ...entry, author: 'mallory' } : entry));
+    expect(await verifyAudit({ log: editedEntries })).toBe(
+      `1 Entry ${position + 1}: its hash does not match its content.`,
     );
-    const removed = entries.toSpliced(at, 1);
-    const reason = at === 4 ? 'it is missing: the log is signed up to entry 5' : `it has the number ${at + 2}`;
-    const hint = at === 0 ? ' The file is an extract. Verify the complete log, which contains its entries.' : '';
-    expect(await verifyAudit({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.${hint}`);
-    expect(await verifyAudit({ log: rehashEntries(removed) })).toMatch(/^1 Entry [35]: /);
-    const repeated = entries.toSpliced(at, 0, entries[at]!);
-    expect(await verifyAudit({ log: repeated })).toBe(`1 Entry ${at + 2}: it has the number ${at + 1}.`);
+    const signedSeq = position < 3 ? 3 : 5;
+    expect(await verifyAudit({ log: rehashEntries(editedEntries) })).toBe(
+      `1 Entry ${signedSeq}: it differs from the signed entry.`,
+    );
+    const shortenedEntries = entries.toSpliced(position, 1);
+    const reason =
+      position === 4 ? 'it is missing: the log is signed up to entry 5' : `it has the number ${position + 2}`;
+    const hint = position === 0 ? ' The file is an extract. Verify the complete log, which contains its entries.' : '';
+    expect(await verifyAudit({ log: shortenedEntries })).toBe(`1 Entry ${position + 1}: ${reason}.${hint}`);
+    expect(await verifyAudit({ log: rehashEntries(shortenedEntries) })).toMatch(/^1 Entry [35]: /);
+    const repeatedEntries = entries.toSpliced(position, 0, entries[position]!);
+    expect(await verifyAudit({ log: repeatedEntries })).toBe(
+      `1 Entry ${position + 2}: it has the number ${position + 1}.`,
+    );
   }
-  const moved = entries.toSpliced(1, 2, entries[2]!, entries[1]!);
-  expect(await verifyAudit({ log: moved })).toBe('1 Entry 2: it has the number 3.');
-  expect(await verifyAudit({ log: rehashEntries(moved) })).toBe('1 Entry 3: it differs from the signed entry.');
+  const movedEntries = entries.toSpliced(1, 2, entries[2]!, entries[1]!);
+  expect(await verifyAudit({ log: movedEntries })).toBe('1 Entry 2: it has the number 3.');
+  expect(await verifyAudit({ log: rehashEntries(movedEntries) })).toBe('1 Entry 3: it differs from the signed entry.');
 });
 
 test('a signature by another key, an edited signature and a missing signature are detected', async () => {
@@ -101,8 +106,8 @@ test('a signature by another key, an edited signature and a missing signature ar
   expect(await verifyAudit({ key: disguised })).toMatch(
     /^1 Entry 3: in its seal, its signature does not match the key/,
   );
-  const forged = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
-  expect(await verifyAudit({ sealed: forged })).toMatch(/^1 Entry 5: in its seal, its signature/);
+  const forgedSeals = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
+  expect(await verifyAudit({ sealed: forgedSeals })).toMatch(/^1 Entry 5: in its seal, its signature/);
   expect(await verifyAudit({ sealed: seals.slice(1) })).toBe('1 Entry 5: the previous seal is missing.');
   // Anybody could replace an entry that no signature covers.
   expect(await verifyAudit({ sealed: seals.slice(0, 1) })).toBe('1 Entry 4: no signature covers it.');
@@ -127,7 +132,7 @@ test('an unreadable log is refused with its first unreadable entry, before any o
     out: '',
     err: expect.stringContaining('The audit log cannot be read: its entry 2; restore it from a backup.') as string,
   });
-  const out = join(home, 'audit.jsonl');
-  expect(await runHere(['audit', '--home', home, '--out', out])).toMatchObject({ status: 2 });
+  const logFile = join(home, 'audit.jsonl');
+  expect(await runHere(['audit', '--home', home, '--out', logFile])).toMatchObject({ status: 2 });
   expect(await readdir(home)).not.toContain('audit.jsonl');
 });

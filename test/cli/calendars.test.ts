@@ -64,7 +64,7 @@ describe('divisor calendars', () => {
     );
     const high = await runHere(['calendars', 'check', folder, '--corrections', corrections]);
     expect([high.status, high.out]).toEqual([0, '3 calendars compared, 0 days differ.\nNo calendar for: XNOW.\n']);
-    const both = await runHere([
+    const correctedOutcome = await runHere([
       'calendars',
       'check',
       folder,
@@ -73,9 +73,9 @@ describe('divisor calendars', () => {
       '--confidence',
       'high,check',
     ]);
-    expect(both.out).toContain('XNYS  2025  +01-02\n');
-    const early = await runHere(['calendars', 'check', folder, '--to', '2024-12-31']);
-    expect(early.status).toBe(0);
+    expect(correctedOutcome.out).toContain('XNYS  2025  +01-02\n');
+    const earlyOutcome = await runHere(['calendars', 'check', folder, '--to', '2024-12-31']);
+    expect(earlyOutcome.status).toBe(0);
   });
 
   test('reports wrong arguments and unreadable files', async () => {

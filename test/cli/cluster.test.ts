@@ -68,32 +68,32 @@ const newFolder = openTemporaryFolders();
 
 describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   let database: Awaited<ReturnType<typeof openTestDatabase>>;
-  let shared: string;
+  let sharedFolder: string;
   let environment: Record<string, string>;
   beforeAll(async () => {
     database = await openTestDatabase();
-    shared = await mkdtemp(join(tmpdir(), 'divisor-shared-'));
-    environment = { DATABASE_URL: database.url, DIVISOR_ARTIFACTS: `file://${shared}` };
+    sharedFolder = await mkdtemp(join(tmpdir(), 'divisor-shared-'));
+    environment = { DATABASE_URL: database.url, DIVISOR_ARTIFACTS: `file://${sharedFolder}` };
     await runHere(['migrate'], environment);
   });
   afterAll(async () => {
     await database?.drop();
-    await rm(shared, { recursive: true, force: true });
+    await rm(sharedFolder, { recursive: true, force: true });
   });
 
   test('of the guide compute the results of one process, and each front shows writes of the other', async () => {
-    const embedded = await startServiceHere(await newFolder());
-    const expected = await readViews(embedded.url, embedded.url);
-    await embedded.stop();
+    const embeddedService = await startServiceHere(await newFolder());
+    const expected = await readViews(embeddedService.url, embeddedService.url);
+    await embeddedService.stop();
     const lines = listGuideCommands();
     expect(lines.map(({ verb }) => verb)).toEqual(['serve', 'serve', 'worker', 'worker', 'worker', 'worker']);
     const collector = await openCollector();
-    const traced = { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+    const tracedEnvironment = { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
     // The first worker represents the others: their commands differ only in the home.
     const [a, b, worker] = await Promise.all(
       lines.slice(0, 3).map(async ({ verb, words }) => {
         const start = verb === 'serve' ? startService : startWorkerProcess;
-        return start(await newFolder(), [...FLAGS, ...words], traced);
+        return start(await newFolder(), [...FLAGS, ...words], tracedEnvironment);
       }),
     );
     expect(await readViews(a!.url, b!.url)).toEqual(expected);
@@ -109,31 +109,31 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   test('an unavailable folder causes refusals and delays, loses no job, and nothing is written at its mount point', async () => {
     const front = await runService(['--workers', '1'], environment);
     const rows = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 10]] };
-    const imported = { store_id: 'own', name: 'own', tables: { market: rows } };
+    const importBody = { store_id: 'own', name: 'own', tables: { market: rows } };
     const refusal = { status: 503, code: 'STORE_UNAVAILABLE' };
     try {
       await front.resumed();
       await front.ask('PUT', '/indices/LATER', { ...INDEX, id: 'LATER' });
-      await rename(shared, `${shared}-away`);
+      await rename(sharedFolder, `${sharedFolder}-away`);
       expect(await front.refusal('GET', '/analytics/EVEN/levels')).toMatchObject(refusal);
       expect(await front.refusal('GET', '/health/ready')).toMatchObject({
         ...refusal,
         message: /check artifacts fails/,
       });
       expect((await front.ask('GET', '/health')).status).toBe(200);
-      await mkdir(shared); // the mount point of a share that is not mounted
-      expect(await front.refusal('POST', '/data/import', imported)).toMatchObject(refusal);
+      await mkdir(sharedFolder); // the mount point of a share that is not mounted
+      expect(await front.refusal('POST', '/data/import', importBody)).toMatchObject(refusal);
       const { body: job } = await front.ask<{ job_id: string }>('POST', '/analytics/LATER/backtest', {});
-      expect(await readdir(shared)).toEqual([]);
-      await rm(shared, { recursive: true });
-      await rename(`${shared}-away`, shared);
+      expect(await readdir(sharedFolder)).toEqual([]);
+      await rm(sharedFolder, { recursive: true });
+      await rename(`${sharedFolder}-away`, sharedFolder);
       expect(await front.finished(job.job_id)).toMatchObject({ status: 'succeeded', attempt: 1 });
       expect((await front.ask('GET', '/analytics/EVEN/levels')).status).toBe(200);
       expect((await front.ask('GET', '/health/ready')).status).toBe(200);
     } finally {
       await front.close();
     }
-    const typo = { ...environment, DIVISOR_ARTIFACTS: `file://${shared}-typo` };
+    const typo = { ...environment, DIVISOR_ARTIFACTS: `file://${sharedFolder}-typo` };
     await expect(runService([], typo)).rejects.toMatchObject({
       exitStatus: 78,
       message: /--artifacts .*the store [\w-]{36}/,

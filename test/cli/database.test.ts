@@ -90,9 +90,9 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
       out: `The tables were migrated to version ${PROTOCOL}.\n`,
     });
 
-    const embedded = await startServiceHere(embeddedHome);
-    const expected = await createLevels(embedded.url);
-    await embedded.stop();
+    const embeddedService = await startServiceHere(embeddedHome);
+    const expected = await createLevels(embeddedService.url);
+    await embeddedService.stop();
     const first = await startService(home, [...FLAGS, '--database', database.url]);
     expect(await createLevels(first.url)).toEqual(expected);
     // A job wrote the store and a request wrote the index; each has its first version.
@@ -116,39 +116,45 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
   });
 
   test('takes over the content of a home, and a home takes it back, with all times and hashes', async () => {
-    const [home, back] = [await createTemporaryFolder(), await createTemporaryFolder()];
+    const [home, restoredHome] = [await createTemporaryFolder(), await createTemporaryFolder()];
     const ownDatabase = await openTestDatabase();
-    const embedded = await startServiceHere(home);
-    const expected = await createLevels(embedded.url);
-    await createHistory(embedded.url);
+    const embeddedService = await startServiceHere(home);
+    const expected = await createLevels(embeddedService.url);
+    await createHistory(embeddedService.url);
     const readAnswers = async (url: string) => {
       const answers = [];
       for (const path of [...KEPT_PATHS, '/audit', '/jobs']) answers.push(await ask(url, 'GET', path));
       return answers;
     };
-    const before = await readAnswers(embedded.url);
+    const before = await readAnswers(embeddedService.url);
     for (const [i, answer] of before.entries()) expect(answer, KEPT_PATHS[i]).not.toHaveProperty('error');
-    const [newest, first] = (await ask(embedded.url, 'GET', '/analytics/EVEN/runs'))['runs'] as { run_id: string }[];
-    const earlier = `/analytics/EVEN/levels?run_id=${first!.run_id}`;
-    expect(await ask(embedded.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
-    await embedded.stop();
+    const [newest, first] = (await ask(embeddedService.url, 'GET', '/analytics/EVEN/runs'))['runs'] as {
+      run_id: string;
+    }[];
+    const earlierPath = `/analytics/EVEN/levels?run_id=${first!.run_id}`;
+    expect(await ask(embeddedService.url, 'GET', earlierPath)).toMatchObject({ levels: expected['levels'] });
+    await embeddedService.stop();
     expect(await runHere(['copy', '--from', home, '--to', ownDatabase.url])).toMatchObject({ status: 0 });
-    expect(await runHere(['copy', '--from', back, '--to', ownDatabase.url])).toMatchObject({ status: 78 });
-    const shared = await startServiceHere(home, [], { DATABASE_URL: ownDatabase.url });
-    expect(await readAnswers(shared.url)).toEqual(before);
-    await runJob(shared.url, '/analytics/EVEN/backtest', {}); // queued after the copied jobs
-    expect(((await ask(shared.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe('backtest:EVEN');
-    const after = await readAnswers(shared.url);
-    await shared.stop();
-    expect(await runHere(['copy', '--to', back], { DATABASE_URL: ownDatabase.url })).toMatchObject({ status: 0 });
+    expect(await runHere(['copy', '--from', restoredHome, '--to', ownDatabase.url])).toMatchObject({ status: 78 });
+    const sharedService = await startServiceHere(home, [], { DATABASE_URL: ownDatabase.url });
+    expect(await readAnswers(sharedService.url)).toEqual(before);
+    await runJob(sharedService.url, '/analytics/EVEN/backtest', {}); // queued after the copied jobs
+    expect(((await ask(sharedService.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe(
+      'backtest:EVEN',
+    );
+    const after = await readAnswers(sharedService.url);
+    await sharedService.stop();
+    expect(await runHere(['copy', '--to', restoredHome], { DATABASE_URL: ownDatabase.url })).toMatchObject({
+      status: 0,
+    });
     for (const folder of ['artifacts', 'stores'])
-      await cp(`${home}/${folder}`, `${back}/${folder}`, { recursive: true });
-    const again = await startServiceHere(back);
-    expect(await readAnswers(again.url)).toEqual(after);
-    expect(await ask(again.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
-    await runJob(again.url, '/analytics/EVEN/runs/diff', { from: first!.run_id, to: newest!.run_id });
-    await again.stop();
-    expect((await runHere(['verify', '--home', back])).status).toBe(0);
+      await cp(`${home}/${folder}`, `${restoredHome}/${folder}`, { recursive: true });
+    const secondService = await startServiceHere(restoredHome);
+    expect(await readAnswers(secondService.url)).toEqual(after);
+    expect(await ask(secondService.url, 'GET', earlierPath)).toMatchObject({ levels: expected['levels'] });
+    await runJob(secondService.url, '/analytics/EVEN/runs/diff', { from: first!.run_id, to: newest!.run_id });
+    await secondService.stop();
+    expect((await runHere(['verify', '--home', restoredHome])).status).toBe(0);
     await ownDatabase.drop();
   });
 
@@ -161,8 +167,8 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const match = out.split('\n').find((line) => line.includes('"documents"'));
     expect(match).toContain('every checksum is correct');
     expect(await runHere(['backup'], environment)).toMatchObject({ status: 78 });
-    const shown = (await runHere(['config'], environment)).out;
-    expect(shown).toContain('tester:***@');
-    expect(shown).not.toContain(new URL(database.url).password);
+    const configText = (await runHere(['config'], environment)).out;
+    expect(configText).toContain('tester:***@');
+    expect(configText).not.toContain(new URL(database.url).password);
   });
 });

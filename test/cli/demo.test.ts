@@ -17,7 +17,7 @@ test('the demo performs its main job, reports it, leaves its files and exits wit
     folder,
   );
   expect([await run.ended, run.err()]).toEqual([0, '']);
-  const out = run.out();
+  const output = run.out();
   const steps = [
     'Generate a market',
     'Define an index',
@@ -31,12 +31,12 @@ test('the demo performs its main job, reports it, leaves its files and exits wit
     'Price a future on it',
     'Render the factsheet',
   ];
-  expect([...out.matchAll(/^ {2}([A-Z][a-z' ]+?) {2,}\d+\.\d s {2}\S/gm)].map((match) => match[1])).toEqual(steps);
-  expect(out).toMatch(/total return +-?\d+\.\d\d% +volatility +\d+\.\d\d%/);
+  expect([...output.matchAll(/^ {2}([A-Z][a-z' ]+?) {2,}\d+\.\d s {2}\S/gm)].map((match) => match[1])).toEqual(steps);
+  expect(output).toMatch(/total return +-?\d+\.\d\d% +volatility +\d+\.\d\d%/);
 
   const pdf = join(folder, 'demo', 'DEMO-50.factsheet.pdf');
   const record = join(folder, 'demo', 'DEMO-50.record.json');
-  for (const file of [pdf, record]) expect(out).toContain(file);
+  for (const file of [pdf, record]) expect(output).toContain(file);
   expect((await readFile(pdf)).subarray(0, 5).toString()).toBe('%PDF-');
   expect(JSON.parse(await readFile(record, 'utf8'))).toMatchObject({
     metrics: { total_return: expect.any(Number) },

@@ -11,17 +11,17 @@ import { startService } from './process.js';
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 const unit = readFileSync('data/deploy/divisor.service', 'utf8');
 const workerUnit = readFileSync('data/deploy/divisor-worker.service', 'utf8');
-const settingOf = (name: string, text = unit) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1];
+const readSetting = (name: string, text = unit) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1];
 
 test('the image uses Node 24, runs as an unprivileged user, and copies only existing files', () => {
   expect(dockerfile.match(/^FROM .*$/gm)).toEqual(['FROM ${NODE_IMAGE} AS build', 'FROM ${NODE_IMAGE}']);
   expect(dockerfile).toMatch(/^USER divisor$/m);
   const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) => match[1]!.split(' '));
   expect(sources.filter((source) => !existsSync(source))).toEqual([]);
-  const shipped = [...dockerfile.matchAll(/\/divisor\/(\S+)/g)]
+  const shippedPaths = [...dockerfile.matchAll(/\/divisor\/(\S+)/g)]
     .map((match) => match[1]!)
     .filter((name) => !name.startsWith('dist') && name !== 'node_modules');
-  expect(shipped.filter((name) => !existsSync(name))).toEqual([]);
+  expect(shippedPaths.filter((name) => !existsSync(name))).toEqual([]);
 });
 
 test('its health check distinguishes a responding service from one that does not respond', async () => {
@@ -39,11 +39,11 @@ test('its health check distinguishes a responding service from one that does not
 });
 
 test('the unit restarts a process after a crash, but not after an error that needs an operator', () => {
-  expect([settingOf('Restart'), settingOf('RestartPreventExitStatus')]).toEqual([
+  expect([readSetting('Restart'), readSetting('RestartPreventExitStatus')]).toEqual([
     'always',
     `64 ${EXIT_TEMPORARY} ${EXIT_CONFIGURATION}`,
   ]);
-  expect(Number(settingOf('TimeoutStopSec'))).toBeGreaterThan(25);
+  expect(Number(readSetting('TimeoutStopSec'))).toBeGreaterThan(25);
   const hardening = {
     NoNewPrivileges: 'true',
     ProtectSystem: 'strict',
@@ -53,16 +53,16 @@ test('the unit restarts a process after a crash, but not after an error that nee
     CapabilityBoundingSet: '',
     MemoryMax: '80%',
   };
-  expect(Object.fromEntries(Object.keys(hardening).map((name) => [name, settingOf(name)]))).toEqual(hardening);
-  expect(existsSync(settingOf('ExecStart')!.replace('/usr/bin/node /opt/divisor/', '').replace(' serve', ''))).toBe(
+  expect(Object.fromEntries(Object.keys(hardening).map((name) => [name, readSetting(name)]))).toEqual(hardening);
+  expect(existsSync(readSetting('ExecStart')!.replace('/usr/bin/node /opt/divisor/', '').replace(' serve', ''))).toBe(
     true,
   );
 });
 
 test('the unit of a worker waits for the database and the results storage, and has the same isolation', () => {
-  expect(settingOf('RestartPreventExitStatus', workerUnit)).toBe(`64 ${EXIT_CONFIGURATION}`);
-  expect(settingOf('ExecStart', workerUnit)).toBe(settingOf('ExecStart')!.replace(' serve', ' worker'));
-  expect(settingOf('StateDirectory', workerUnit)).toBe('divisor-worker');
+  expect(readSetting('RestartPreventExitStatus', workerUnit)).toBe(`64 ${EXIT_CONFIGURATION}`);
+  expect(readSetting('ExecStart', workerUnit)).toBe(readSetting('ExecStart')!.replace(' serve', ' worker'));
+  expect(readSetting('StateDirectory', workerUnit)).toBe('divisor-worker');
   const listSandboxSettings = (text: string) =>
     text.split('\n').filter((line) => /^(Protect|Private|Restrict|System|Capab|No|Lock)/.test(line));
   expect(listSandboxSettings(workerUnit)).toEqual(listSandboxSettings(unit));

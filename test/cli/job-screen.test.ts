@@ -11,7 +11,7 @@ test('a command in a pipe that waits long for a response reports this on standar
   vi.useFakeTimers();
   const message = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   let answer = (_store: string) => {};
-  const waited = createJobScreen('import', { json: true, csv: false }).waiting(
+  const waitedJob = createJobScreen('import', { json: true, csv: false }).waiting(
     new Promise<string>((resolve) => (answer = resolve)),
   );
   await vi.advanceTimersByTimeAsync(9_999);
@@ -22,16 +22,16 @@ test('a command in a pipe that waits long for a response reports this on standar
     'divisor import: still waiting for the response after 20 s\n',
   ]);
   answer('desk');
-  expect(await waited).toBe('desk');
+  expect(await waitedJob).toBe('desk');
   await vi.advanceTimersByTimeAsync(60_000);
   expect(message).toHaveBeenCalledTimes(2);
 });
 
 test('a line about a store of many files lists the first files and their number', () => {
-  const storeOf = (count: number) => ({
+  const createStore = (count: number) => ({
     store_id: 'desk',
     files: Array.from({ length: count }, (_, i) => ({ label: `market/${i}.csv` })),
   });
-  expect(shortenStore(storeOf(10))).toEqual(storeOf(10));
-  expect(shortenStore(storeOf(469))).toEqual({ ...storeOf(10), files_total: 469 });
+  expect(shortenStore(createStore(10))).toEqual(createStore(10));
+  expect(shortenStore(createStore(469))).toEqual({ ...createStore(10), files_total: 469 });
 });

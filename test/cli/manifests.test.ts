@@ -71,14 +71,14 @@ test('start commands of this version with settings that exist in this version', 
   const inEnvironment = new Set(
     containers.flatMap(({ envFrom }) => envFrom.flatMap((from) => Object.values(from).map(({ name }) => name))),
   );
-  const named = [
+  const namedVariables = [
     ...items
       .filter(({ metadata }) => inEnvironment.has(metadata.name))
       .flatMap(({ data = {}, stringData = {} }) => [...Object.keys(data), ...Object.keys(stringData)]),
     ...containers.flatMap(({ env = [] }) => env.map(({ name }) => name)),
   ];
-  expect(named.filter((name) => !variables.has(name))).toEqual([]);
-  expect(named).toEqual(expect.arrayContaining(['DATABASE_URL', 'DIVISOR_ARTIFACTS']));
+  expect(namedVariables.filter((name) => !variables.has(name))).toEqual([]);
+  expect(namedVariables).toEqual(expect.arrayContaining(['DATABASE_URL', 'DIVISOR_ARTIFACTS']));
 });
 
 test('run the image of this version, and migrate by a job with the version in its name, so that the job of another version never changes', () => {
@@ -201,11 +201,11 @@ test('of Kubernetes write only to volumes, as the user of the image', () => {
 });
 
 test('of Kubernetes give the role that owns the tables only to the migration', () => {
-  const secretsOf = (part: string) =>
+  const listSecrets = (part: string) =>
     containers
       .filter(({ args }) => args[0] === part)
       .flatMap(({ envFrom }) => envFrom.flatMap((from) => from['secretRef']?.name ?? []));
-  expect(['migrate', 'serve', 'worker'].map(secretsOf)).toEqual([['divisor-migrate'], ['divisor'], ['divisor']]);
+  expect(['migrate', 'serve', 'worker'].map(listSecrets)).toEqual([['divisor-migrate'], ['divisor'], ['divisor']]);
   const roles = ['divisor-migrate', 'divisor'].map(
     (name) => new URL(createItem('Secret', name).stringData!['DATABASE_URL']!).username,
   );
@@ -221,11 +221,11 @@ test('of Kubernetes scale workers by the largest of several metrics of every pro
     metrics: { external: { metric: { name: string; selector: { matchLabels: Record<string, string> } } } }[];
   };
   expect(createItem(scaleTargetRef.kind, scaleTargetRef.name).spec).not.toHaveProperty('replicas');
-  const told = readFileSync('src/http/metrics.ts', 'utf8');
+  const metricsSource = readFileSync('src/http/metrics.ts', 'utf8');
   const adapter = readFileSync('data/deploy/prometheus-adapter.yaml', 'utf8');
   expect(metrics).toHaveLength(2);
   for (const { external } of metrics) {
-    expect(told).toContain(`'${external.metric.name}'`);
+    expect(metricsSource).toContain(`'${external.metric.name}'`);
     expect(adapter).toContain(`seriesQuery: '${external.metric.name}'\n`);
     expect(external.metric.selector.matchLabels).toEqual({ lane: 'heavy' });
   }

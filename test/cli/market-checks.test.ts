@@ -8,7 +8,7 @@ const restorers: (() => void)[] = [];
 afterEach(() => restorers.splice(0).forEach((take) => take()));
 
 /** 1,024 dates x 512 securities x 3 columns x 8 bytes: 12 MiB. */
-const served = {
+const servedStore = {
   market: {
     datasetId: 'eod',
     dates: new Int32Array(1024),
@@ -23,7 +23,7 @@ function limitMemoryTo(megabytes: number): void {
 
 test('health reports the size of the panels of the served store, and that they are in memory', () => {
   limitMemoryTo(12);
-  expect(describePanels(served)).toBe(
+  expect(describePanels(servedStore)).toBe(
     'The data of eod (12 MiB) is in memory; the limit is 12 MiB (--panel-memory-mb).',
   );
   expect(describePanels(undefined)).toBeUndefined();
@@ -35,7 +35,7 @@ test('a store larger than the panel memory is reported as paged, where memory ca
     console.log('not tested: memory cannot be paged here');
     context.skip();
   }
-  expect(describePanels(served)).toBe(
+  expect(describePanels(servedStore)).toBe(
     'The data of eod (12 MiB) is paged on the disk of the home, because it exceeds the limit of 11 MiB (--panel-memory-mb).',
   );
 });

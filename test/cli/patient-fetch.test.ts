@@ -8,7 +8,7 @@ import { sendRequest } from '#cli/patient-fetch.js';
 const closers: (() => void)[] = [];
 afterEach(() => closers.splice(0).forEach((close) => close()));
 
-async function serviceOf(listener: RequestListener): Promise<string> {
+async function startServer(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   closers.push(() => {
@@ -21,7 +21,7 @@ async function serviceOf(listener: RequestListener): Promise<string> {
 const fetchImpatiently: typeof fetch = (address, options) => sendRequest(new URL(String(address)), options!, 30);
 
 test('a write passes method, headers and body, and returns the answer unchanged', async () => {
-  const url = await serviceOf((request, response) => {
+  const url = await startServer((request, response) => {
     let text = '';
     request.setEncoding('utf8').on('data', (part: string) => (text += part));
     request.on('end', () => {
@@ -43,7 +43,7 @@ test('a write passes method, headers and body, and returns the answer unchanged'
 });
 
 test('a late answer is reported with the command that checks it', async () => {
-  const url = await serviceOf(() => undefined);
+  const url = await startServer(() => undefined);
   const client = createDivisorClient({ url, fetch: fetchImpatiently });
   const callSync = () => client.call('syncData', { body: {} } as never);
   await expect(callSync()).rejects.toThrow(LateAnswerError);

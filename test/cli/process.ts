@@ -81,7 +81,7 @@ export async function runHere(
 function captureOutput(stream: NodeJS.WriteStream): { text(): string; release(): void } {
   const chunks: Uint8Array[] = [];
   const listeners = stream.listeners('error');
-  const most = stream.getMaxListeners();
+  const listenersMax = stream.getMaxListeners();
   stream.setMaxListeners(0); // every thread of this process adds listeners until it ends
   const write = vi.spyOn(stream, 'write').mockImplementation((chunk, ...rest) => {
     chunks.push(Buffer.from(chunk));
@@ -92,7 +92,7 @@ function captureOutput(stream: NodeJS.WriteStream): { text(): string; release():
     text: () => Buffer.concat(chunks).toString('utf8'),
     release() {
       write.mockRestore();
-      stream.setMaxListeners(most);
+      stream.setMaxListeners(listenersMax);
       for (const listener of stream.listeners('error'))
         if (!listeners.includes(listener)) stream.off('error', listener as () => void);
     },
@@ -137,9 +137,9 @@ export async function startServiceHere(
   keepThreads();
   const flags = ['--home', home, '--port', '0', '--warm-up', 'off', '--workers', '1', ...words];
   const { settings } = readSettings(flags, { DIVISOR_DATA_WAIT_MS: '60000', ...environment });
-  const running = await start(settings, pino({ level: 'silent' }));
-  await running.service.resumed;
-  return { url: running.server.url, stop: () => stop({ ...running, drainMs: 0 }) };
+  const server = await start(settings, pino({ level: 'silent' }));
+  await server.service.resumed;
+  return { url: server.server.url, stop: () => stop({ ...server, drainMs: 0 }) };
 }
 
 /** Starts a worker in a separate process, like `serving`. */
@@ -156,12 +156,12 @@ async function startListening(
   environment: Record<string, string>,
 ): Promise<ListeningProcess> {
   const run = runDivisor([verb, '--home', home, '--port', '0', '--warm-up', 'off', ...words], environment);
-  const url = await new Promise<string>((listening, failed) => {
+  const url = await new Promise<string>((listening, reject) => {
     run.child.stdout.on('data', () => {
       const match = /^listening on (\S+)\n/.exec(run.out());
       if (match?.[1] !== undefined) listening(match[1]);
     });
-    run.ended.then((status) => failed(new Error(`ended with ${status}: ${run.err()}`)), failed);
+    run.ended.then((status) => reject(new Error(`ended with ${status}: ${run.err()}`)), reject);
   });
   return { ...run, url, home };
 }

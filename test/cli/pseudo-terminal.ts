@@ -36,10 +36,10 @@ export async function runOnTerminal(
   });
   child.stdin.end(input);
   const [stdout, [status]] = await Promise.all([text(child.stdout), once(child, 'close') as Promise<[number | null]>]);
-  const written = stdout.replaceAll('\r\n', '\n');
-  const screen = written
+  const output = stdout.replaceAll('\r\n', '\n');
+  const screen = output
     .trimEnd()
     .split('\n')
     .map((line) => line.split('\r\u001b[2K').at(-1) ?? '');
-  return { status, written, screen };
+  return { status, written: output, screen };
 }

@@ -22,7 +22,7 @@ test('a nightly refresh of a home stores nothing before its decision, and a spli
   await mkdir(join(folder, 'daily'));
   const before = `date,identifier,CLOSE\n${formatBars('2024-01-02', NAMES)}${formatBars('2024-01-03', NAMES, 12)}${formatBars('2024-01-04', NAMES, 11)}`;
   await writeFile(table, before);
-  const imported = await runOnHome(
+  const importedOutcome = await runOnHome(
     'import',
     join(folder, 'daily'),
     '--id',
@@ -31,7 +31,7 @@ test('a nightly refresh of a home stores nothing before its decision, and a spli
     '--adjustment',
     'splits',
   );
-  expect([imported.status, imported.err]).toEqual([0, expect.any(String)]);
+  expect([importedOutcome.status, importedOutcome.err]).toEqual([0, expect.any(String)]);
 
   const nightly = ['--fail-on', 'PARTIAL_DATE,HISTORY_CHANGED'];
   await writeFile(table, `${before}${formatBars('2024-01-05', ['A', 'B'])}`);
@@ -44,14 +44,14 @@ test('a nightly refresh of a home stores nothing before its decision, and a spli
 
   // A is split 2 for 1 on the next day; the closes of the other securities continue.
   const [, ...rows] = before.trim().split('\n');
-  const restated = rows.map((row) => {
+  const restatedRows = rows.map((row) => {
     const [date, name, close] = row.split(',');
     return `${date},${name},${name === 'A' ? Number(close) / 2 : close}\n`;
   });
   const header = 'date,identifier,CLOSE\n';
   await writeFile(
     table,
-    `${header}${restated.join('')}${formatBars('2024-01-05', ['B', 'C', 'D'])}${formatBars('2024-01-05', ['A'], 5)}`,
+    `${header}${restatedRows.join('')}${formatBars('2024-01-05', ['B', 'C', 'D'])}${formatBars('2024-01-05', ['A'], 5)}`,
   );
   expect(await runRefresh(...nightly)).toMatchObject({
     status: 0,

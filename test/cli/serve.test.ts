@@ -23,22 +23,22 @@ async function serve(home: string, words: readonly string[] = [], environment: R
 }
 
 /** Returns the final sentence of a command, without its log lines. */
-function sentenceOf(err: string): string | undefined {
+function findSentence(err: string): string | undefined {
   const messages = err.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
   expect(messages).toHaveLength(1);
   return messages[0]?.replace(/^divisor: /, '');
 }
 
-const codeOf = async (response: Response) => ErrorEnvelope.parse(await response.json()).error.code;
+const readCode = async (response: Response) => ErrorEnvelope.parse(await response.json()).error.code;
 
 /** Sends a signal, and waits until the service reports that it refuses new requests. */
 async function sendStop({ url, child }: ListeningProcess, signal: 'SIGTERM' | 'SIGINT'): Promise<Response> {
   expect((await fetch(`${url}/health/ready`)).status).toBe(200);
   child.kill(signal);
-  let ready: Response;
-  do ready = await fetch(`${url}/health/ready`);
-  while (ready.status === 200);
-  return ready;
+  let readyResponse: Response;
+  do readyResponse = await fetch(`${url}/health/ready`);
+  while (readyResponse.status === 200);
+  return readyResponse;
 }
 
 const DRAIN_MS = '3000'; // enough for two requests on a busy machine
@@ -47,7 +47,7 @@ const readCreatedKey = async (home: string, ...words: string[]) => {
   expect([status, err]).toEqual([0, expect.stringContaining('is shown only once')]);
   return out.trim();
 };
-const statusOf = async (url: string, key?: string) =>
+const fetchStatus = async (url: string, key?: string) =>
   (await fetch(`${url}/changelog`, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } })).status;
 
 test('the service prints one line on standard output, writes its log elsewhere, is unready at once after SIGINT, still responds, and exits with 0', async () => {
@@ -56,8 +56,12 @@ test('the service prints one line on standard output, writes its log elsewhere, 
   const { url, out, err, ended } = run;
   expect((await fetch(`${url}/health`)).status).toBe(200);
   expect((await fetch(`${url}/changelog`)).headers.get('x-engine-version')).toBe(VERSION);
-  const ready = await sendStop(run, 'SIGINT');
-  expect([ready.status, await codeOf(ready), ready.headers.get('retry-after')]).toEqual([503, 'DRAINING', '5']);
+  const readiness = await sendStop(run, 'SIGINT');
+  expect([readiness.status, await readCode(readiness), readiness.headers.get('retry-after')]).toEqual([
+    503,
+    'DRAINING',
+    '5',
+  ]);
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
   expect(await ended).toBe(0);
   expect(out()).toBe(`listening on ${url}\n`);
@@ -66,8 +70,8 @@ test('the service prints one line on standard output, writes its log elsewhere, 
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(lines.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['listening', 'request', 'stopping', 'stopped']));
-  const warned = lines.filter(({ msg }) => msg === 'a data root cannot be read');
-  expect(warned).toMatchObject([{ root: join(home, 'nowhere'), failure: 'ENOENT' }]);
+  const warnedLines = lines.filter(({ msg }) => msg === 'a data root cannot be read');
+  expect(warnedLines).toMatchObject([{ root: join(home, 'nowhere'), failure: 'ENOENT' }]);
 });
 
 test('a key that is created before the start allows any host; neither the key nor its secret is logged, up to a stop by SIGTERM', async () => {
@@ -75,10 +79,10 @@ test('a key that is created before the start allows any host; neither the key no
   const key = await readCreatedKey(home);
   const run = await serve(home, ['--host', '0.0.0.0', '--log-level', 'trace', '--drain-ms', DRAIN_MS]);
   const url = run.url.replace('0.0.0.0', '127.0.0.1');
-  expect([await statusOf(url), await statusOf(url, key)]).toEqual([401, 200]);
+  expect([await fetchStatus(url), await fetchStatus(url, key)]).toEqual([401, 200]);
   await fetch(`${url}/things?key=${key}`, { headers: { 'x-api-key': key, 'x-request-id': key } });
-  const ready = await sendStop({ ...run, url }, 'SIGTERM');
-  expect([ready.status, await codeOf(ready)]).toEqual([503, 'DRAINING']);
+  const readiness = await sendStop({ ...run, url }, 'SIGTERM');
+  expect([readiness.status, await readCode(readiness)]).toEqual([503, 'DRAINING']);
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
   expect(await run.ended).toBe(0);
   expect(run.err()).toContain('request');
@@ -89,7 +93,7 @@ test('without a key the service refuses to listen beyond loopback', async () => 
   const home = await newFolder();
   const { status, out, err } = await runToEnd(['serve', '--home', home, '--port', '0', '--host', '0.0.0.0']);
   expect([status, out]).toEqual([78, '']);
-  expect(sentenceOf(err)).toContain(
+  expect(findSentence(err)).toContain(
     'Without an API key, the service listens only on loopback addresses, not on 0.0.0.0',
   );
 });
@@ -117,16 +121,16 @@ describe('keys', () => {
   test('are valid at once when they are created while the service runs, and invalid at once when they are revoked', async () => {
     const home = await newFolder();
     const { url } = await serve(home);
-    expect(await statusOf(url)).toBe(200);
+    expect(await fetchStatus(url)).toBe(200);
     const key = await readCreatedKey(home, '--scopes', 'read,run');
-    expect([await statusOf(url), await statusOf(url, key), (await fetch(`${url}/health`)).status]).toEqual([
+    expect([await fetchStatus(url), await fetchStatus(url, key), (await fetch(`${url}/health`)).status]).toEqual([
       401, 200, 200,
     ]);
     const list = await runHere(['keys', 'list', '--home', home]);
     expect(list.out).toMatch(new RegExp(`^${key.slice(4, 16)} +test +read,run `, 'm'));
     expect(list.out).not.toContain(key.slice(17));
     expect((await runHere(['keys', 'revoke', key.slice(4, 16), '--home', home])).status).toBe(0);
-    expect(await statusOf(url, key)).toBe(401);
+    expect(await fetchStatus(url, key)).toBe(401);
   });
 
   test.each([
@@ -150,7 +154,7 @@ test('a key from the environment is not stored in a home; an uncaught error exit
     DIVISOR_API_KEYS: entry.replace('DIVISOR_API_KEYS=', ''),
     NODE_OPTIONS: `--import=data:text/javascript;base64,${preload.toString('base64')}`,
   });
-  expect([await statusOf(run.url), await statusOf(run.url, key)]).toEqual([401, 200]);
+  expect([await fetchStatus(run.url), await fetchStatus(run.url, key)]).toEqual([401, 200]);
   run.child.kill('SIGUSR2');
   expect(await run.ended).toBe(70);
   expect(run.err()).toContain('nobody caught this');

@@ -12,22 +12,22 @@ import { createConformity, type Conformity } from '../http/conformity.js';
 
 /** Tests the whole service on a new home over HTTP. */
 let home: string;
-let running: Running;
+let server: Running;
 let conforms: Conformity;
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'service-'));
   const { settings } = readSettings(['--home', home, '--port', '0', '--workers', '1'], {});
-  running = await start(settings, pino({ level: 'silent' }));
+  server = await start(settings, pino({ level: 'silent' }));
   conforms = createConformity((await (await ask('/openapi.json')).json()) as OpenApiDocument);
 });
 
 afterAll(async () => {
-  await stop({ ...running, drainMs: 0 });
+  await stop({ ...server, drainMs: 0 });
   await rm(home, { recursive: true });
 });
 
-const ask = (path: string, init: RequestInit = {}) => fetch(`${running.server.url}${path}`, init);
+const ask = (path: string, init: RequestInit = {}) => fetch(`${server.server.url}${path}`, init);
 
 async function listViolations(operationId: string, response: Response): Promise<string[]> {
   const type = response.headers.get('content-type');

@@ -9,7 +9,7 @@ import { removePasswords } from '#cli/log.js';
 import { StartRefusal } from '#store/start-refusal.js';
 
 const createRow = (argv: string[], environment: Record<string, string>, name: string) =>
-  readSettings(argv, environment).rows.find((found) => found.name === name);
+  readSettings(argv, environment).rows.find((row) => row.name === name);
 
 test('a flag overrides the environment, and the environment overrides the default', () => {
   expect(createRow([], {}, 'port')).toMatchObject({ value: '8080', source: 'default' });
@@ -139,8 +139,8 @@ test.each([
 });
 
 test('no setting that may contain a secret is repeated, and a URL is shown without its password', () => {
-  const wrong = { '--artifacts': 's3://key:hidden@bucket', '--database': 'hidden' };
-  for (const [flag, value] of Object.entries(wrong)) {
+  const secretFlags = { '--artifacts': 's3://key:hidden@bucket', '--database': 'hidden' };
+  for (const [flag, value] of Object.entries(secretFlags)) {
     const throwOnRead = () => readSettings([flag, value], {});
     expect(throwOnRead).toThrow(`The setting ${flag} must be like`);
     expect(throwOnRead).not.toThrow(/hidden/);

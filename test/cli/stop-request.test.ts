@@ -13,18 +13,18 @@ afterEach(() => {
 function stopAfter(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[]) {
   const statuses: unknown[] = [];
   vi.spyOn(process, 'exit').mockImplementation(((status: number) => void statuses.push(status)) as typeof process.exit);
-  const started: string[] = [];
+  const startedStops: string[] = [];
   let clock = 0;
   ignoreRequest = onStopRequest(
     ['SIGINT', 'SIGTERM'],
-    (signal) => started.push(signal),
+    (signal) => startedStops.push(signal),
     () => clock,
   );
   for (const [ms, signal] of signals) {
     clock = ms;
     process.emit(signal, signal);
   }
-  return { started, statuses };
+  return { started: startedStops, statuses };
 }
 
 test('the first signal requests the stop', () => {

@@ -11,12 +11,12 @@ test('a stop answers long polls and event streams, and releases the running job'
   const home = await mkdtemp(join(tmpdir(), 'stop-'));
   const run = await startService(home, ['--drain-ms', '0']);
   try {
-    const started = await fetch(`${run.url}/data/synthetic`, {
+    const startedAnswer = await fetch(`${run.url}/data/synthetic`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ assets: 1000, start: '1990-01-01', end: '2024-12-31' }),
     });
-    const { job_id: jobId } = (await started.json()) as { job_id: string };
+    const { job_id: jobId } = (await startedAnswer.json()) as { job_id: string };
     const events = await fetch(`${run.url}/jobs/${jobId}/events`);
     const poll = request(`${run.url}/jobs/${jobId}?wait=60`);
     const polled = once(poll, 'response') as Promise<[IncomingMessage]>;

@@ -57,15 +57,15 @@ describe('a step on a terminal', () => {
 });
 
 test('a step on a pipe is reported once, when it is done', () => {
-  const written: string[] = [];
+  const writtenTexts: string[] = [];
   const { progress, done } = startStep(
-    { isTerminal: false, columns: 80, write: (text) => void written.push(text) },
+    { isTerminal: false, columns: 80, write: (text) => void writtenTexts.push(text) },
     'Backtest it',
     () => 0,
   );
   progress(0.5, 'running');
   done('total return 3.00%');
-  expect(written).toEqual([expect.stringMatching(/^ {2}Backtest it +0\.0 s {2}total return 3\.00%\n$/)]);
+  expect(writtenTexts).toEqual([expect.stringMatching(/^ {2}Backtest it +0\.0 s {2}total return 3\.00%\n$/)]);
 });
 
 test.each([

@@ -45,24 +45,24 @@ test('a job is found by the request that started it: in its status, in the log, 
     job = (await (await fetch(`${service.url}/jobs/${job.job_id}?wait=30`)).json()) as Job;
   expect(job).toMatchObject({ status: 'succeeded', request_id: 'from-the-client', trace_id: TRACE });
 
-  const linesOfRequest = (): Record<string, unknown>[] => {
-    const whole = service.err().slice(0, service.err().lastIndexOf('\n'));
-    const lines = whole.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  const listRequestLines = (): Record<string, unknown>[] => {
+    const completeLines = service.err().slice(0, service.err().lastIndexOf('\n'));
+    const lines = completeLines.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
     return lines.filter(({ request_id: id }) => id === 'from-the-client');
   };
-  const reported = [
+  const reportedIds = [
     ['request', 202],
     ['job accepted', undefined],
     ['job changed', 'running'],
     ['job changed', 'succeeded'],
   ];
   // A client that waits for a job may receive the response before the last log line has passed through the pipe.
-  const ofRequest = await waitFor(() => {
-    const lines = linesOfRequest();
-    expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reported));
+  const requestLines = await waitFor(() => {
+    const lines = listRequestLines();
+    expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reportedIds));
     return lines;
   });
-  expect(ofRequest.map(({ trace_id: id }) => id)).toEqual(ofRequest.map(() => TRACE));
+  expect(requestLines.map(({ trace_id: id }) => id)).toEqual(requestLines.map(() => TRACE));
 
   const metrics = await (await fetch(`${service.url}/metrics`)).text();
   expect(metrics).toMatch(/^divisor_job_seconds_count\{kind="generate",outcome="succeeded"\} 1$/m);

@@ -2,31 +2,34 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
-import { AS_OF, lotOf, createSmallBatch } from '../domain/personal/small-batch.js';
+import { AS_OF, createLot, createSmallBatch } from '../domain/personal/small-batch.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
 
-const common = createSmallBatch([0.5, 0.3, 0.2]);
-const accounts = ['one', 'two', 'three'].map((account_id, at) => ({
+const commonBatch = createSmallBatch([0.5, 0.3, 0.2]);
+const accounts = ['one', 'two', 'three'].map((account_id, i) => ({
   account_id,
   cash: 1000,
-  lots: [lotOf('A', 100 + at, 80), lotOf('B', 40, 120), lotOf('A', 30, 90, 'short')],
+  lots: [createLot('A', 100 + i, 80), createLot('B', 40, 120), createLot('A', 30, 90, 'short')],
 }));
-const results = accounts.map((account, at) => solveOutcome(common, account, `accounts[${at}]`));
+const results = accounts.map((account, i) => solveOutcome(commonBatch, account, `accounts[${i}]`));
 
-async function runVerifyBatch(sent: readonly unknown[] | string, found: readonly unknown[]) {
+async function runVerifyBatch(sentAccounts: readonly unknown[] | string, storedResults: readonly unknown[]) {
   const folder = await createTemporaryFolder();
   const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value;
-  await writeFile(join(folder, 'common.json'), JSON.stringify({ ...common, as_of: AS_OF }, toPlain));
+  await writeFile(join(folder, 'common.json'), JSON.stringify({ ...commonBatch, as_of: AS_OF }, toPlain));
   const formatLines = (values: readonly unknown[]): string =>
     values.map((value) => `${JSON.stringify(value)}\n`).join('');
   const [first, second] = [
-    join(folder, typeof sent === 'string' ? 'lots.csv' : 'accounts.ndjson'),
+    join(folder, typeof sentAccounts === 'string' ? 'lots.csv' : 'accounts.ndjson'),
     join(folder, 'results.ndjson'),
   ];
-  await writeFile(first, typeof sent === 'string' ? sent : `{"parent":"P","risk_model":"M"}\n${formatLines(sent)}`);
-  await writeFile(second, formatLines(found));
+  await writeFile(
+    first,
+    typeof sentAccounts === 'string' ? sentAccounts : `{"parent":"P","risk_model":"M"}\n${formatLines(sentAccounts)}`,
+  );
+  await writeFile(second, formatLines(storedResults));
   const { status, out } = await runHere(['verify-batch', first, second, join(folder, 'common.json')]);
   return [status, out];
 }
@@ -58,14 +61,14 @@ describe('divisor verify-batch', () => {
   });
 
   test('ignores the refused second account with a duplicate id', async () => {
-    const refused = { account_id: 'one', status: 'refused', findings: [] };
-    const [status, out] = await runVerifyBatch([...accounts, { ...accounts[0], cash: 5 }], [...results, refused]);
+    const refusedResult = { account_id: 'one', status: 'refused', findings: [] };
+    const [status, out] = await runVerifyBatch([...accounts, { ...accounts[0], cash: 5 }], [...results, refusedResult]);
     expect([status, out]).toEqual([0, '3 results verified, 0 wrong, 1 account refused\n']);
   });
 
   test('counts infeasible accounts separately, as they have no trades to verify', async () => {
     const account = { ...accounts[0]!, account_id: 'four', exclusions: ['A'], tracking_error_limit: 1e-4 };
-    const result = solveOutcome(common, account, 'accounts[3]');
+    const result = solveOutcome(commonBatch, account, 'accounts[3]');
     expect(result).toMatchObject({ status: 'infeasible', trades: [] });
     expect(await runVerifyBatch([...accounts, account], [...results, result])).toEqual([
       0,

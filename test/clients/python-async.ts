@@ -59,17 +59,17 @@ class AsyncJob(Generic[R]):
     def follow(self) -> AsyncIterator[Mapping[str, Any]]: ...
     async def wait(self, progress: Optional[Progress] = None, timeout: Optional[float] = None) -> R: ...
 
-${classes.map(classOf).join('\n')}`;
+${classes.map(formatClass).join('\n')}`;
 }
 
-function classOf({ source, name, variant, summary }: MirroredClass): string {
+function formatClass({ source, name, variant, summary }: MirroredClass): string {
   const [, body = ''] = source.split(new RegExp(`^class ${name}:$`, 'm'));
   const end = body.search(/^\S/m);
   const methods = [...(end === -1 ? body : body.slice(0, end)).matchAll(METHOD)]
     .filter(([, property, method]) => property === undefined && !method!.startsWith('_'))
     .map(
-      ([, , method, given, type]) =>
-        `    async def ${method}(${formatOneLine(given!)}) -> ${convertToAsyncType(type!)}: ...`,
+      ([, , method, argumentText, type]) =>
+        `    async def ${method}(${formatOneLine(argumentText!)}) -> ${convertToAsyncType(type!)}: ...`,
     );
   return `class ${variant}:\n    """${summary}"""\n\n${[...(MEMBERS[variant] ?? []), ...methods].join('\n')}\n`;
 }

@@ -9,11 +9,11 @@ beforeAll(async () => {
 });
 afterAll(() => user?.close());
 
-const outputOf = (script: string) => user.outputOf(script);
+const runScript = (script: string) => user.runScript(script);
 
 describe.skipIf(!isPythonHere)('batches of the Python client', () => {
   test('runs a batch of accounts from a file and from dictionaries, and reads accounts, trades and one account', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import csv, io
 d.estimate_risk_model("py-factors", index_id="PY", estimator="statistical", factors=2, start="2020-08-03")
 names = [row["identifier"] for row in d.weights("PY")["weights"]][:2]
@@ -58,7 +58,7 @@ print(json.dumps([view["by_status"], seen[-1], [one["status"] for one in d.batch
   test.skipIf(!hasModule('pandas'))(
     'runs batches of frames with a row per lot and per account, and returns the same results as frames',
     async () => {
-      const output = await outputOf(`
+      const output = await runScript(`
 import pandas
 d.estimate_risk_model("frame-factors", index_id="PY", estimator="statistical", factors=2, start="2020-08-03")
 name = d.weights("PY")["weights"][0]["identifier"]

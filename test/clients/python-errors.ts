@@ -6,9 +6,9 @@ import { formatDocumentation, formatPascal } from './python-types.js';
  */
 export function formatPythonErrors(codes: Readonly<Record<string, { readonly help: string }>>): string {
   const classes = Object.entries(codes).map(
-    ([code, { help }]) => `class ${nameOf(code)}(DivisorError):\n    """${formatDocumentation(help)}"""\n`,
+    ([code, { help }]) => `class ${formatClassName(code)}(DivisorError):\n    """${formatDocumentation(help)}"""\n`,
   );
-  const names = Object.keys(codes).map((code) => `    "${code}": ${nameOf(code)},\n`);
+  const names = Object.keys(codes).map((code) => `    "${code}": ${formatClassName(code)},\n`);
   return `# Written from the catalogue of error codes by \`npm run generate\`.
 """An exception for every error code of the service."""
 
@@ -26,4 +26,4 @@ ${names.join('')}}
 `;
 }
 
-const nameOf = (code: string) => formatPascal(code.toLowerCase());
+const formatClassName = (code: string) => formatPascal(code.toLowerCase());

@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => user?.close());
 
-const outputOf = (script: string) => user.outputOf(script);
+const runScript = (script: string) => user.runScript(script);
 
 /** Returns the path and the rows of every list of objects, dated series and table in a response. */
 function listTablesIn(value: unknown, location: string): [place: string, rows: number][] {
@@ -55,7 +55,7 @@ print(before, "pandas" in sys.modules)`;
   });
 
   test('reports an invalid frame before it is sent, and adjusted closes that are not used', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import pandas, warnings
 d = Divisor()
 rows = pandas.DataFrame({"identifier": ["A", "A"], "date": ["2024-01-02", "2024-01-03"], "CLOSE": [1.0, float("inf")]})
@@ -92,7 +92,7 @@ print(json.dumps([said, stored, [str(one.message)[:9] for one in warned], d.impo
   });
 
   test('cells without a value are None in small and large frames, and values that cannot be sent are reported', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import decimal, pandas
 import divisor.frames
 d = Divisor()
@@ -129,7 +129,7 @@ print(json.dumps([[row[2:] for row in sent], small, large, refused(EXACT=[1, {"a
   });
 
   test('has every performance figure in one frame', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 d = Divisor()
 frame = d.frames.statistics("PY")
 answer = Divisor(frames=False).request("GET", "/analytics/PY/performance")
@@ -141,7 +141,7 @@ print(json.dumps([all(same), len(same) > 9, {"sortino_ratio", "cvar_95", "skewne
   });
 
   test('exports a table as a frame, equal to the frame that pandas reads from CSV', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import pandas
 d = Divisor()
 frame = d.export("PY", "levels")
@@ -156,7 +156,7 @@ print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"
 
   test('reads every table of an export from each format bit-identically to JSON', async () => {
     const formats = Object.entries(readers).flatMap(([format, isHere]) => (isHere ? [format] : []));
-    const output = await outputOf(`
+    const output = await runScript(`
 import pandas
 from datetime import date
 readers = {
@@ -182,7 +182,7 @@ print(json.dumps(differing))`);
   });
 
   test.skipIf(!hasArrow)('prices sent as Arrow are equal to the frame read from JSON', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import pandas, divisor.arrow
 d = Divisor()
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
@@ -206,7 +206,7 @@ print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow
   });
 
   test('the tables of answers are frames, and the identities of their figures hold', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import numpy
 from divisor import tables
 d = Divisor()
@@ -264,7 +264,7 @@ print(json.dumps([broken, list(sweep["rank"]), list(rolling.columns), str(levels
     const answers = JSON.parse(readFileSync('data/answers.json', 'utf8')) as Record<string, unknown>;
     const expected = Object.entries(answers).flatMap(([operation, answer]) => listTablesIn(answer, operation));
     expect(expected.length).toBeGreaterThan(100);
-    const output = (await outputOf(`
+    const output = (await runScript(`
 import pandas
 from divisor import tables
 answers = json.load(open(${JSON.stringify(resolve('data/answers.json'))}))
@@ -275,9 +275,9 @@ shocks = tables(answers["runScenarios"])["scenarios.by_name"]
 months = tables(answers["getPerformance"])["monthly_returns"]
 print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns), str(state["move"].dtype), [pandas.isna(one) or isinstance(one, str) for one in state["nearest"]][:3]], [list(groups.columns) == [one["group"] for one in answers["getExposures"]["groups"]], len(groups)],
     list(shocks.columns[:2]), str(months.dtype)]))`)) as [Record<string, number>, ...unknown[]];
-    const [rows, ...others] = output;
+    const [rows, ...otherRows] = output;
     expect(expected.filter(([location, length]) => rows[location] !== length)).toEqual([]);
-    expect(others).toEqual([
+    expect(otherRows).toEqual([
       ['datetime64', ['headroom', 'nearest', 'move'], 'float64', [true, true, true]],
       [true, 3],
       ['scenarios.name', 'weight'],
@@ -286,7 +286,7 @@ print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns), str(s
   });
 
   test('returns series and tables as pandas objects, and accepts frames', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import pandas
 d = Divisor()
 level = d.levels("PY")
@@ -304,7 +304,7 @@ print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pand
   });
 
   test('a large frame arrives complete, with identifiers and dates in columns, in the index or in the header', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import numpy, pandas, divisor.frames, divisor.parquet
 divisor.frames.LARGE_CELLS, divisor.parquet.GROUP_ROWS = 100, 1000
 d = Divisor()

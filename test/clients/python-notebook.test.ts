@@ -20,7 +20,7 @@ afterAll(() => user?.close());
 
 describe.skipIf(!isPythonHere)('Python', () => {
   test('queries by SQL: rows, a file, and the position of an error', async () => {
-    const output = await user.outputOf(`
+    const output = await user.runScript(`
 rows = d.sql("SELECT date, level FROM levels WHERE index_id = 'PY' ORDER BY date")
 expected = [{"date": row["date"], "level": row["level"]} for row in d.export("PY", "levels")]
 d.sql("SELECT date FROM levels WHERE index_id = 'PY'", "dates.csv")
@@ -34,7 +34,7 @@ print(json.dumps([rows == expected, len(open("dates.csv").read().split()) - 1 ==
 
   test('writes an export as Parquet', async () => {
     expect(
-      await user.outputOf(`
+      await user.runScript(`
 d.export("PY", "weights", "weights.parquet")
 content = open("weights.parquet", "rb").read()
 print(json.dumps([content[:4].decode(), content[-4:].decode()]))`),
@@ -42,7 +42,7 @@ print(json.dumps([content[:4].decode(), content[-4:].decode()]))`),
   });
 
   test('displays indices, findings, runs and jobs as tables with text cells', async () => {
-    const output = await user.outputOf(`
+    const output = await user.runScript(`
 html = d.indices()._repr_html_()
 findings = d.validate({**d.api.get_index("PY"), "calendar": "<b>"})
 run = d.backtest("PY", if_stale=True)
@@ -52,7 +52,7 @@ print(json.dumps(["<td>PY</td>" in html, "<b>" in findings._repr_html_(), "total
   });
 
   test('runs several calls concurrently on an event loop', async () => {
-    const output = await user.outputOf(`
+    const output = await user.runScript(`
 import asyncio
 from divisor.aio import AsyncDivisor
 async def main():
@@ -64,7 +64,7 @@ print(json.dumps(asyncio.run(main())))`);
   });
 
   test('follows jobs and events on an event loop, and has the methods that its types declare', async () => {
-    const output = await user.outputOf(`
+    const output = await user.runScript(`
 import ast, asyncio, pathlib, divisor.aio
 from divisor.aio import AsyncDivisor
 async def main():
@@ -85,7 +85,7 @@ print(json.dumps(said))`);
   });
 
   test.skipIf(!hasPandas)('has equal frames of SQL and exports from JSON, and from Arrow by each reader', async () => {
-    const output = await user.outputOf(`
+    const output = await user.runScript(`
 import divisor.arrow, pandas
 readers = {name: getattr(divisor.arrow, name) for name in ("pyarrow", "polars")}
 query = "SELECT date, identifier, weight, CASE WHEN weight > 0.1 THEN NULL ELSE date END AS day, CASE WHEN weight > 0.1 THEN NULL ELSE identifier END AS name FROM weights WHERE index_id = 'PY' ORDER BY ALL"
@@ -102,7 +102,7 @@ print(json.dumps([str(frame["day"].dtype), str(frame["weight"].dtype), bool(fram
   });
 
   test.skipIf(!hasPlots)('plots the content of its frames', async () => {
-    const output = await user.outputOf(`
+    const output = await user.runScript(`
 import matplotlib
 matplotlib.use("agg")
 from divisor import notebook

@@ -1,7 +1,7 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
 import { listOperations, listSuccesses, type JsonSchema, type Operation } from '#views/documentation/operation.js';
 import { formatDocumentation, typeText, type TypeNaming } from './python-types.js';
-import { findOneLine, shapeOf } from './shapes.js';
+import { findOneLine, createShape } from './shapes.js';
 
 /**
  * Returns the Python source of a contract's operations: one method per operation, with its arguments and return type.
@@ -38,7 +38,7 @@ const NAMING: TypeNaming = {
   prefix: 'c.',
   typing: '',
   date: 'Date',
-  nameOf: () => {
+  formatName: () => {
     throw new Error('an object of an operation has no name: give its schema an id');
   },
 };
@@ -55,13 +55,13 @@ interface Argument {
 /** Reserved words of Python, which cannot be names of arguments. */
 const RESERVED = new Set(['from', 'in', 'is', 'class', 'global', 'import', 'lambda']);
 
-const argumentOf = (name: string): string => (RESERVED.has(name) ? `${name}_` : name);
+const formatArgumentName = (name: string): string => (RESERVED.has(name) ? `${name}_` : name);
 
 /** Python arguments of request headers, by header. */
 const HEADER_NAMES: Readonly<Record<string, string>> = { 'If-Match': 'if_match', 'X-Change-Note': 'note' };
 
-function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
-  const given = parameters.map(({ name, in: place, required, schema, description }): Argument => {
+function listArguments({ parameters, requestBody }: Operation): Argument[] {
+  const parameterArguments = parameters.map(({ name, in: place, required, schema, description }): Argument => {
     if (place === 'header')
       return {
         name: HEADER_NAMES[name]!,
@@ -70,8 +70,8 @@ function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
         isRequired: false,
         description: findOneLine(description),
       };
-    const type = typeText(shapeOf(schema), '', NAMING);
-    return { name: argumentOf(name), type, place, isRequired: required, description: findOneLine(description) };
+    const type = typeText(createShape(schema), '', NAMING);
+    return { name: formatArgumentName(name), type, place, isRequired: required, description: findOneLine(description) };
   });
   const schema = requestBody?.content['application/json']?.schema;
   const body: Argument[] =
@@ -86,20 +86,20 @@ function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
             description: undefined,
           },
         ];
-  const required = [...given, ...body].filter(({ isRequired }) => isRequired);
-  return [...required, ...[...body, ...given].filter(({ isRequired }) => !isRequired)];
+  const required = [...parameterArguments, ...body].filter(({ isRequired }) => isRequired);
+  return [...required, ...[...body, ...parameterArguments].filter(({ isRequired }) => !isRequired)];
 }
 
 /** Returns the type of a request body; the type of an optional body includes null. */
 function formatBodyType(schema: JsonSchema): string {
-  const shape = shapeOf(schema);
+  const shape = createShape(schema);
   const members = shape.kind === 'union' ? shape.members : [shape];
   const body = members.find((each) => !(each.kind === 'plain' && each.type === 'null'))!;
   return body.kind === 'object' && body.fields.length === 0 ? 'Mapping[str, Any]' : typeText(body, '', NAMING);
 }
 
 function formatMethod(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): string {
-  const { type, wrap } = answerOf(operation, schemas);
+  const { type, wrap } = createAnswerConversion(operation, schemas);
   return writeMethod(operation, { name: convertToSnakeCase(operation.operationId), extra: [], type, wrap });
 }
 
@@ -109,13 +109,13 @@ interface AnswerConversion {
   readonly wrap: (request: string) => string;
 }
 
-function answerOf(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): AnswerConversion {
+function createAnswerConversion(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): AnswerConversion {
   const [status, { content = {} }] = listSuccesses(operation).at(-1)!;
   const json = content['application/json'];
   if (json === undefined) return createPlainAnswer(Object.keys(content));
-  const type = typeText(shapeOf(json.schema), '', { ...NAMING, date: 'str' });
+  const type = typeText(createShape(json.schema), '', { ...NAMING, date: 'str' });
   if (status !== '202') return { type, wrap: (request) => `return cast("${type}", self._transport.json(${request}))` };
-  const result = shapeOf((schemas[type.slice('c.'.length)]!['properties'] as Record<string, JsonSchema>)['result']);
+  const result = createShape((schemas[type.slice('c.'.length)]!['properties'] as Record<string, JsonSchema>)['result']);
   const members = result.kind === 'union' ? result.members : [result];
   const of = typeText(members[0]!, '', { ...NAMING, date: 'str' });
   return { type: `Job[${of}]`, wrap: (request) => `return Job(self._transport, self._transport.json(${request}))` };
@@ -133,11 +133,11 @@ function createPlainAnswer(types: readonly string[]): AnswerConversion {
 /** Returns an additional method for an operation whose responses may have content types other than JSON. */
 function formatContentMethod(operation: Operation): string[] {
   const types = Object.keys(listSuccesses(operation).at(-1)![1].content ?? {});
-  const others = types.filter((type) => type !== 'application/json');
-  if (others.length === types.length || others.length === 0) return [];
+  const otherTypes = types.filter((type) => type !== 'application/json');
+  if (otherTypes.length === types.length || otherTypes.length === 0) return [];
   const media: Argument = {
     name: 'media',
-    type: `Literal[${others.map((type) => JSON.stringify(type)).join(', ')}]`,
+    type: `Literal[${otherTypes.map((type) => JSON.stringify(type)).join(', ')}]`,
     place: 'body',
     isRequired: true,
     description: 'What is wanted instead of JSON.',
@@ -158,8 +158,12 @@ interface Method extends AnswerConversion {
 }
 
 function writeMethod(operation: Operation, { name, extra, type, wrap }: Method): string {
-  const own = argumentsOf(operation);
-  const all = [...own.filter(({ isRequired }) => isRequired), ...extra, ...own.filter(({ isRequired }) => !isRequired)];
+  const ownArguments = listArguments(operation);
+  const all = [
+    ...ownArguments.filter(({ isRequired }) => isRequired),
+    ...extra,
+    ...ownArguments.filter(({ isRequired }) => !isRequired),
+  ];
   const signature = all.map((each, i) => {
     const star = !each.isRequired && each.place !== 'body' && isFirstNamed(all, i) ? '*, ' : '';
     return `${star}${each.name}: ${each.isRequired ? each.type : `Optional[${each.type}] = None`}`;
@@ -170,11 +174,11 @@ function writeMethod(operation: Operation, { name, extra, type, wrap }: Method):
   const summary = formatDocumentation(findOneLine(operation.summary)!);
   const doc =
     reports.length === 0 ? `        """${summary}"""\n` : `        """${summary}\n\n${reports.join('')}        """\n`;
-  return `    def ${name}(${['self', ...signature].join(', ')}) -> ${type}:\n${doc}        ${wrap(requestText(operation, own))}\n`;
+  return `    def ${name}(${['self', ...signature].join(', ')}) -> ${type}:\n${doc}        ${wrap(requestText(operation, ownArguments))}\n`;
 }
 
-const isFirstNamed = (all: readonly Argument[], at: number) =>
-  !all.slice(0, at).some(({ isRequired, place }) => !isRequired && place !== 'body');
+const isFirstNamed = (all: readonly Argument[], position: number) =>
+  !all.slice(0, position).some(({ isRequired, place }) => !isRequired && place !== 'body');
 
 function requestText({ method, path }: Operation, all: readonly Argument[]): string {
   const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `{word(${name})}`);

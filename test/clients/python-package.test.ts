@@ -69,13 +69,13 @@ test.skipIf(BUILDER === undefined)('it is a typed wheel, built and installed wit
   };
   const offline = ['--no-index', '--no-deps'];
   run(BUILDER!, '-m', 'pip', 'wheel', '--no-build-isolation', ...offline, '-w', 'wheels', source);
-  const [wheel, ...others] = readdirSync(join(folder, 'wheels'));
-  expect([wheel, others]).toEqual([`divisor_client-${VERSION}-py3-none-any.whl`, []]);
+  const [wheel, ...otherWheels] = readdirSync(join(folder, 'wheels'));
+  expect([wheel, otherWheels]).toEqual([`divisor_client-${VERSION}-py3-none-any.whl`, []]);
 
   run(BUILDER!, '-m', 'venv', '--without-pip', 'environment');
   const python = join(folder, 'environment/bin/python');
   run(BUILDER!, '-m', 'pip', '--python', python, 'install', ...offline, join('wheels', wheel!));
   // The flag -I ignores PYTHONPATH and the working folder, which contains the sources.
-  const installed: unknown = JSON.parse(run(python, '-I', '-c', INSTALLED));
-  expect(installed).toEqual({ isInstalled: true, versions: [VERSION, VERSION], types: ['aio.pyi', 'py.typed'] });
+  const installation: unknown = JSON.parse(run(python, '-I', '-c', INSTALLED));
+  expect(installation).toEqual({ isInstalled: true, versions: [VERSION, VERSION], types: ['aio.pyi', 'py.typed'] });
 });

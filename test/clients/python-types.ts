@@ -1,12 +1,12 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { JsonSchema } from '#views/documentation/operation.js';
-import { findOneLine, shapeOf, type Field, type PlainType, type Shape } from './shapes.js';
+import { findOneLine, createShape, type Field, type PlainType, type Shape } from './shapes.js';
 
 /** Returns the Python source of a contract's schemas: a TypedDict per object schema, and an alias per other schema. */
 export function formatPythonTypes({ components, paths }: OpenApiDocument): string {
   const response = listAnsweredSchemas(components.schemas, paths);
   const names = new Set(Object.keys(components.schemas));
-  const declared = Object.entries(components.schemas).map(([name, schema]) =>
+  const declarations = Object.entries(components.schemas).map(([name, schema]) =>
     formatDeclaration(name, schema, { date: response.has(name) ? 'str' : 'Date', names }),
   );
   return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
@@ -20,7 +20,7 @@ import typing as t
 #: A date to send: of Python, or YYYY-MM-DD.
 Date = t.Union[str, datetime.date]
 
-${declared.join('\n')}`;
+${declarations.join('\n')}`;
 }
 
 /** Names used inside a type. Dates are strings in responses of the service. */
@@ -30,7 +30,7 @@ export interface TypeNaming {
   readonly typing: '' | 't.';
   readonly date: 'str' | 'Date';
   /** Returns the name of an unnamed object, from its position. */
-  readonly nameOf: (fields: readonly Field[], location: string) => string;
+  readonly formatName: (fields: readonly Field[], location: string) => string;
 }
 
 /** Returns the names of schemas that responses contain, following all references. */
@@ -57,18 +57,18 @@ function formatDeclaration(
   schema: JsonSchema,
   { date, names }: { readonly date: TypeNaming['date']; readonly names: ReadonlySet<string> },
 ): string {
-  const shape = shapeOf(schema);
+  const shape = createShape(schema);
   const inner: string[] = [];
-  const taken = new Set(names);
+  const takenNames = new Set(names);
   const naming: TypeNaming = {
     prefix: '',
     typing: 't.',
     date,
-    nameOf(fields, location) {
-      const inside = nameInside(fields, location, taken);
-      taken.add(inside);
-      inner.push(formatTypedDict(inside, undefined, fields, naming));
-      return inside;
+    formatName(fields, location) {
+      const insideName = nameInside(fields, location, takenNames);
+      takenNames.add(insideName);
+      inner.push(formatTypedDict(insideName, undefined, fields, naming));
+      return insideName;
     },
   };
   const description = findOneLine(schema['description']);
@@ -80,12 +80,12 @@ function formatDeclaration(
 }
 
 /** Returns the name of a nested object, built from its position and, if it has one, its kind. */
-function nameInside(fields: readonly Field[], location: string, taken: ReadonlySet<string>): string {
+function nameInside(fields: readonly Field[], location: string, takenNames: ReadonlySet<string>): string {
   const kind = fields.find(({ name, shape }) => name === 'kind' && shape.kind === 'literal')?.shape;
   const name = kind?.kind === 'literal' ? `${location}${formatPascal(String(kind.values[0]))}` : location;
-  let free = name;
-  for (let i = 2; taken.has(free); i++) free = `${name}${i}`;
-  return free;
+  let freeName = name;
+  for (let i = 2; takenNames.has(freeName); i++) freeName = `${name}${i}`;
+  return freeName;
 }
 
 /** Reserved words of Python. */
@@ -124,13 +124,13 @@ function formatMember({ name, shape, description }: Field, owner: string, naming
  * one for optional members.
  */
 function formatFunctionalTypedDict(name: string, fields: readonly Field[], naming: TypeNaming): string {
-  const formatDictionary = (dictionary: string, members: readonly Field[], ending: string) =>
+  const formatDictionary = (dictionary: string, members: readonly Field[], suffix: string) =>
     `${dictionary} = t.TypedDict("${dictionary}", {\n${members
       .map(
         (field) =>
           `    "${field.name}": ${typeText(field.shape, `${name}${formatPascal(field.name)}`, { ...naming, prefix: '"' })},\n`,
       )
-      .join('')}}${ending})\n\n`;
+      .join('')}}${suffix})\n\n`;
   const required = fields.filter(({ isRequired }) => isRequired);
   const optional = fields.filter(({ isRequired }) => !isRequired);
   if (optional.length === 0) return formatDictionary(name, required, '');
@@ -165,7 +165,7 @@ export function typeText(shape: Shape, location: string, naming: TypeNaming): st
     case 'object':
       return shape.fields.length === 0
         ? `${naming.typing}Dict[str, ${naming.typing}Any]`
-        : formatTypeName(naming.nameOf(shape.fields, location));
+        : formatTypeName(naming.formatName(shape.fields, location));
     case 'plain':
       return shape.format === 'date' && naming.date === 'Date'
         ? formatDateText(naming.prefix)
@@ -177,10 +177,10 @@ const formatDateText = (prefix: string) => (prefix === '"' ? 'Date' : `${prefix}
 
 function formatUnion(members: readonly string[], typing: TypeNaming['typing']): string {
   if (members.includes(`${typing}Any`)) return `${typing}Any`;
-  const others = members.filter((each) => each !== 'None');
-  const whole = others.length === 1 ? others[0]! : `${typing}Union[${others.join(', ')}]`;
-  if (others.length === 0) return 'None';
-  return others.length === members.length ? whole : `${typing}Optional[${whole}]`;
+  const otherMembers = members.filter((each) => each !== 'None');
+  const wholeType = otherMembers.length === 1 ? otherMembers[0]! : `${typing}Union[${otherMembers.join(', ')}]`;
+  if (otherMembers.length === 0) return 'None';
+  return otherMembers.length === members.length ? wholeType : `${typing}Optional[${wholeType}]`;
 }
 
 export const formatPascal = (name: string) =>

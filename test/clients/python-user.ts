@@ -24,8 +24,8 @@ export const hasModuleIn = (command: string, ...modules: readonly string[]) =>
 export const hasModule = (...modules: readonly string[]) => isPythonHere && hasModuleIn(PYTHON, ...modules);
 
 /** Prints why tests are skipped if modules are missing. */
-export function reportMissing(tests: string, needed: Readonly<Record<string, boolean>>): void {
-  const missing = Object.entries(needed).flatMap(([name, isHere]) => (isHere ? [] : [name]));
+export function reportMissing(tests: string, needs: Readonly<Record<string, boolean>>): void {
+  const missing = Object.entries(needs).flatMap(([name, isHere]) => (isHere ? [] : [name]));
   if (missing.length > 0) console.log(`Tests of ${tests} are skipped that need ${missing.join(', or ')}.`);
 }
 
@@ -121,7 +121,7 @@ export interface PythonUser {
   /** Runs a script in a Python process that also runs other scripts. */
   run(script: string): Promise<PythonOutcome>;
   /** Returns the JSON value on the last output line of a script; the script can use the client `d`. */
-  outputOf(script: string): Promise<unknown>;
+  runScript(script: string): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -145,7 +145,7 @@ export async function openPythonUser(): Promise<PythonUser> {
     folder,
     python: startPython,
     run: scripts.run,
-    async outputOf(script) {
+    async runScript(script) {
       const { status, out, err } = await scripts.run(
         `import json\nfrom divisor import *\nd = Divisor(frames=False)\n${script}`,
       );

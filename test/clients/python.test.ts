@@ -12,11 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => user?.close());
 
-const outputOf = (script: string) => user.outputOf(script);
+const runScript = (script: string) => user.runScript(script);
 
 describe.skipIf(!isPythonHere)('the Python client', () => {
   test('backtests, and returns the figures of the service', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append((job["status"], job["progress"])), transaction_cost_bps=5)
 print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]]))`);
@@ -33,7 +33,7 @@ print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]
   });
 
   test('returns the result of a current run at once', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append(job["status"]), transaction_cost_bps=5, if_stale=True)
 print(json.dumps([run["metrics"]["total_return"], seen]))`);
@@ -42,7 +42,7 @@ print(json.dumps([run["metrics"]["total_return"], seen]))`);
   });
 
   test('backtests many indices, and returns the outcome of each', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 run = d.backtest("PY", transaction_cost_bps=5)
 rows = d.backtests(["PY", "NOBODY"], transaction_cost_bps=5)
 again = d.backtests(["PY"], transaction_cost_bps=5, if_stale=True)
@@ -59,7 +59,7 @@ print(json.dumps([[(row["index_id"], row["outcome"]) for row in rows + again], r
   });
 
   test('imports a risk model that the service has exported', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import pathlib, tempfile
 names = [row["identifier"] for row in d.request("GET", "/data/identifiers", query={"limit": 2})["identifiers"]]
 d.run("/risk-models/inside/estimate", {"identifiers": names})
@@ -77,7 +77,7 @@ print(json.dumps([first["assets"], again == exported, second["imported"]["dates"
   });
 
   test('reads prices, reference data and weights', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
 prices = d.prices(name, start="2020-12-30", columns=["CLOSE"])
 held = d.weights("PY", as_of="2020-06-30")["weights"]
@@ -86,7 +86,7 @@ print(json.dumps([prices.column("CLOSE") == [row[0] for row in prices["data"]], 
   });
 
   test('exports a table as rows, and as a file in the format of its extension', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import csv, os
 rows = d.export("PY", "weights", start="2020-06-01", end="2020-06-30")
 d.export("PY", "weights", "weights.csv", start="2020-06-01", end="2020-06-30")
@@ -113,7 +113,7 @@ print(json.dumps([len(rows) > 100, same, begins, codes, sorted(name for name in 
   });
 
   test('imports rows, dates and lists of dictionaries', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 from datetime import date
 rows = [{"identifier": "A", "date": date(2024, 1, day), "CLOSE": 100 + day} for day in (2, 3, 4)]
 print(json.dumps(d.import_tables("Rows", {"market": rows}, store_id="rows")["rows"]["market"]))`);
@@ -121,7 +121,7 @@ print(json.dumps(d.import_tables("Rows", {"market": rows}, store_id="rows")["row
   });
 
   test('raises refusals with their code and every finding', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 try:
     d.put_index({"id": "BAD", "name": "", "calendar": "XNYS", "base_date": "2024-02-30", "pipeline": {"weighting": {"type": "EqualWeight"}}})
 except DivisorError as refused:
@@ -130,7 +130,7 @@ except DivisorError as refused:
   });
 
   test('raises the error of a failed job, and an unavailable service as such', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 codes = []
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
 try:
@@ -150,7 +150,7 @@ print(json.dumps(codes))`);
   });
 
   test('optimises, validates a risk model and runs scenarios, as the operations do', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 d.request("PUT", "/optimise/constraint-sets/py", {"id": "py", "name": "py", "constraints": [{"id": "cap", "type": "PositionBounds", "params": {"upper": 0.4}}]})
 run = d.optimise("PY", "py", objective="min_variance")
 d.estimate_risk_model("py", index_id="PY")
@@ -164,14 +164,14 @@ print(json.dumps([run["objective_type"], round(sum(row["weight"] for row in run[
   });
 
   test('prices a future as computed by hand', async () => {
-    const output = await outputOf(
+    const output = await runScript(
       'print(d.price_future(spot=4000, as_of="2024-01-02", expiry="2024-03-15", risk_free_rate=0.05, dividend_yield=0.015, borrow_rate=0.002)["fair_value"])',
     );
     expect(output).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
   });
 
   test('an operation returns the response of the service; a job is awaited, or its result is returned at once', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 api = d.api
 job = api.start_backtest("PY", {"transaction_cost_bps": 5})
 seen = []
@@ -186,7 +186,7 @@ print(json.dumps([job.job_id, seen[-1], again.job_id, again.wait() == run, abs(s
   });
 
   test('an error has the exception type of its code, also for a failed job', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 from divisor.codes import IndexNotFound, PreconditionFailed, RiskInsufficientData
 caught = []
 name = d.api.search_identifiers(limit=1)["identifiers"][0]["identifier"]
@@ -208,7 +208,7 @@ print(json.dumps(caught))`);
   });
 
   test('a temporary refusal is retried after the pause that it states; a permanent one is not', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import http.server, threading
 asked = []
 class Busy(http.server.BaseHTTPRequestHandler):
@@ -241,7 +241,7 @@ print(json.dumps([codes, asked]))`);
   });
 
   test('a job is followed by its events, resumes from the last event after a disconnection, and is polled where no events arrive', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 import http.server, threading
 asked = []
 job = {"job_id": "risk:x", "kind": "risk", "status": "running", "progress": 0, "message": "", "error": None, "result": None}
@@ -278,7 +278,7 @@ print(json.dumps([result, seen, [last for path, last in asked if path.endswith("
   });
 
   test('a wait that exceeds its limit ends, and the job continues', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 job = d.api.start_backtest("PY", {"transaction_cost_bps": 9})
 given = []
 for progress in (None, lambda status: None):
@@ -292,7 +292,7 @@ print(json.dumps([given, job.status["status"]]))`);
   });
 
   test('a body that is too large is reported as too large', async () => {
-    const output = await outputOf(`
+    const output = await runScript(`
 try:
     d.import_tables("Large", {"market": {"index": [], "columns": ["identifier"], "data": [["A" * (1 << 26)]]}})
 except DivisorError as refused:

@@ -22,21 +22,21 @@ export interface Field {
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set<PlainType>(['string', 'number', 'integer', 'boolean', 'null']);
 const ANY_SHAPE: Shape = { kind: 'plain', type: 'any' };
 
-export function shapeOf(schema: JsonSchema | undefined): Shape {
+export function createShape(schema: JsonSchema | undefined): Shape {
   if (schema === undefined) return ANY_SHAPE;
   const { $ref, type, items, additionalProperties, properties, anyOf, oneOf } = schema;
   if (typeof $ref === 'string') return { kind: 'name', name: $ref.split('/').at(-1)! };
   if (schema['const'] !== undefined) return { kind: 'literal', values: [schema['const']] };
   if (Array.isArray(schema['enum'])) return { kind: 'literal', values: schema['enum'] };
   const branches = (anyOf ?? oneOf) as readonly JsonSchema[] | undefined;
-  if (branches !== undefined) return { kind: 'union', members: branches.map(shapeOf) };
-  if (Array.isArray(type)) return { kind: 'union', members: type.map((name: string) => shapeOf({ type: name })) };
-  if (type === 'array') return { kind: 'list', of: shapeOf(items as JsonSchema | undefined) };
-  if (properties !== undefined) return { kind: 'object', fields: fieldsOf(schema) };
+  if (branches !== undefined) return { kind: 'union', members: branches.map(createShape) };
+  if (Array.isArray(type)) return { kind: 'union', members: type.map((name: string) => createShape({ type: name })) };
+  if (type === 'array') return { kind: 'list', of: createShape(items as JsonSchema | undefined) };
+  if (properties !== undefined) return { kind: 'object', fields: listFields(schema) };
   if (type === 'object')
     return {
       kind: 'record',
-      of: shapeOf(typeof additionalProperties === 'object' ? (additionalProperties as JsonSchema) : undefined),
+      of: createShape(typeof additionalProperties === 'object' ? (additionalProperties as JsonSchema) : undefined),
     };
   if (!PLAIN_TYPES.has(type)) return ANY_SHAPE;
   const { format } = schema;
@@ -44,10 +44,10 @@ export function shapeOf(schema: JsonSchema | undefined): Shape {
   return { kind: 'plain', type: type as PlainType, ...(typeof format === 'string' ? { format } : {}) };
 }
 
-function fieldsOf({ properties, required = [] }: JsonSchema): Field[] {
+function listFields({ properties, required = [] }: JsonSchema): Field[] {
   return Object.entries(properties as Readonly<Record<string, JsonSchema>>).map(([name, schema]) => ({
     name,
-    shape: shapeOf(schema),
+    shape: createShape(schema),
     isRequired: (required as readonly string[]).includes(name),
     description: findOneLine(schema['description']),
   }));

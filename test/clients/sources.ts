@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { API } from '#contract/api.js';
-import { openApiDocument } from '#contract/openapi.js';
+import { createOpenApiDocument } from '#contract/openapi.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { formatPythonAsync } from './python-async.js';
 import { formatPythonErrors } from './python-errors.js';
@@ -12,7 +12,7 @@ const PYTHON = 'src/clients/python/divisor';
 
 /** Returns the client files that are generated from the contract, by path. */
 export function generateClientSources(): Readonly<Record<string, string>> {
-  const document = openApiDocument(API, '');
+  const document = createOpenApiDocument(API, '');
   const api = formatPythonOperations(document);
   const [client, views, batches] = ['client', 'views', 'batches'].map((name) =>
     readFileSync(`${PYTHON}/${name}.py`, 'utf8'),

@@ -8,7 +8,7 @@ import {
   type Operation,
   type Parameter,
 } from '#views/documentation/operation.js';
-import { findOneLine, shapeOf, type Field, type PlainType, type Shape } from './shapes.js';
+import { findOneLine, createShape, type Field, type PlainType, type Shape } from './shapes.js';
 
 /**
  * Returns the TypeScript source of a contract: a type per schema, and the request and response types of each operation.
@@ -38,7 +38,7 @@ ${table.join('')}};
 
 function formatDeclaration(name: string, schema: JsonSchema): string {
   const head = formatComment(findOneLine(schema['description']), '');
-  const type = typeOf(shapeOf(schema), '');
+  const type = formatType(createShape(schema), '');
   return Object.keys(schema['properties'] ?? {}).length > 0
     ? `${head}export interface ${name} ${type}\n`
     : `${head}export type ${name} = ${type};\n`;
@@ -48,18 +48,18 @@ function formatComment(text: string | undefined, indent: string): string {
   return text === undefined ? '' : `${indent}/** ${text.replaceAll('*/', '*\\/')} */\n`;
 }
 
-function typeOf(shape: Shape, indent: string): string {
+function formatType(shape: Shape, indent: string): string {
   switch (shape.kind) {
     case 'name':
       return shape.name;
     case 'literal':
       return shape.values.map(formatLiteral).join(' | ');
     case 'union':
-      return [...new Set(shape.members.map((member) => typeOf(member, indent)))].join(' | ');
+      return [...new Set(shape.members.map((member) => formatType(member, indent)))].join(' | ');
     case 'list':
-      return `readonly ${addBrackets(typeOf(shape.of, indent))}[]`;
+      return `readonly ${addBrackets(formatType(shape.of, indent))}[]`;
     case 'record':
-      return `Readonly<Record<string, ${typeOf(shape.of, indent)}>>`;
+      return `Readonly<Record<string, ${formatType(shape.of, indent)}>>`;
     case 'object':
       return formatObjectType(shape.fields, indent);
     case 'plain':
@@ -82,7 +82,7 @@ const addBrackets = (type: string) => (type.includes(' | ') || type.startsWith('
 function formatObjectType(fields: readonly Field[], indent: string): string {
   const deeper = `${indent}  `;
   const members = fields.map(({ name, shape, isRequired, description }) => {
-    const type = typeOf(shape, deeper);
+    const type = formatType(shape, deeper);
     return `${formatComment(description, deeper)}${deeper}readonly ${name}${isRequired ? `: ${type}` : `?: ${type} | undefined`};\n`;
   });
   return members.length === 0 ? 'Readonly<Record<string, never>>' : `{\n${members.join('')}${indent}}`;
@@ -97,7 +97,7 @@ function requestType({ parameters, requestBody }: Operation): string {
   ];
   if (requestBody !== undefined)
     parts.push(
-      `readonly body${requestBody.required ? ': ' : '?: '}${typeOf(shapeOf(readBodySchema(requestBody.content)), INDENT)}${requestBody.required ? '' : ' | undefined'}`,
+      `readonly body${requestBody.required ? ': ' : '?: '}${formatType(createShape(readBodySchema(requestBody.content)), INDENT)}${requestBody.required ? '' : ' | undefined'}`,
     );
   return parts.length === 0 ? 'Readonly<Record<never, never>>' : `{ ${parts.join('; ')} }`;
 }
@@ -109,14 +109,14 @@ function formatParameterPart(
   parameters: readonly Parameter[],
   location: Parameter['in'],
 ): string[] {
-  const here = parameters.filter((parameter) => parameter.in === location);
-  if (here.length === 0) return [];
-  const members = here.map(
+  const locationParameters = parameters.filter((parameter) => parameter.in === location);
+  if (locationParameters.length === 0) return [];
+  const members = locationParameters.map(
     ({ name, required, schema }) =>
-      `readonly ${name}${required ? ': ' : '?: '}${typeOf(shapeOf(schema), INDENT)}${required ? '' : ' | undefined'}`,
+      `readonly ${name}${required ? ': ' : '?: '}${formatType(createShape(schema), INDENT)}${required ? '' : ' | undefined'}`,
   );
   return [
-    `readonly ${part}${here.some(({ required }) => required) ? ': ' : '?: '}{ ${members.join('; ')} }${here.some(({ required }) => required) ? '' : ' | undefined'}`,
+    `readonly ${part}${locationParameters.some(({ required }) => required) ? ': ' : '?: '}{ ${members.join('; ')} }${locationParameters.some(({ required }) => required) ? '' : ' | undefined'}`,
   ];
 }
 
@@ -126,8 +126,8 @@ function answerType(operation: Operation): string {
 
 /** Returns the type of the response for unchanged input, which is listed before the response that reports a new job. */
 function findUnchangedType(operation: Operation): string | undefined {
-  const [unchanged, ...others] = listSuccesses(operation);
-  return others.length === 0 ? undefined : formatContentType(unchanged![1].content);
+  const [unchanged, ...otherSuccesses] = listSuccesses(operation);
+  return otherSuccesses.length === 0 ? undefined : formatContentType(unchanged![1].content);
 }
 
 function formatUnchangedMember(operation: Operation): string {
@@ -138,6 +138,6 @@ function formatUnchangedMember(operation: Operation): string {
 function formatContentType(content: DocumentedResponse['content']): string {
   if (content === undefined) return 'null';
   const json = content['application/json'];
-  if (json !== undefined) return typeOf(shapeOf(json.schema), INDENT);
+  if (json !== undefined) return formatType(createShape(json.schema), INDENT);
   return Object.keys(content).some((type) => type.startsWith('text/')) ? 'string' : 'Uint8Array';
 }

@@ -24,8 +24,8 @@ test('the package exports it under a separate name, and it imports nothing else'
   ]);
   for (const file of ['divisor', 'contract', 'errors']) {
     const compiled = readFileSync(`dist/src/clients/typescript/${file}.js`, 'utf8');
-    const imported = [...compiled.matchAll(/^import .* from '([^']+)'/gm)].map((match) => match[1]);
-    expect(imported).toEqual(file === 'divisor' ? ['./contract.js', './errors.js'] : []);
+    const importedModules = [...compiled.matchAll(/^import .* from '([^']+)'/gm)].map((match) => match[1]);
+    expect(importedModules).toEqual(file === 'divisor' ? ['./contract.js', './errors.js'] : []);
   }
 });
 
@@ -52,21 +52,21 @@ describe('against a running service', () => {
   });
 
   test('a job is started, followed and returns its result', async () => {
-    const seen: AnyJob[] = [];
+    const seenJobs: AnyJob[] = [];
     const store = await client.run(
       'generateSynthetic',
       { body: { store_id: 'market', assets: 10, start: '2019-01-02', end: '2020-12-31' } },
-      { onProgress: (job) => void seen.push(job) },
+      { onProgress: (job) => void seenJobs.push(job) },
     );
     expect([store.store_id, store.active, store.end]).toEqual(['market', true, '2020-12-31']);
     expect(
-      seen
+      seenJobs
         .map(({ status }) => status)
         .filter((status, i, all) => status !== all[i - 1])
         .at(-1),
     ).toBe('succeeded');
-    expect(seen.map(({ progress }) => progress)).toEqual(
-      seen.map(({ progress }) => progress).toSorted((a, b) => a - b),
+    expect(seenJobs.map(({ progress }) => progress)).toEqual(
+      seenJobs.map(({ progress }) => progress).toSorted((a, b) => a - b),
     );
   });
 
@@ -77,11 +77,11 @@ describe('against a running service', () => {
       params: { index_id: 'CLIENT' },
       body: { transaction_cost_bps: 5 },
     });
-    const again = await client.run('startBacktest', {
+    const secondRun = await client.run('startBacktest', {
       params: { index_id: 'CLIENT' },
       body: { transaction_cost_bps: 5, if_stale: true },
     });
-    expect(again.run_hash).toBe(run.run_hash);
+    expect(secondRun.run_hash).toBe(run.run_hash);
     const { level, stale } = await client.call('getOverview', { params: { index_id: 'CLIENT' } });
     expect(stale).toBeNull();
     expect(level.data).toEqual(run.level.data);
@@ -117,14 +117,14 @@ describe('against a running service', () => {
     expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
     const lines = Buffer.concat(parts).toString().trim().split('\r\n');
     expect(lines.length - 1).toBe((await client.call('exportRun', request)).data.length);
-    const refusal = await failureOf(client.stream('exportRun', 'image/png', request));
+    const refusal = await catchFailure(client.stream('exportRun', 'image/png', request));
     expect((refusal as DivisorError).code).toBe('NOT_ACCEPTABLE');
     expect(await client.call('deleteRecord', { params: { index_id: 'CLIENT' } })).toBeNull();
     expect(await client.call('getMetrics')).toContain('# HELP');
   });
 
   test('a refusal carries its code, its findings and the id of its request', async () => {
-    const refusal = await failureOf(
+    const refusal = await catchFailure(
       client.call('putIndex', { params: { index_id: 'CLIENT' }, body: { ...INDEX, base_value: -1 } }),
     );
     expect(refusal).toBeInstanceOf(DivisorError);
@@ -138,32 +138,35 @@ describe('against a running service', () => {
   });
 
   test('a write with an older etag is refused', async () => {
-    const refusal = await failureOf(
+    const refusal = await catchFailure(
       client.call('putIndex', { params: { index_id: 'CLIENT' }, body: INDEX, ifMatch: 'older' }),
     );
     expect((refusal as DivisorError).code).toBe('PRECONDITION_FAILED');
   });
 
   test('a failed job throws the error of the job', async () => {
-    const refusal = await failureOf(
+    const refusal = await catchFailure(
       client.run('estimateRiskModel', { params: { model_id: 'short' }, body: { identifiers: ['NOBODY'] } }),
     );
     expect(refusal).toBeInstanceOf(DivisorError);
     const { identifiers } = await client.call('searchIdentifiers', { query: { limit: 1 } });
-    const failed = await failureOf(
+    const failedRun = await catchFailure(
       client.run('estimateRiskModel', {
         params: { model_id: 'short' },
         body: { identifiers: [identifiers[0]!.identifier], start: '2020-12-28' },
       }),
     );
-    expect([(failed as DivisorError).code, (failed as DivisorError).status]).toEqual(['RISK_INSUFFICIENT_DATA', null]);
+    expect([(failedRun as DivisorError).code, (failedRun as DivisorError).status]).toEqual([
+      'RISK_INSUFFICIENT_DATA',
+      null,
+    ]);
   });
 
   test('an aborted wait does not cancel the job', async () => {
     const job = await client.call('startBacktest', { params: { index_id: 'CLIENT' } });
     const aborted = new AbortController();
     aborted.abort(new Error('enough'));
-    const failure = await failureOf(
+    const failure = await catchFailure(
       client.waitForJob({ ...job, status: 'pending', result: null }, { signal: aborted.signal }),
     );
     expect((failure as Error).message).toBe('enough');
@@ -172,19 +175,21 @@ describe('against a running service', () => {
 });
 
 test('a missing server is distinguished from a refusal', async () => {
-  const failure = await failureOf(createDivisorClient({ url: 'http://127.0.0.1:9' }).call('getHealth'));
+  const failure = await catchFailure(createDivisorClient({ url: 'http://127.0.0.1:9' }).call('getHealth'));
   expect(failure).toBeInstanceOf(UnreachableError);
 });
 
 test('an answer of another server is distinguished from one of the service', async () => {
   const readPage: typeof fetch = () => Promise.resolve(new Response('<h1>Not here</h1>', { status: 404 }));
-  const failure = await failureOf(createDivisorClient({ url: 'http://elsewhere', fetch: readPage }).call('getHealth'));
+  const failure = await catchFailure(
+    createDivisorClient({ url: 'http://elsewhere', fetch: readPage }).call('getHealth'),
+  );
   expect(failure).toBeInstanceOf(UnreachableError);
   expect((failure as Error).message).toContain('answered 404');
 });
 
 test('a job is followed across a restart of the service', async () => {
-  const done = {
+  const doneJob = {
     job_id: 'backtest:X',
     kind: 'backtest' as const,
     status: 'succeeded',
@@ -202,12 +207,12 @@ test('a job is followed across a restart of the service', async () => {
           { status: 503, headers: { 'Retry-After': '0' } },
         ),
       ),
-    () => Promise.resolve(Response.json(done)),
+    () => Promise.resolve(Response.json(doneJob)),
   ];
   let count = 0;
   const fetchUnreliably: typeof fetch = () => answers[count++]!();
   const result = await createDivisorClient({ url: 'http://x', fetch: fetchUnreliably }).waitForJob({
-    ...done,
+    ...doneJob,
     status: 'running' as const,
     result: null as { total: number } | null,
   });
@@ -215,9 +220,9 @@ test('a job is followed across a restart of the service', async () => {
 });
 
 test('the key is sent as a bearer token, and the path is appended to that of the address', async () => {
-  const seen: { url: string; authorization: string | null }[] = [];
+  const seenRequests: { url: string; authorization: string | null }[] = [];
   const recordRequest: typeof fetch = (input, init) => {
-    seen.push({ url: String(input), authorization: new Headers(init?.headers).get('authorization') });
+    seenRequests.push({ url: String(input), authorization: new Headers(init?.headers).get('authorization') });
     return Promise.resolve(Response.json({}));
   };
   const client = createDivisorClient({ url: 'http://proxy/divisor', key: 'dvs_a_b', fetch: recordRequest });
@@ -225,12 +230,12 @@ test('the key is sent as a bearer token, and the path is appended to that of the
     params: { identifier: 'A B' },
     query: { columns: ['CLOSE', 'VOLUME'], start: undefined },
   });
-  expect(seen).toEqual([
+  expect(seenRequests).toEqual([
     { url: 'http://proxy/divisor/data/prices/A%20B?columns=CLOSE&columns=VOLUME', authorization: 'Bearer dvs_a_b' },
   ]);
 });
 
-async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+async function catchFailure(promise: Promise<unknown>): Promise<unknown> {
   try {
     return await promise.then((value) => ({ unexpected: value }));
   } catch (failure) {

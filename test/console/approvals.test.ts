@@ -5,7 +5,7 @@ import { issueKey } from '#services/operations/keys.js';
 import {
   createDefinition,
   createFamilyOn,
-  fileOf,
+  createFiles,
   performDay,
   putSchedule,
   SESSIONS,
@@ -58,7 +58,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
   });
 
   const put = (name: string) => ask('PUT', '/indices/CORE', createDefinition('CORE', 'EqualWeight', { name }));
-  const stateOf = async (id: number) => (await ask<Approval>('GET', `/approvals/${id}`)).body.state;
+  const readState = async (id: number) => (await ask<Approval>('GET', `/approvals/${id}`)).body.state;
 
   test('lists a request, shows its changes, and approves it with a comment', async () => {
     expect((await put('Core, renamed')).status).toBe(409);
@@ -75,7 +75,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await panel.getByText('ben approved: A name only').waitFor();
     await page.keyboard.press('Escape'); // The panel has taken the focus from the pressed button.
     await panel.waitFor({ state: 'detached' });
-    await pollEventually(() => stateOf(1)).toBe('approved');
+    await pollEventually(() => readState(1)).toBe('approved');
     expect((await put('Core, renamed')).status).toBe(200);
   });
 
@@ -92,7 +92,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await panel.getByRole('button', { name: 'Withdraw' }).waitFor();
     expect(await panel.getByRole('button', { name: 'Approve' }).count()).toBe(0);
     await panel.getByRole('button', { name: 'Withdraw' }).click();
-    await pollEventually(() => stateOf(2)).toBe('withdrawn');
+    await pollEventually(() => readState(2)).toBe('withdrawn');
     await page.getByText('Nothing waits for approval').waitFor();
   });
 
@@ -107,7 +107,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await page.getByLabel('Comment').fill('Not in the notice');
     await reject.click();
     await page.getByText('Nothing waits for approval').waitFor();
-    expect(await Promise.all([3, 4].map(stateOf))).toEqual(['rejected', 'rejected']);
+    expect(await Promise.all([3, 4].map(readState))).toEqual(['rejected', 'rejected']);
   });
 
   test('a price is overridden in a form after a second approval, and the versions of the data show the reason', async () => {
@@ -131,7 +131,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();
     await page.getByRole('row', { name: new RegExp(`^AA ${date} 30.5000`) }).waitFor();
-    await pollEventually(() => stateOf(5)).toBe('used');
+    await pollEventually(() => readState(5)).toBe('used');
     await service.finished('refresh:vendor', ada);
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=versions`);
     const version = page.getByRole('row', { name: new RegExp(`Override by 30.5 the price of AA on ${date}`) });
@@ -173,15 +173,15 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await amended.getByRole('row', { name: 'Rebalance, Frequency monthly quarterly' }).waitFor();
     const [session] = SESSIONS.slice(10);
     await putSchedule(asAda, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, { type: 'checks' }] });
-    await folder.write(fileOf(session!, (own, security) => (security === 'AA' ? own * 10 : own)));
+    await folder.write(createFiles(session!, (price, security) => (security === 'AA' ? price * 10 : price)));
     expect((await performDay(asAda, session!)).state).toBe('blocked');
     const waiver = { check: 'moves', index_id: 'EVEN', reason: 'The price of the exchange' };
-    const waived = await openRequest(await ask('POST', `/schedules/close/days/${session}/waivers`, waiver));
-    await waived.getByText('Unexplained moves').waitFor();
-    const finding = waived.getByRole('list', { name: 'Findings' }).getByRole('listitem');
+    const waivedRequest = await openRequest(await ask('POST', `/schedules/close/days/${session}/waivers`, waiver));
+    await waivedRequest.getByText('Unexplained moves').waitFor();
+    const finding = waivedRequest.getByRole('list', { name: 'Findings' }).getByRole('listitem');
     await finding.getByRole('link', { name: 'EVEN' }).waitFor();
     await finding.getByText(/\d%, limit 25\.00%$/).waitFor();
-    await waived.getByRole('link', { name: `close, ${session}` }).waitFor();
+    await waivedRequest.getByRole('link', { name: `close, ${session}` }).waitFor();
   });
 
   test('an auditor reads a client and cannot edit it', async () => {

@@ -12,7 +12,7 @@ const browserFailure = await tryBrowser();
  * Returns a script that counts the pixels of a colour in the first chart. Edges are blended with the background and do
  * not count.
  */
-const pixelsOf = (...colour: readonly number[]): string => `(() => {
+const formatPixelScript = (...colour: readonly number[]): string => `(() => {
   const canvas = document.querySelector('.chart canvas');
   const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
   const wanted = ${JSON.stringify(colour)};
@@ -76,8 +76,8 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await groups.first().waitFor();
     expect(await groups.count()).toBeGreaterThan(1);
     // The pinned weight column comes first and contains the group names; the sum is in the column of decided weights.
-    const decided = await groups.locator('[data-column=decided]').allTextContents();
-    const total = decided.map((text) => Number(text.replace('%', ''))).reduce((sum, value) => sum + value, 0);
+    const decidedCells = await groups.locator('[data-column=decided]').allTextContents();
+    const total = decidedCells.map((text) => Number(text.replace('%', ''))).reduce((sum, value) => sum + value, 0);
     const expectedSum = body.weights.reduce((sum, { decided_weight: weight }) => sum + 100 * (weight ?? 0), 0);
     expect(total).toBeCloseTo(expectedSum, 1);
     const rows = page.getByRole('grid', { name: 'constituents of CORE' });
@@ -138,8 +138,8 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await follow(page, '/console/indices/CORE');
     await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
     // The colour of the index is visible between the dashes of the benchmark line, which almost covers the index line.
-    await pollEventually(() => page.evaluate<number>(pixelsOf(217, 115, 13))).toBeGreaterThan(100);
-    await pollEventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
+    await pollEventually(() => page.evaluate<number>(formatPixelScript(217, 115, 13))).toBeGreaterThan(100);
+    await pollEventually(() => page.evaluate<number>(formatPixelScript(42, 99, 224))).toBeGreaterThan(100);
   });
 
   test('a list on a phone has its other columns in a second line, and an index its actions in a menu', async () => {

@@ -16,11 +16,11 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
   beforeAll(async () => {
     if (!('browser' in browserFailure)) return;
     world = await openBatches();
-    const [account, tight] = world.accountsOf(2);
+    const [account, tightAccount] = world.createAccounts(2);
     const exclusions = world.common.identifiers.slice(0, 20);
     await world.batch('clients', [
       account,
-      { ...tight, tracking_error_limit: 0.0001, exclusions },
+      { ...tightAccount, tracking_error_limit: 0.0001, exclusions },
       { account_id: 'bad', cash: -1 },
     ]);
     page = await browserFailure.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
@@ -51,15 +51,15 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     await page.getByText('A0', { exact: true }).first().click();
     const panel = page.getByRole('complementary', { name: 'Account A0' });
     await panel.getByText('One more basis point saves').waitFor();
-    const [result] = await world.resultsOf('clients');
+    const [result] = await world.readResults('clients');
     const sale = result!.trades.find(({ side }) => side === 'sell')!;
     await panel.getByText(sale.acquired!).first().waitFor();
     await page.keyboard.press('Escape');
     await page.getByText('infeasible', { exact: true }).first().click();
-    const refused = page.getByRole('complementary', { name: 'Account A1' });
-    await refused.getByText('No trades satisfy all limits of this account.').waitFor();
-    await refused.getByText(/^Exclusions: .* has to stay/).waitFor();
-    expect(await refused.getByRole('row').count()).toBe(0);
+    const refusedAccount = page.getByRole('complementary', { name: 'Account A1' });
+    await refusedAccount.getByText('No trades satisfy all limits of this account.').waitFor();
+    await refusedAccount.getByText(/^Exclusions: .* has to stay/).waitFor();
+    expect(await refusedAccount.getByRole('row').count()).toBe(0);
   });
 
   test('submits a table of accounts with defaults, after its findings, and shows the lots of an account', async () => {
@@ -93,7 +93,7 @@ describe.skipIf('why' in browserFailure)('the page of a batch', () => {
     const panel = page.getByRole('complementary', { name: 'Account C2' });
     await panel.getByText('Cash after trading').waitFor();
     const lots = panel.getByRole('table', { name: 'lots' });
-    const results = await world.resultsOf('from-console');
+    const results = await world.readResults('from-console');
     expect(results.map(({ status }) => status)).toEqual(['optimal', 'optimal']);
     await lots.getByText(a).first().waitFor();
     expect(await lots.getByText(b, { exact: true }).count()).toBe(0);

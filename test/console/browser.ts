@@ -36,9 +36,9 @@ export async function openBrowser(): Promise<Browser> {
   try {
     return await launch(await unpackChromium());
   } catch (failure) {
-    const installed = INSTALLED.find((path) => existsSync(path));
-    if (installed === undefined) throw failure;
-    return launch(installed);
+    const installedPath = INSTALLED.find((path) => existsSync(path));
+    if (installedPath === undefined) throw failure;
+    return launch(installedPath);
   }
 }
 

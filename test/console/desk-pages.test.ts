@@ -87,15 +87,15 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective');
     const [first] = body.events;
     await follow(page, `/console/calendar?kinds=effective&month=${first!.date.slice(0, 7)}`);
-    const same = body.events.filter(({ date }) => date === first!.date);
-    const day = page.getByRole('button', { name: `${first!.date}: ${same.length} events` });
+    const sameDayEvents = body.events.filter(({ date }) => date === first!.date);
+    const day = page.getByRole('button', { name: `${first!.date}: ${sameDayEvents.length} events` });
     await day.getByText(first!.index_id!, { exact: false }).first().waitFor();
     await page.getByRole('button', { name: 'Month after' }).click();
     await day.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Month before' }).click();
     await day.click();
     const list = page.getByRole('table', { name: 'events of the day' });
-    await pollEventually(() => list.getAttribute('aria-rowcount')).toBe(String(same.length + 1));
+    await pollEventually(() => list.getAttribute('aria-rowcount')).toBe(String(sameDayEvents.length + 1));
     await page.getByRole('button', { name: 'Whole month' }).click();
     await page.getByRole('table', { name: 'events of the month' }).waitFor();
   });
@@ -111,8 +111,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await page.getByLabel('Source *').fill('Notice of the issuer');
     await page.getByLabel('Value').fill(String(2 * action!.value));
     await page.getByRole('button', { name: 'Confirm', exact: true }).click();
-    const compared = page.getByRole('region', { name: 'Sources compared' });
-    await compared.getByRole('row', { name: /^Notice of the issuer .* differs –$/ }).waitFor();
+    const comparedSources = page.getByRole('region', { name: 'Sources compared' });
+    await comparedSources.getByRole('row', { name: /^Notice of the issuer .* differs –$/ }).waitFor();
     const { body: decided } = await service.ask<DeskAction>('GET', `/actions/${id}`);
     expect(decided.decisions[0]?.sources).toMatchObject([{ name: 'Notice of the issuer', value: 2 * action!.value }]);
     await page.keyboard.press('Escape');
@@ -139,8 +139,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const { page, service } = desk;
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective&index_ids=CORE');
     const { date } = body.events[0]!;
-    const refused: number[] = [];
-    page.on('response', (response) => void (response.status() === 422 && refused.push(422)));
+    const refusedStatuses: number[] = [];
+    page.on('response', (response) => void (response.status() === 422 && refusedStatuses.push(422)));
     const readClosures = async () =>
       (await service.ask<CalendarClosures>('GET', '/calendars/XNYS/closures')).body.changes;
     await follow(page, '/console/calendar');
@@ -158,7 +158,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const effect = page.getByRole('region', { name: 'Effect' });
     // The change takes effect after the end of the run.
     await effect.getByRole('row', { name: new RegExp(`^CORE stays current ${date} → `) }).waitFor();
-    expect(refused).toEqual([]);
+    expect(refusedStatuses).toEqual([]);
     expect(await readClosures()).toEqual([]);
     // The saved version loads slowly: a change made during loading is kept.
     await page.route('**/calendars/XNYS/closures', async (route) => {
@@ -194,7 +194,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     const cells = page.getByRole('grid', { name: 'names' }).locator('.name-year');
     const readReturns = async () =>
       (await cells.allTextContents()).map((year) => Number.parseFloat(year.replace('\u2212', '-')));
-    const priced = await Promise.all(
+    const pricedReturns = await Promise.all(
       body.identifiers.map(async ({ identifier, end }) => {
         const yearAgo = `${Number(end!.slice(0, 4)) - 1}${end!.slice(4)}`;
         const window = `end=${end}&columns=CLOSE&adjust=total`;
@@ -204,9 +204,9 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
         return from === undefined ? -Infinity : 100 * (Number(data.at(-1)![0]) / Number(from) - 1);
       }),
     );
-    await pollEventually(async () => (await readReturns())[0]).toBeCloseTo(Math.max(...priced), 1);
-    const shown = await readReturns();
-    expect(shown).toEqual(shown.toSorted((a, b) => b - a));
+    await pollEventually(async () => (await readReturns())[0]).toBeCloseTo(Math.max(...pricedReturns), 1);
+    const shownReturns = await readReturns();
+    expect(shownReturns).toEqual(shownReturns.toSorted((a, b) => b - a));
     await page.setViewportSize({ width: 1280, height: 820 });
   });
 
@@ -234,8 +234,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await page.getByRole('application', { name: 'Numbers of the result by date' }).waitFor();
     const result = page.getByRole('grid', { name: 'result' });
     await result.getByRole('row', { name: /^2015-01-02 1,000\.00$/ }).click();
-    const whole = page.getByRole('complementary', { name: 'Row 1' });
-    expect(await whole.locator('dd').allTextContents()).toEqual(['2015-01-02', '1000']);
+    const wholeRow = page.getByRole('complementary', { name: 'Row 1' });
+    expect(await wholeRow.locator('dd').allTextContents()).toEqual(['2015-01-02', '1000']);
     await page.keyboard.press('Escape');
     await write('SELECT levl FROM levels');
     await query.press('Control+Enter');
@@ -286,11 +286,11 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     // The list of sweeps shows the first variant of each, and the median of all.
     const ratios = rows.map(({ metrics }) => metrics!.sharpe_ratio!).toSorted((a, b) => a - b);
     await follow(page, '/console/sweeps');
-    const listed = page.getByRole('grid', { name: 'sweeps' }).getByRole('row', { name: /^CORE / });
+    const listedSweep = page.getByRole('grid', { name: 'sweeps' }).getByRole('row', { name: /^CORE / });
     const { patch } = rows.find(({ rank }) => rank === 1)!;
-    await listed.getByText(`${Object.values(patch)[0]} securities, Cap of weights`).waitFor();
+    await listedSweep.getByText(`${Object.values(patch)[0]} securities, Cap of weights`).waitFor();
     const write = (value: number) => value.toFixed(3).replace('-', '\u2212');
-    const text = await listed.textContent();
+    const text = await listedSweep.textContent();
     expect(text).toContain(`${write(ratios.at(-1)!)}${write((ratios[1]! + ratios[2]!) / 2)}`);
     await page.getByRole('application', { name: /^First variant of each sweep/ }).waitFor();
   });

@@ -36,16 +36,16 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await follow(page, '/console/indices/CORE');
     const from = page.getByLabel('From', { exact: true });
     await from.waitFor();
-    const whole = await from.inputValue();
+    const wholePeriod = await from.inputValue();
     await page.getByRole('button', { name: '3Y' }).click();
-    await pollEventually(() => from.inputValue()).not.toBe(whole);
-    const three = await from.inputValue();
+    await pollEventually(() => from.inputValue()).not.toBe(wholePeriod);
+    const threeYears = await from.inputValue();
     await page.getByRole('button', { name: '1Y', exact: true }).click();
-    await pollEventually(() => from.inputValue()).not.toBe(three);
+    await pollEventually(() => from.inputValue()).not.toBe(threeYears);
     await page.goBack();
-    await pollEventually(() => from.inputValue()).toBe(three);
+    await pollEventually(() => from.inputValue()).toBe(threeYears);
     await page.goBack();
-    await pollEventually(() => from.inputValue()).toBe(whole);
+    await pollEventually(() => from.inputValue()).toBe(wholePeriod);
     expect(new URL(page.url()).pathname).toBe('/console/indices/CORE');
   });
 
@@ -98,8 +98,8 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     // The table at the cursor shows differences to the benchmark, like the key figures.
     await page.getByRole('columnheader', { name: 'Minus BROAD' }).waitFor();
     await follow(page, '/console/indices/CORE?tab=risk');
-    const rolling = page.getByRole('region', { name: 'Rolling risk' });
-    await rolling.getByText('Realised tracking error to BROAD').first().waitFor();
+    const rollingRisk = page.getByRole('region', { name: 'Rolling risk' });
+    await rollingRisk.getByText('Realised tracking error to BROAD').first().waitFor();
     await page.getByLabel('Active risk against BROAD').getByText('Forecast tracking error to BROAD').waitFor();
     await follow(page, '/console/indices/CORE');
     await page.getByText('change', { exact: true }).click();

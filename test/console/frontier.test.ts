@@ -14,17 +14,17 @@ const frontier = {
 };
 
 test('a point of a frontier is optimised by its risk aversion, the first point by minimum variance', () => {
-  const chosen = [null, '2', 'tangency', '3'].map((named) => findChosenPoint(frontier, named)?.point);
-  expect(chosen).toEqual([frontier.points[0], frontier.points[1], frontier.tangency, undefined]);
-  expect(findPointTerms(chosen[0]!, { costs: { linear_bps: 5 } })).toEqual({
+  const chosenPoints = [null, '2', 'tangency', '3'].map((choice) => findChosenPoint(frontier, choice)?.point);
+  expect(chosenPoints).toEqual([frontier.points[0], frontier.points[1], frontier.tangency, undefined]);
+  expect(findPointTerms(chosenPoints[0]!, { costs: { linear_bps: 5 } })).toEqual({
     costs: { linear_bps: 5 },
     objective: { type: 'min_variance' },
   });
-  expect(findPointTerms(chosen[1]!, {})).toEqual({
+  expect(findPointTerms(chosenPoints[1]!, {})).toEqual({
     objective: { type: 'max_utility', risk_aversion: 4 },
     expected_returns: { type: 'historical' },
   });
-  expect(findPointTerms(chosen[2]!, { expected_returns: { type: 'capm' } })!['expected_returns']).toEqual({
+  expect(findPointTerms(chosenPoints[2]!, { expected_returns: { type: 'capm' } })!['expected_returns']).toEqual({
     type: 'capm',
   });
   // A run of an earlier version does not record the expected returns.

@@ -2,7 +2,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Client, IndexDocument, Judgements, Procedure } from '#clients/typescript/divisor.js';
-import { dayOf, createFamilyOn, fileOf, performDay, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
+import {
+  readDay,
+  createFamilyOn,
+  createFiles,
+  performDay,
+  putSchedule,
+  SESSIONS,
+} from '../services/daily-plans/family.js';
 import type { RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
 import { downloadFile, pollEventually, follow, openDesk, WAIT_MS, type Desk } from './desk.js';
@@ -31,7 +38,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     ];
     await putSchedule(service, { enabled: false, steps });
     expect((await performDay(service, first)).state).toBe('done');
-    await folder.write(fileOf(second, (price, security) => (security === 'AA' ? price * 10 : price)));
+    await folder.write(createFiles(second, (price, security) => (security === 'AA' ? price * 10 : price)));
     expect((await performDay(service, second)).state).toBe('blocked');
     await page.goto(service.url());
   });
@@ -47,7 +54,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await findings.getByLabel('Index of Unexplained moves').selectOption('EVEN');
     await findings.getByRole('button', { name: 'Accept 1 finding: Unexplained moves for EVEN' }).click();
     await panel.getByText('Unexplained moves (EVEN)').waitFor();
-    await pollEventually(async () => (await dayOf(service, second)).held.map(({ index_id: id }) => id)).toEqual([
+    await pollEventually(async () => (await readDay(service, second)).held.map(({ index_id: id }) => id)).toEqual([
       'CORE',
       'CORE-FEE',
     ]);
@@ -65,9 +72,9 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     const history = page.getByRole('region', { name: 'Indices of Close' }).last(); // the inner section has the same name as the outer one
     await history.getByRole('row', { name: 'CORE done held back' }).waitFor();
     await history.getByRole('row', { name: 'EVEN done done' }).waitFor();
-    const open = page.getByRole('list', { name: 'Open days' });
-    await open.getByText('CORE-FEE', { exact: true }).waitFor();
-    await open.getByRole('link', { name: 'Decide' }).click();
+    const openDays = page.getByRole('list', { name: 'Open days' });
+    await openDays.getByText('CORE-FEE', { exact: true }).waitFor();
+    await openDays.getByRole('link', { name: 'Decide' }).click();
     await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();
   });
 

@@ -5,10 +5,10 @@ import type { Page } from 'playwright-core';
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { createIndexStates, describeDay } from '#console/pages/schedules/day-states.js';
 import {
-  dayOf,
+  readDay,
   FAMILY,
   createFamilyOn,
-  fileOf,
+  createFiles,
   performDay,
   putSchedule,
   SESSIONS,
@@ -32,44 +32,49 @@ describe('states of indices', () => {
   });
   const createDayStates = (change: object) =>
     ({ state: 'done', reason: null, held: [], step: null, ...change }) as unknown as ScheduleDaySummary;
-  const statesOf = (change: object) =>
+  const formatStates = (change: object) =>
     createIndexStates(createDayStates(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
 
   test('are blocked with the reason, waiting before the steps are complete, and complete afterwards', () => {
-    expect(statesOf({})).toEqual(['A done', 'B done']);
+    expect(formatStates({})).toEqual(['A done', 'B done']);
     const blocked = { state: 'blocked', step: 'checks', held: [createHeldIndex('B', 'CHECK_FAILED')] };
-    expect(statesOf(blocked)).toEqual(['B blocked', 'A done']);
+    expect(formatStates(blocked)).toEqual(['B blocked', 'A done']);
     expect(describeDay(createDayStates(blocked))).toEqual({ text: 'blocked', kind: 'bad' });
-    expect(statesOf({ state: 'waiting', step: 'run' })).toEqual(['A waiting', 'B waiting']);
-    expect(statesOf({ state: 'waiting', step: 'deliver' })).toEqual(['A done', 'B done']);
+    expect(formatStates({ state: 'waiting', step: 'run' })).toEqual(['A waiting', 'B waiting']);
+    expect(formatStates({ state: 'waiting', step: 'deliver' })).toEqual(['A done', 'B done']);
   });
 
   test('are blocked since an earlier day, while this day waits for its prices', () => {
-    const late = { date: second, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
-    const states = createIndexStates(createDayStates({ ...late, held: [createHeldIndex('B', 'CHECK_FAILED')] }), [
+    const lateDay = {
+      date: second,
+      state: 'waiting',
+      step: 'refresh',
+      reason: 'The store ends on the session before.',
+    };
+    const states = createIndexStates(createDayStates({ ...lateDay, held: [createHeldIndex('B', 'CHECK_FAILED')] }), [
       'A',
       'B',
     ]);
     expect(states.map(({ index, state, reason }) => [index, state, reason])).toEqual([
       ['B', 'blocked', `Since ${first}: no price`],
-      ['A', 'waiting', late.reason],
+      ['A', 'waiting', lateDay.reason],
     ]);
-    expect(describeDay(createDayStates({ ...late, held: [createHeldIndex('B', 'CHECK_FAILED')] })).text).toBe(
+    expect(describeDay(createDayStates({ ...lateDay, held: [createHeldIndex('B', 'CHECK_FAILED')] })).text).toBe(
       'held back',
     );
   });
 
   test('are not blocked if they wait for an approval', () => {
     const awaited = { state: 'blocked', step: 'publish', held: [createHeldIndex('B', 'APPROVAL_REQUIRED')] };
-    expect(statesOf(awaited)).toEqual(['B awaited', 'A done']);
+    expect(formatStates(awaited)).toEqual(['B awaited', 'A done']);
     for (const state of ['blocked', 'waiting'])
       expect(describeDay(createDayStates({ ...awaited, state }))).toEqual({ text: 'awaits approval', kind: 'warning' });
-    const both = { ...awaited, held: [...awaited.held, createHeldIndex('A', 'CHECK_FAILED')] };
-    expect(statesOf(both)).toEqual(['A blocked', 'B awaited']);
-    expect(describeDay(createDayStates(both)).text).toBe('blocked');
+    const bothHeld = { ...awaited, held: [...awaited.held, createHeldIndex('A', 'CHECK_FAILED')] };
+    expect(formatStates(bothHeld)).toEqual(['A blocked', 'B awaited']);
+    expect(describeDay(createDayStates(bothHeld)).text).toBe('blocked');
     // The approval of an earlier day is missing, and the current day waits for prices.
-    const early = { ...awaited, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
-    expect(describeDay(createDayStates(early)).text).toBe('waiting');
+    const earlyDay = { ...awaited, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
+    expect(describeDay(createDayStates(earlyDay)).text).toBe('waiting');
     expect(describeDay(createDayStates({ ...awaited, reason: 'B: no price' })).text).toBe('awaits approval');
   });
 });
@@ -82,8 +87,8 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     if (!('browser' in browserFailure)) return;
     service = await runService();
     const folder = await createFamilyOn(service, 10);
-    const out = join(service.root, 'home', 'delivery', 'acme');
-    const targets = [{ name: 'house', type: 'folder', url: `file://${out}` }];
+    const deliveryFolder = join(service.root, 'home', 'delivery', 'acme');
+    const targets = [{ name: 'house', type: 'folder', url: `file://${deliveryFolder}` }];
     await service.ask('PUT', '/clients/ACME', { name: 'Acme', entitlements: [{ indices: ['CORE'] }], targets });
     const steps = [
       { type: 'refresh' },
@@ -95,9 +100,9 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     ];
     await putSchedule(service, { enabled: false, steps });
     expect((await performDay(service, first)).state).toBe('done');
-    await folder.write(fileOf(second, (price, security) => (security === 'AA' ? price * 10 : price)));
-    await rename(out, `${out}-away`);
-    await writeFile(out, '');
+    await folder.write(createFiles(second, (price, security) => (security === 'AA' ? price * 10 : price)));
+    await rename(deliveryFolder, `${deliveryFolder}-away`);
+    await writeFile(deliveryFolder, '');
     expect((await performDay(service, second)).state).toBe('blocked');
     page = await browserFailure.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
     page.setDefaultTimeout(WAIT_MS);
@@ -143,7 +148,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
   test('lists the open days of a schedule with the whole reasons and a link to the decision', async () => {
     await page.goto(`${service.url()}/console/schedules/close`);
     const open = page.getByRole('list', { name: 'Open days' }).getByRole('listitem').filter({ hasText: second });
-    for (const index of (await dayOf(service, second)).held) await open.getByText(index.reason).first().waitFor();
+    for (const index of (await readDay(service, second)).held) await open.getByText(index.reason).first().waitFor();
     await open.getByRole('link', { name: 'Decide' }).click();
     await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();
   });
@@ -161,7 +166,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     await panel.getByLabel('Reason').fill('The price of the exchange');
     await accept.click();
     await panel.getByText('Accepted', { exact: true }).waitFor();
-    await pollEventually(async () => (await dayOf(service, second)).waivers.map(({ check }) => check)).toEqual([
+    await pollEventually(async () => (await readDay(service, second)).waivers.map(({ check }) => check)).toEqual([
       'moves',
     ]);
   });

@@ -27,8 +27,8 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
       .toSorted()
       .at(-1);
     const members = body.identifiers.filter((one) => one.sector === sector);
-    const traded = members.filter(({ end }) => end === last);
-    const largest = traded.toSorted((a, b) => b.market_cap! - a.market_cap!)[0]!;
+    const tradedMembers = members.filter(({ end }) => end === last);
+    const largest = tradedMembers.toSorted((a, b) => b.market_cap! - a.market_cap!)[0]!;
     await follow(page, '/console/names');
     const grid = page.getByRole('grid', { name: 'names' });
     await grid.getByRole('row').nth(1).waitFor();
@@ -42,7 +42,7 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await page.getByLabel('Sector').selectOption(sector);
     await pollEventually(() => grid.getAttribute('aria-rowcount')).toBe(String(members.length + 1));
     const figures = page.getByLabel('Figures of the securities');
-    expect(await figures.textContent()).toContain(`Traded${traded.length}on ${last}`);
+    expect(await figures.textContent()).toContain(`Traded${tradedMembers.length}on ${last}`);
     expect(await figures.textContent()).toContain(`Largest security${largest.identifier}`);
     expect(new URL(page.url()).searchParams.get('sector')).toBe(sector);
   });

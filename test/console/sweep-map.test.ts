@@ -21,10 +21,11 @@ const rows = [0.05, 0.1].flatMap((cap, i) =>
 
 const findFixedCells = (fixed: Record<string, string>) => {
   const axes = { across: CAP, down: LAG };
-  const hidden = listHiddenParameters(rows, POINTERS, { ...axes, fixed });
+  const hiddenParameters = listHiddenParameters(rows, POINTERS, { ...axes, fixed });
   return {
-    hidden,
-    cell: (column: string, line: string) => findShownVariant(rows, { ...axes, column, line, hidden })?.variant,
+    hidden: hiddenParameters,
+    cell: (column: string, line: string) =>
+      findShownVariant(rows, { ...axes, column, line, hidden: hiddenParameters })?.variant,
   };
 };
 

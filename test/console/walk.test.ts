@@ -30,12 +30,12 @@ test('it can be skipped', async () => {
 
 /** The order matters: each part uses content that the previous parts created. */
 describe.skipIf('why' in browserFailure)('the console', () => {
-  let opened: Desk;
-  const readDesk = () => opened;
+  let openedDesk: Desk;
+  const readDesk = () => openedDesk;
   beforeAll(async () => {
-    if ('browser' in browserFailure) opened = await openDesk(browserFailure.browser);
+    if ('browser' in browserFailure) openedDesk = await openDesk(browserFailure.browser);
   });
-  afterAll(() => opened?.close());
+  afterAll(() => openedDesk?.close());
 
   describeFirstMarket(readDesk);
   describeIndices(readDesk);

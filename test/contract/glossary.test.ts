@@ -12,8 +12,8 @@ interface Field {
 }
 
 /** Returns every field of a schema, including fields of inline objects. */
-function fieldsOf(value: unknown, schema: string): Field[] {
-  if (Array.isArray(value)) return value.flatMap((item) => fieldsOf(item, schema));
+function listFields(value: unknown, schema: string): Field[] {
+  if (Array.isArray(value)) return value.flatMap((item) => listFields(item, schema));
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, member]) => [
     ...(key === 'properties'
@@ -24,17 +24,17 @@ function fieldsOf(value: unknown, schema: string): Field[] {
           isConstant: 'const' in field,
         }))
       : []),
-    ...fieldsOf(member, schema),
+    ...listFields(member, schema),
   ]);
 }
 
-const fields = Object.entries(schemas).flatMap(([name, schema]) => fieldsOf(schema, name));
+const fields = Object.entries(schemas).flatMap(([name, schema]) => listFields(schema, name));
 
 test('every field of every schema has a description', () => {
-  const silent = fields.filter(
+  const silentFields = fields.filter(
     ({ description, isConstant }) => !isConstant && (typeof description !== 'string' || description === ''),
   );
-  expect(silent.map(({ schema, name }) => `${schema}.${name}`)).toEqual([]);
+  expect(silentFields.map(({ schema, name }) => `${schema}.${name}`)).toEqual([]);
 });
 
 test('every word of the glossary is used', () => {

@@ -4,11 +4,11 @@ import { defineQuery } from '#contract/common-query.js';
 import { getFormats, listMediaTypes } from '#contract/media-formats.js';
 import type { Route } from '#contract/route.js';
 
-const several = Object.entries<Route>(API).filter(([, route]) => listMediaTypes(route).length > 1);
+const formatRoutes = Object.entries<Route>(API).filter(([, route]) => listMediaTypes(route).length > 1);
 
 test('every route with several media types accepts a format for each, and no other route does', () => {
-  expect(several.length).toBeGreaterThan(8);
-  for (const [name, route] of several) expect(defineQuery(route)?.shape, name).toHaveProperty('format');
-  for (const [name, route] of several.filter(([, { success }]) => success.schema !== undefined))
+  expect(formatRoutes.length).toBeGreaterThan(8);
+  for (const [name, route] of formatRoutes) expect(defineQuery(route)?.shape, name).toHaveProperty('format');
+  for (const [name, route] of formatRoutes.filter(([, { success }]) => success.schema !== undefined))
     expect([...getFormats(route).values()], name).toEqual(listMediaTypes(route));
 });

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
-import { listErrorCodes, openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
+import { listErrorCodes, createOpenApiDocument, type OpenApiDocument } from '#contract/openapi.js';
 import { defineRoutes, type Route } from '#contract/route.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { COMPILED_ONCE } from '../http/conformity.js';
@@ -38,14 +38,14 @@ test('every route is in the document once, under its own operation id', () => {
 test('every reference leads to a component', () => {
   const refs = collect(document, '$ref') as string[];
   expect(refs.length).toBeGreaterThan(0);
-  const broken = refs.filter(
+  const brokenRefs = refs.filter(
     (ref) =>
       ref
         .split('/')
         .slice(1)
         .reduce<unknown>((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], document) === undefined,
   );
-  expect(broken).toEqual([]);
+  expect(brokenRefs).toEqual([]);
 });
 
 test('every component and every inline schema compiles as JSON Schema 2020-12', () => {
@@ -54,8 +54,8 @@ test('every component and every inline schema compiles as JSON Schema 2020-12', 
   for (const name of Object.keys(document.components.schemas)) {
     expect(ajv.getSchema(`divisor#/components/schemas/${name}`), name).toBeTypeOf('function');
   }
-  const inline = new Set(collect(document.paths, 'schema').map((schema) => JSON.stringify(schema)));
-  for (const text of inline) {
+  const inlineSchemas = new Set(collect(document.paths, 'schema').map((schema) => JSON.stringify(schema)));
+  for (const text of inlineSchemas) {
     const schema = JSON.parse(text.replaceAll('"#/components', '"divisor#/components')) as object;
     expect(ajv.compile(schema)).toBeTypeOf('function');
   }
@@ -67,25 +67,27 @@ test('every path parameter is declared, and every code of a route is listed unde
       parameters: { name: string; in: string }[];
       responses: Record<string, unknown>;
     };
-    const declared = operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
-    expect(declared).toEqual([...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]));
+    const declaredParameters = operation.parameters
+      .filter((parameter) => parameter.in === 'path')
+      .map(({ name }) => name);
+    expect(declaredParameters).toEqual([...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]));
     for (const code of listErrorCodes(route)) {
       const answer = operation.responses[String(ERRORS[code].status)];
-      const resolved = JSON.stringify(answer).includes('$ref":"#/components/responses')
+      const resolvedAnswer = JSON.stringify(answer).includes('$ref":"#/components/responses')
         ? document.components.responses[`Error${ERRORS[code].status}`]
         : answer;
-      expect((collect(resolved, 'enum') as string[][]).flat()).toContain(code);
+      expect((collect(resolvedAnswer, 'enum') as string[][]).flat()).toContain(code);
     }
   }
 });
 
 test('every field of a query or body that a client writes is described', () => {
-  const bare = listOperations().flatMap((operation) =>
+  const bareOperations = listOperations().flatMap((operation) =>
     ((operation['parameters'] ?? []) as { name: string; in: string; description?: string }[])
       .filter((parameter) => parameter.in === 'query' && parameter.description === undefined)
       .map(({ name }) => `${String(operation['operationId'])}.${name}`),
   );
-  expect(bare).toEqual([]);
+  expect(bareOperations).toEqual([]);
 });
 
 describe('requests and answers', () => {
@@ -106,7 +108,7 @@ describe('requests and answers', () => {
   });
 
   test('a schema with optional defaults is listed twice, and so is its parent', () => {
-    const { schemas } = openApiDocument(table, '1').components;
+    const { schemas } = createOpenApiDocument(table, '1').components;
     expect(Object.keys(schemas)).toEqual([
       'ErrorDetail',
       'ErrorEnvelope',

@@ -25,8 +25,8 @@ const isRunAccepted = ({ query, body }: Route): boolean =>
   );
 
 test('every operation that needs a stored run states which one', () => {
-  const without = Object.entries(API as Readonly<Record<string, Route>>)
+  const routesWithout = Object.entries(API as Readonly<Record<string, Route>>)
     .filter(([, route]) => route.errors.includes('RUN_NOT_FOUND') && !isRunAccepted(route))
     .map(([id]) => id);
-  expect(without.toSorted()).toEqual(OF_NO_ONE_RUN);
+  expect(routesWithout.toSorted()).toEqual(OF_NO_ONE_RUN);
 });

@@ -33,8 +33,8 @@ test.each(views)('$id has the inputs that it needs, and an entry that computes i
 });
 
 test('every need is declared by a route, and described', () => {
-  const declared = new Set(views.flatMap(({ view }) => view.needs));
-  expect(Object.keys(RUN_VIEW_NEEDS).filter((need) => !declared.has(need as RunViewNeed))).toEqual([]);
+  const declaredNeeds = new Set(views.flatMap(({ view }) => view.needs));
+  expect(Object.keys(RUN_VIEW_NEEDS).filter((need) => !declaredNeeds.has(need as RunViewNeed))).toEqual([]);
 });
 
 test('the steps for a new view mention existing files', () => {

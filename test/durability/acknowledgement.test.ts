@@ -52,11 +52,11 @@ test.skipIf(!canTrace)(
     ]);
     try {
       const url = await new Promise<string>((listening, failed) => {
-        let out = '';
+        let output = '';
         child.stdout.setEncoding('utf8').on('data', (text: string) => {
-          out += text;
-          const found = /listening on (\S+)/.exec(out)?.[1];
-          if (found !== undefined) listening(found);
+          output += text;
+          const address = /listening on (\S+)/.exec(output)?.[1];
+          if (address !== undefined) listening(address);
         });
         child.once('exit', (code) => failed(new Error(`ended with ${code}`)));
       });
@@ -74,10 +74,10 @@ test.skipIf(!canTrace)(
       child.kill('SIGTERM');
       await once(child, 'close');
     }
-    const early = countEarlyAnswers(await readFile(trace, 'utf8'));
+    const earlyAnswers = countEarlyAnswers(await readFile(trace, 'utf8'));
     await rm(folder, { recursive: true, force: true });
-    expect(early.answers).toBe(WRITES);
-    expect(early.unflushed).toBe(0);
+    expect(earlyAnswers.answers).toBe(WRITES);
+    expect(earlyAnswers.unflushed).toBe(0);
   },
 );
 
@@ -88,22 +88,22 @@ test.skipIf(!canTrace)(
 function countEarlyAnswers(trace: string): { readonly answers: number; readonly unflushed: number } {
   let requests = 0;
   let answers = 0;
-  let unflushed = 0;
+  let unflushedCount = 0;
   let isFlushed = false;
   /** Number of the latest request when a thread began its flush. */
-  const started = new Map<string, number>();
+  const startedWrites = new Map<string, number>();
   for (const line of trace.split('\n')) {
     const [thread = ''] = line.split(' ');
     if (/ read\(\d+, "PUT /.test(line)) {
       requests++;
       isFlushed = false;
     }
-    if (/ (?:fdatasync|fsync|msync)\(/.test(line)) started.set(thread, requests);
-    if (/(?:fdatasync|fsync|msync)(?:\(| resumed).*= 0$/.test(line) && started.get(thread) === requests)
+    if (/ (?:fdatasync|fsync|msync)\(/.test(line)) startedWrites.set(thread, requests);
+    if (/(?:fdatasync|fsync|msync)(?:\(| resumed).*= 0$/.test(line) && startedWrites.get(thread) === requests)
       isFlushed = true;
     if (!/ writev?\(\d+, (?:\[\{iov_base=)?"HTTP\/1\.1 200/.test(line)) continue;
     answers++;
-    if (!isFlushed) unflushed++;
+    if (!isFlushed) unflushedCount++;
   }
-  return { answers, unflushed };
+  return { answers, unflushed: unflushedCount };
 }

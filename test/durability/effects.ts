@@ -77,12 +77,12 @@ export async function isSettled({ ask }: Subject): Promise<void> {
  * whether their pages are readable, so an unreadable page fails the test.
  * @throws Error if a document refers to an incomplete or missing object
  */
-export async function documentsOf(home: string): Promise<ReadonlyMap<string, unknown>> {
+export async function readDocuments(home: string): Promise<ReadonlyMap<string, unknown>> {
   const openDocuments = async () => openDocumentsReader(listHomeFolders(home).documents);
-  const damaged = (await verifyHome(listHomeFolders(home), { openDocuments })).flatMap(({ part, damaged: found }) =>
-    found.map(({ name, reason }) => `${part} ${name}: ${reason}`),
+  const damagedParts = (await verifyHome(listHomeFolders(home), { openDocuments })).flatMap(
+    ({ part, damaged: found }) => found.map(({ name, reason }) => `${part} ${name}: ${reason}`),
   );
-  if (damaged.length > 0) throw new Error(`the home is not whole: ${damaged.join('; ')}`);
+  if (damagedParts.length > 0) throw new Error(`the home is not whole: ${damagedParts.join('; ')}`);
   const reader = openDocumentsReader(listHomeFolders(home).documents);
   try {
     const documents = new Map<string, unknown>();
@@ -96,17 +96,19 @@ export async function documentsOf(home: string): Promise<ReadonlyMap<string, unk
 /** Returns the orphaned files and folders of a stopped home, which no document references. */
 export async function readLeftovers(home: string): Promise<string[]> {
   const reader = openDocumentsReader(listHomeFolders(home).documents);
-  const named = new Set<string>();
+  const namedFiles = new Set<string>();
   try {
     for await (const entry of reader.entries())
       for (const name of [...entry.artifactNames, findManagedStore(entry)?.folder])
-        if (name !== undefined) named.add(name);
+        if (name !== undefined) namedFiles.add(name);
   } finally {
     await reader.close();
   }
   const { artifacts, stores } = listHomeFolders(home);
-  const files = (await readdir(artifacts)).filter((name) => !named.has(name) && !isResultText(join(artifacts, name)));
-  return [...files, ...(await readdir(stores)).filter((name) => !named.has(name))];
+  const files = (await readdir(artifacts)).filter(
+    (name) => !namedFiles.has(name) && !isResultText(join(artifacts, name)),
+  );
+  return [...files, ...(await readdir(stores)).filter((name) => !namedFiles.has(name))];
 }
 
 /**
@@ -176,15 +178,15 @@ function allOrNone(facts: Readonly<Record<string, boolean>>): boolean {
 }
 
 /** Returns the version of the audit log entry that the log's head references. */
-function versionOfLast(documents: ReadonlyMap<string, unknown>): unknown {
+function readLastVersion(documents: ReadonlyMap<string, unknown>): unknown {
   const { seq } = documents.get('audit-head head') as { readonly seq: number };
   return (documents.get(`audit ${formatEntryId(seq)}`) as { readonly version: unknown }).version;
 }
 
 const FAMILY = ['PARENT', 'SON', 'GRANDSON'];
-const statusOf = (documents: ReadonlyMap<string, unknown>, jobId: string) =>
+const readStatus = (documents: ReadonlyMap<string, unknown>, jobId: string) =>
   (documents.get(`job ${jobId}`) as JobStatus | undefined)?.status;
-const storeOf = (documents: ReadonlyMap<string, unknown>, id: string) =>
+const readStore = (documents: ReadonlyMap<string, unknown>, id: string) =>
   documents.get(`store ${id}`) as { readonly active: boolean; readonly identifiers: number } | undefined;
 /** Returns the number of audit log entries about a document. */
 const listAuditEntries = (documents: ReadonlyMap<string, unknown>, kind: string, id: string): number =>
@@ -192,7 +194,7 @@ const listAuditEntries = (documents: ReadonlyMap<string, unknown>, kind: string,
     ([key, body]) => key.startsWith('audit ') && (body as AuditEntry).kind === kind && (body as AuditEntry).id === id,
   ).length;
 /** Returns true if a job has succeeded; its effect is committed together with this status. */
-const isDone = (documents: ReadonlyMap<string, unknown>, jobId: string) => statusOf(documents, jobId) === 'succeeded';
+const isDone = (documents: ReadonlyMap<string, unknown>, jobId: string) => readStatus(documents, jobId) === 'succeeded';
 
 export const EFFECTS: readonly Effect[] = [
   {
@@ -263,7 +265,7 @@ export const EFFECTS: readonly Effect[] = [
         document: (documents.get('index ONE') as { readonly name: string }).name === 'other',
         version: documents.has('version index/ONE/0000000002'),
         'log of writes': listAuditEntries(documents, 'index', 'ONE') === 2,
-        'head of the log': versionOfLast(documents) === 2,
+        'head of the log': readLastVersion(documents) === 2,
       }),
   },
   {
@@ -295,8 +297,8 @@ export const EFFECTS: readonly Effect[] = [
     },
     hasHappened: (documents) =>
       allOrNone({
-        first: storeOf(documents, 'first')?.active === false,
-        second: storeOf(documents, 'second')?.active === true,
+        first: readStore(documents, 'first')?.active === false,
+        second: readStore(documents, 'second')?.active === true,
         job: isDone(documents, 'load:second'),
       }),
   },
@@ -318,7 +320,7 @@ export const EFFECTS: readonly Effect[] = [
       ).status === 201,
     hasHappened: (documents) =>
       allOrNone({
-        store: storeOf(documents, 'market')!.identifiers === 3,
+        store: readStore(documents, 'market')!.identifiers === 3,
         'version of the data':
           (documents.get('data-version market/0000000002') as DataVersionDocument | undefined)?.change != null,
         head: (documents.get('data-history market') as DataHistoryDocument).latest === 2,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { interceptFiles, watchCalls } from './counted-calls.js';
-import { documentsOf, EFFECTS, isSettled, readLeftovers, openSubject, type Effect, type Subject } from './effects.js';
+import { readDocuments, EFFECTS, isSettled, readLeftovers, openSubject, type Effect, type Subject } from './effects.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
@@ -32,7 +32,7 @@ function copyHome(from: string, to: string): void {
 }
 
 /** Returns a hash of a copied home; copies with equal hashes have equal states after a restart. */
-function digestOf(home: string): string {
+function computeDigest(home: string): string {
   const hash = createHash('sha256');
   const entries = readdirSync(home, { recursive: true, withFileTypes: true });
   for (const path of entries.map((entry) => join(entry.parentPath, entry.name)).toSorted())
@@ -48,7 +48,7 @@ async function prepare(home: string, effect: Effect): Promise<void> {
   const subject = await openSubject(home);
   await effect.prepare(subject);
   await subject.close();
-  expect(effect.hasHappened(await documentsOf(home))).toBe(false);
+  expect(effect.hasHappened(await readDocuments(home))).toBe(false);
 }
 
 /**
@@ -59,12 +59,12 @@ async function checkAfterRestart(
   { jobId, hasHappened, isOfDocuments }: Effect,
 ): Promise<{ readonly happened: boolean; readonly left: readonly string[] }> {
   if (isOfDocuments === true)
-    return { happened: hasHappened(await documentsOf(home)), left: await readLeftovers(home) };
+    return { happened: hasHappened(await readDocuments(home)), left: await readLeftovers(home) };
   const subject: Subject = await openSubject(home);
   await isSettled(subject);
   if (jobId !== undefined) await subject.ended(jobId);
   await subject.close();
-  return { happened: hasHappened(await documentsOf(home)), left: await readLeftovers(home) };
+  return { happened: hasHappened(await readDocuments(home)), left: await readLeftovers(home) };
 }
 
 describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_, effect) => {
@@ -99,50 +99,50 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   test('is complete or absent, at whichever call the process ends', { timeout: 240_000 }, async () => {
-    const seen: boolean[] = [];
+    const outcomes: boolean[] = [];
     let before = '';
     let isStarted = false;
     for (let call = 0; call <= calls.length; call++) {
       const copy = join(folder, String(call));
-      const digest = digestOf(copy);
+      const digest = computeDigest(copy);
       const isNew = digest !== before;
       before = digest;
       const location = `before call ${call} of ${calls.length}, ${calls[call] ?? 'the end'}`;
       if (isNew) {
-        seen.push(effect.hasHappened(await documentsOf(copy)));
+        outcomes.push(effect.hasHappened(await readDocuments(copy)));
         isStarted = false;
       }
       // Starting on equal homes has equal results, so one start per home suffices.
       if (isStarted || !(isTested(calls, call) || call === calls.length)) continue;
       isStarted = true;
       const { happened, left } = await checkAfterRestart(copy, effect);
-      expect(happened || !seen.at(-1)!, location).toBe(true);
+      expect(happened || !outcomes.at(-1)!, location).toBe(true);
       expect(left, location).toEqual([]);
       // An accepted job ends after a restart; nothing else changes.
-      if (effect.jobId === undefined) expect(happened, location).toBe(seen.at(-1));
+      if (effect.jobId === undefined) expect(happened, location).toBe(outcomes.at(-1));
     }
-    expect([seen[0], seen.at(-1), seen.toSorted()]).toEqual([false, true, seen]);
+    expect([outcomes[0], outcomes.at(-1), outcomes.toSorted()]).toEqual([false, true, outcomes]);
   });
 
   test('is complete or absent, whichever call the disk refuses', { timeout: 600_000 }, async () => {
     let refusals = 0;
-    for (const refused of calls.keys()) {
-      if (!isTested(calls, refused)) continue;
-      const home = join(folder, `refused-${refused}`);
+    for (const refusedCall of calls.keys()) {
+      if (!isTested(calls, refusedCall)) continue;
+      const home = join(folder, `refused-${refusedCall}`);
       copyHome(base, home);
       const subject = await openSubject(home);
       await isSettled(subject);
       let count = 0;
-      let failed = '';
+      let failedCall = '';
       watchCalls(home, (call) => {
-        if (count++ !== refused) return;
-        failed = call;
+        if (count++ !== refusedCall) return;
+        failedCall = call;
         throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
       });
       const isAcknowledged = await effect.perform(subject);
       watchCalls(home, undefined);
-      const place = `call ${refused}, ${failed}`;
-      const happened = effect.hasHappened(await documentsOf(home));
+      const place = `call ${refusedCall}, ${failedCall}`;
+      const happened = effect.hasHappened(await readDocuments(home));
       // A reported success must be durable. After a reported failure the effect may exist, if the disk failed after the
       // commit.
       if (isAcknowledged) expect(happened, place).toBe(true);
@@ -150,7 +150,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       const after = await checkAfterRestart(home, effect);
       if (happened) expect(after.happened, place).toBe(true);
       expect(after.left, place).toEqual([]);
-      if (failed !== '') refusals++;
+      if (failedCall !== '') refusals++;
     }
     expect(refusals).toBeGreaterThan(0);
   });

@@ -129,7 +129,7 @@ test.skipIf(!IS_SOAK || !isInstalled)(
 
     const databases = Array.from({ length: 2 }, () => openDatabase({ url: address.url }));
     const stores = await Promise.all(databases.map((database) => openPostgresDocuments({ database, schema: SCHEMA })));
-    const acknowledged = new Set<string>();
+    const acknowledgedIds = new Set<string>();
     const state = { isOver: false };
     async function write(store: DocumentStore, writer: number): Promise<void> {
       for (let n = 0; !state.isOver; n++) {
@@ -137,26 +137,26 @@ test.skipIf(!IS_SOAK || !isInstalled)(
         await store
           .transaction(async (tx) => void (await tx.put('run', name, { n })))
           .then(
-            () => void acknowledged.add(name),
+            () => void acknowledgedIds.add(name),
             (thrown: unknown) => expect((thrown as Refusal).code).toBe('STORE_UNAVAILABLE'),
           );
       }
     }
     const writers = Array.from({ length: WRITERS }, (_, i) => write(stores[i % 2]!, i));
     const waitForCount = async (count: number): Promise<void> => {
-      while (acknowledged.size < count) await new Promise((resolve) => setTimeout(resolve, 20));
+      while (acknowledgedIds.size < count) await new Promise((resolve) => setTimeout(resolve, 20));
     };
     await waitForCount(WRITES);
     primary.process.kill('SIGKILL');
-    const before = acknowledged.size;
+    const before = acknowledgedIds.size;
     run('pg_ctl', ['-D', copy, 'promote', '-w']);
     address.move(standby.port);
     await waitForCount(before + WRITES);
     state.isOver = true;
     await Promise.all(writers);
-    const stored = new Set(await stores[0]!.ids('run'));
-    console.log(JSON.stringify({ version, acknowledged: acknowledged.size, stored: stored.size }));
-    expect([...acknowledged].filter((name) => !stored.has(name))).toEqual([]);
+    const storedIds = new Set(await stores[0]!.ids('run'));
+    console.log(JSON.stringify({ version, acknowledged: acknowledgedIds.size, stored: storedIds.size }));
+    expect([...acknowledgedIds].filter((name) => !storedIds.has(name))).toEqual([]);
     for (const store of stores) await store.close();
     for (const database of databases) await database.close();
     await client.end().catch(() => {}); // the server of this client has already ended

@@ -42,16 +42,16 @@ test('a full volume refuses writes before the database fails, keeps every acknow
   });
   await writeFile(join(folder, 'filler'), Buffer.alloc(2 * 2 ** 20));
 
-  const acknowledged: string[] = [];
+  const acknowledgedIds: string[] = [];
   const filling = (async () => {
     for (let i = 0; i < 5000; i++) {
       await write(store, `doc-${i}`);
-      acknowledged.push(`doc-${i}`);
+      acknowledgedIds.push(`doc-${i}`);
     }
   })();
   await expect(filling).rejects.toMatchObject({ code: 'STORAGE_FULL' });
-  expect(acknowledged.length).toBeGreaterThan(200);
-  for (const id of acknowledged) expect(await store.documents.get('index', id)).toMatchObject({ body: { id } });
+  expect(acknowledgedIds.length).toBeGreaterThan(200);
+  for (const id of acknowledgedIds) expect(await store.documents.get('index', id)).toMatchObject({ body: { id } });
   await expect(store.artifacts.write(new Uint8Array(2 ** 20), '')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
 
   await rm(join(folder, 'filler'));
@@ -67,7 +67,7 @@ test('a full volume refuses writes before the database fails, keeps every acknow
   await home.close();
   home = await openHome(join(folder, 'home'));
   store = await openStore({ home, onFailure: (cause) => failures.push(cause) });
-  expect(await store.documents.ids('index')).toHaveLength(acknowledged.length + 1);
+  expect(await store.documents.ids('index')).toHaveLength(acknowledgedIds.length + 1);
   expect(failures).toEqual([]);
   await store.close();
   await home.close();
@@ -101,16 +101,16 @@ test(
         identifiers: Array.from({ length: 1000 }, (_, k) => `NAME-${i}-${k}`),
       });
     try {
-      let acknowledged = 0;
+      let acknowledgedCount = 0;
       let refusal: Response | undefined;
-      while (acknowledged < 5000) {
-        const response = await put(acknowledged);
+      while (acknowledgedCount < 5000) {
+        const response = await put(acknowledgedCount);
         if (response.status !== 200) {
           refusal = response;
           break;
         }
         await response.arrayBuffer();
-        acknowledged++;
+        acknowledgedCount++;
       }
       const { error } = (await refusal!.json()) as { readonly error: { readonly code: string } };
       expect([refusal!.status, error.code, Number(refusal!.headers.get('retry-after')) > 0]).toEqual([
@@ -118,8 +118,8 @@ test(
         'STORAGE_FULL',
         true,
       ]);
-      expect(acknowledged).toBeGreaterThan(20);
-      for (let i = 0; i < acknowledged; i++) expect((await ask('GET', `/data/watchlists/w${i}`)).status).toBe(200);
+      expect(acknowledgedCount).toBeGreaterThan(20);
+      for (let i = 0; i < acknowledgedCount; i++) expect((await ask('GET', `/data/watchlists/w${i}`)).status).toBe(200);
       expect((await ask('GET', '/health')).status).toBe(200);
       expect((await ask('DELETE', '/data/watchlists/w0')).status).toBe(204);
 

@@ -22,7 +22,7 @@ test('the last acknowledged value is consistent, an older one is not', () => {
 });
 
 test('an unacknowledged write may or may not have happened', () => {
-  for (const [found, isExplained] of [
+  for (const [value, isExplained] of [
     ['a', true],
     ['b', true],
     [null, false],
@@ -30,18 +30,18 @@ test('an unacknowledged write may or may not have happened', () => {
     const { history, tick } = openHistory();
     history.begin('k', 'a').ackMs = tick();
     history.begin('k', 'b');
-    expect(history.settle('k', found) === undefined).toBe(isExplained);
+    expect(history.settle('k', value) === undefined).toBe(isExplained);
   }
 });
 
 test('of overlapping writes either can be the last', () => {
-  for (const found of ['a', 'b']) {
+  for (const value of ['a', 'b']) {
     const { history, tick } = openHistory();
     const a = history.begin('k', 'a');
     const b = history.begin('k', 'b');
     a.ackMs = tick();
     b.ackMs = tick();
-    expect(history.settle('k', found)).toBeUndefined();
+    expect(history.settle('k', value)).toBeUndefined();
   }
 });
 

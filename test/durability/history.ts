@@ -19,15 +19,15 @@ export interface History {
   readonly keys: readonly string[];
   readonly acknowledged: number;
   /**
-   * Returns undefined if `found` can be the value of the last write, otherwise an error message. Forgets all writes
-   * except `found`.
+   * Returns undefined if `value` can be the value of the last write, otherwise an error message. Forgets all writes
+   * except `value`.
    */
-  settle(key: string, found: string | null): string | undefined;
+  settle(key: string, value: string | null): string | undefined;
 }
 
 export function createHistory(now: () => number): History {
   const writes = new Map<string, Write[]>();
-  let settled = 0;
+  let settledCount = 0;
   const countAcknowledged = (list: readonly Write[]): number =>
     list.filter(({ ackMs, startMs }) => ackMs !== null && startMs > 0).length;
   return {
@@ -46,20 +46,20 @@ export function createHistory(now: () => number): History {
       return [...writes.keys()];
     },
     get acknowledged() {
-      return settled + [...writes.values()].reduce((sum, list) => sum + countAcknowledged(list), 0);
+      return settledCount + [...writes.values()].reduce((sum, list) => sum + countAcknowledged(list), 0);
     },
-    settle(key, found) {
+    settle(key, value) {
       const list = writes.get(key) ?? [];
-      settled += countAcknowledged(list);
+      settledCount += countAcknowledged(list);
       // There is no value before the first write; the value found by the previous check is first in the list.
       const candidates: Write[] = [{ value: null, startMs: -1, ackMs: -1 }, ...list];
-      const explained = candidates.some(
-        (write) => write.value === found && !list.some((other) => isAfter(other, write)),
+      const isExplained = candidates.some(
+        (write) => write.value === value && !list.some((other) => isAfter(other, write)),
       );
-      writes.set(key, [{ value: found, startMs: 0, ackMs: 0 }]);
-      if (explained) return undefined;
+      writes.set(key, [{ value, startMs: 0, ackMs: 0 }]);
+      if (isExplained) return undefined;
       const last = list.filter(({ ackMs }) => ackMs !== null).at(-1);
-      return `${key} holds ${found ?? 'nothing'}; the last acknowledged write was ${last?.value ?? 'a deletion'} of ${list.length} writes`;
+      return `${key} holds ${value ?? 'nothing'}; the last acknowledged write was ${last?.value ?? 'a deletion'} of ${list.length} writes`;
     },
   };
 }

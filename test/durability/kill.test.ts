@@ -32,7 +32,7 @@ test(
     const home = await mkdtemp(join(tmpdir(), 'durability-'));
     const clients = createClients();
     let readyMsMax = 0;
-    let damaged: readonly unknown[] = [];
+    let damagedParts: readonly unknown[] = [];
     let service = await startService(home, ['--log-level', 'error', '--workers', '2']);
     try {
       await clients.prepare(service.url);
@@ -58,10 +58,10 @@ test(
     } finally {
       service.child.kill('SIGKILL');
       await service.ended;
-      damaged = (await verifyHome(listHomeFolders(home))).flatMap((part) => part.damaged);
+      damagedParts = (await verifyHome(listHomeFolders(home))).flatMap((part) => part.damaged);
       await rm(home, { recursive: true, force: true });
     }
-    expect(damaged).toEqual([]);
+    expect(damagedParts).toEqual([]);
     console.log(
       `${ROUNDS} kills: ${clients.acknowledgedDocuments()} documents and ${clients.acknowledgedJobs()} jobs acknowledged, ready again within ${readyMsMax.toFixed(0)} ms`,
     );
@@ -103,14 +103,14 @@ interface AcknowledgedJob {
 function createClients() {
   const documents: History = createHistory(() => performance.now());
   const publisher = createPublisher(ask, SESSIONS);
-  const submitted = new Map<string, { acknowledged: AcknowledgedJob | undefined; tried: number[] }>();
+  const submittedJobs = new Map<string, { acknowledged: AcknowledgedJob | undefined; tried: number[] }>();
   let serial = 0;
   let jobs = 0;
 
   async function write(url: string, key: string, isDeletion: boolean): Promise<void> {
     const value = isDeletion ? null : `v${++serial}`;
     const attempt = documents.begin(key, value);
-    const answer = isDeletion ? await ask(url, 'DELETE', key) : await ask(url, 'PUT', key, bodyOf(value!));
+    const answer = isDeletion ? await ask(url, 'DELETE', key) : await ask(url, 'PUT', key, createBody(value!));
     if (answer === undefined) return;
     if (answer.status < 300) attempt.ackMs = performance.now();
     else documents.withdraw(key, attempt);
@@ -123,11 +123,11 @@ function createClients() {
    */
   async function writeDocuments(url: string, writer: number, isOver: () => boolean): Promise<void> {
     const ownPath = `/data/watchlists/own-${writer}`;
-    const shared = `/data/watchlists/shared-${writer % 4}`;
+    const sharedPath = `/data/watchlists/shared-${writer % 4}`;
     for (let turn = 0; !isOver(); turn++) {
       await write(url, `${ownPath}-${turn % 50}`, false);
       await write(url, ownPath, turn % 7 === 6);
-      await write(url, shared, false);
+      await write(url, sharedPath, false);
       if (turn % 5 === 0) await putAndDelete(url, writer, turn);
     }
   }
@@ -152,7 +152,7 @@ function createClients() {
     const index = `bt-${writer}`;
     const jobId = `backtest:${index}`;
     while (!isOver()) {
-      const record = submitted.get(jobId)!;
+      const record = submittedJobs.get(jobId)!;
       const token = (++serial % 9_990_000) / 10_000;
       record.tried.push(token);
       const answer = await ask(url, 'POST', `/analytics/${index}/backtest`, { transaction_cost_bps: token });
@@ -181,7 +181,7 @@ function createClients() {
 
   async function checkJob(url: string, jobId: string): Promise<string[]> {
     const index = jobId.slice('backtest:'.length);
-    const { acknowledged, tried } = submitted.get(jobId)!;
+    const { acknowledged, tried } = submittedJobs.get(jobId)!;
     if (acknowledged === undefined && tried.length === 0) return [];
     let job: Answer | undefined;
     do job = await ask(url, 'GET', `/jobs/${jobId}?wait=20`);
@@ -190,38 +190,38 @@ function createClients() {
     if (job?.status !== 200) return [`${jobId} is gone: ${JSON.stringify(job)}`];
     const { status, finished_at: finishedAt, error } = job.body;
     const token = (job.body['request'] as { transaction_cost_bps: number }).transaction_cost_bps;
-    const wrong: string[] = [];
+    const errors: string[] = [];
     if (token !== acknowledged?.token && !tried.includes(token))
-      wrong.push(`${jobId} is submission ${token}; ${acknowledged?.token} was acknowledged`);
+      errors.push(`${jobId} is submission ${token}; ${acknowledged?.token} was acknowledged`);
     if (
       token === acknowledged?.token &&
       acknowledged.finishedAt !== undefined &&
       (finishedAt !== acknowledged.finishedAt || status !== acknowledged.status)
     ) {
-      wrong.push(
+      errors.push(
         `${jobId} was ${acknowledged.status} at ${acknowledged.finishedAt} and is ${String(status)} at ${String(finishedAt)}`,
       );
     }
     if (status === 'failed' && (error as { code: string }).code !== 'WORKER_CRASHED')
-      wrong.push(`${jobId} failed: ${JSON.stringify(error)}`);
+      errors.push(`${jobId} failed: ${JSON.stringify(error)}`);
     if (status === 'succeeded') {
       const run = await ask(url, 'GET', '/analytics/backtests');
       const runs = run?.body['records'] ?? run?.body['backtests'] ?? Object.values(run?.body ?? {}).find(Array.isArray);
-      if (!JSON.stringify(runs).includes(`"${index}"`)) wrong.push(`${jobId} succeeded without a stored run`);
+      if (!JSON.stringify(runs).includes(`"${index}"`)) errors.push(`${jobId} succeeded without a stored run`);
     }
-    return wrong;
+    return errors;
   }
 
   /** Checks that the last version of a document is its current content, or its deletion. */
-  async function checkVersions(url: string, key: string, found: string | null): Promise<string[]> {
-    const listed = await ask(url, 'GET', `${key}/versions?limit=1`);
-    const newest = (listed?.body['versions'] as readonly { version: number; action: string }[] | undefined)?.[0];
+  async function checkVersions(url: string, key: string, value: string | null): Promise<string[]> {
+    const listedAnswer = await ask(url, 'GET', `${key}/versions?limit=1`);
+    const newest = (listedAnswer?.body['versions'] as readonly { version: number; action: string }[] | undefined)?.[0];
     if (newest === undefined || newest.action === 'deleted')
-      return found === null ? [] : [`${key} holds ${found}, its last version is ${newest?.action ?? 'none'}`];
+      return value === null ? [] : [`${key} holds ${value}, its last version is ${newest?.action ?? 'none'}`];
     const content = await ask(url, 'GET', `${key}/versions/${newest.version}`);
-    return content?.body['name'] === found
+    return content?.body['name'] === value
       ? []
-      : [`${key} holds ${found}, its last version ${JSON.stringify(content)}`];
+      : [`${key} holds ${value}, its last version ${JSON.stringify(content)}`];
   }
 
   /**
@@ -229,25 +229,25 @@ function createClients() {
    * its index.
    */
   async function checkWhole(url: string): Promise<string[]> {
-    const wrong: string[] = [];
+    const errors: string[] = [];
     const indices = await ask(url, 'GET', '/indices');
     const lists = await ask(url, 'GET', '/data/watchlists');
     const runs = await ask(url, 'GET', '/analytics/backtests');
     for (const [name, listing] of Object.entries({ indices, lists, runs })) {
-      if (listing?.body['skipped'] !== 0) wrong.push(`${name}: ${JSON.stringify(listing).slice(0, 300)}`);
+      if (listing?.body['skipped'] !== 0) errors.push(`${name}: ${JSON.stringify(listing).slice(0, 300)}`);
     }
-    const stored = new Set(
+    const storedIds = new Set(
       [...JSON.stringify(indices?.body).matchAll(/"(?:id|index_id)":"((?:parent|child|bt)-\d+)"/g)].map(
         (match) => match[1]!,
       ),
     );
-    for (const id of stored) {
-      if (id.startsWith('child-') && !stored.has(id.replace('child', 'parent'))) wrong.push(`${id} has no parent`);
+    for (const id of storedIds) {
+      if (id.startsWith('child-') && !storedIds.has(id.replace('child', 'parent'))) errors.push(`${id} has no parent`);
     }
     for (const [, id] of JSON.stringify(runs?.body).matchAll(/"index_id":"([^"]+)"/g)) {
-      if (!stored.has(id!)) wrong.push(`the run of ${id} has no index`);
+      if (!storedIds.has(id!)) errors.push(`the run of ${id} has no index`);
     }
-    return wrong;
+    return errors;
   }
 
   return {
@@ -270,14 +270,14 @@ function createClients() {
       for (let writer = 0; writer < JOB_WRITERS; writer++) {
         const result = await ask(url, 'POST', '/indices', createIndexBody(`bt-${writer}`, 'under test'));
         expect(result?.status).toBe(200);
-        submitted.set(`backtest:bt-${writer}`, { acknowledged: undefined, tried: [] });
+        submittedJobs.set(`backtest:bt-${writer}`, { acknowledged: undefined, tried: [] });
       }
     },
 
     /** Starts all clients. `end` stops the clients and waits for pending requests. */
     work(url: string): { end(): Promise<void> } {
       let isOver = false;
-      const working = [
+      const workers = [
         ...Array.from({ length: DOCUMENT_WRITERS }, (_, writer) => writeDocuments(url, writer, () => isOver)),
         ...Array.from({ length: JOB_WRITERS }, (_, writer) => runJobs(url, writer, () => isOver)),
         publisher.work(url, () => isOver),
@@ -285,25 +285,25 @@ function createClients() {
       return {
         async end() {
           isOver = true;
-          await Promise.all(working);
+          await Promise.all(workers);
         },
       };
     },
 
     /** Returns the inconsistencies found after a restart. */
     async check(url: string): Promise<string[]> {
-      const wrong: string[] = [];
+      const errors: string[] = [];
       for (const key of documents.keys) {
         const answer = await ask(url, 'GET', key);
-        const found = answer?.status === 200 ? String(answer.body['name']) : null;
-        const fault = documents.settle(key, found);
-        if (fault !== undefined) wrong.push(fault);
-        if (answer?.status !== 200 && answer?.status !== 404) wrong.push(`${key}: ${JSON.stringify(answer)}`);
-        wrong.push(...(await checkVersions(url, key, found)));
+        const value = answer?.status === 200 ? String(answer.body['name']) : null;
+        const fault = documents.settle(key, value);
+        if (fault !== undefined) errors.push(fault);
+        if (answer?.status !== 200 && answer?.status !== 404) errors.push(`${key}: ${JSON.stringify(answer)}`);
+        errors.push(...(await checkVersions(url, key, value)));
       }
-      for (const jobId of submitted.keys()) wrong.push(...(await checkJob(url, jobId)));
-      wrong.push(...(await checkWhole(url)), ...(await publisher.check(url)));
-      return wrong;
+      for (const jobId of submittedJobs.keys()) errors.push(...(await checkJob(url, jobId)));
+      errors.push(...(await checkWhole(url)), ...(await publisher.check(url)));
+      return errors;
     },
   };
 }
@@ -313,7 +313,7 @@ const SESSIONS = Array.from({ length: 360 }, (_, i) => new Date(Date.UTC(2022, 0
   .filter((day) => day.getUTCDay() % 6 !== 0)
   .map((day) => day.toISOString().slice(0, 10));
 
-const bodyOf = (value: string): object => ({ name: value, identifiers: ['ABC'] });
+const createBody = (value: string): object => ({ name: value, identifiers: ['ABC'] });
 
 const createIndexBody = (id: string, name: string): object => ({
   id,

@@ -62,9 +62,9 @@ test(
     const first = await startService(folder, ['--log-level', 'error', '--workers', '1']);
     first.child.kill('SIGKILL');
     await first.ended;
-    const began = performance.now();
+    const startMs = performance.now();
     const service = await startService(folder, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
-    const readyMs = performance.now() - began;
+    const readyMs = performance.now() - startMs;
     try {
       const ask = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
         (

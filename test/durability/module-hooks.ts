@@ -8,7 +8,9 @@ const REPLACED_MODULES = [
 
 /** Resolves a replaced module to the test's module; the replacement itself imports the original. */
 export const resolve: ResolveHook = async (specifier, context, next) => {
-  const found = await next(specifier, context);
-  const replacement = REPLACED_MODULES.find(([pattern]) => pattern.test(found.url))?.[1];
-  return replacement === undefined || context.parentURL === replacement ? found : { ...found, url: replacement };
+  const resolution = await next(specifier, context);
+  const replacement = REPLACED_MODULES.find(([pattern]) => pattern.test(resolution.url))?.[1];
+  return replacement === undefined || context.parentURL === replacement
+    ? resolution
+    : { ...resolution, url: replacement };
 };

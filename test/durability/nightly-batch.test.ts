@@ -63,8 +63,8 @@ async function waitForJob(jobId: string): Promise<JobStatus> {
 }
 
 /** Returns the account at a position, generated reproducibly. */
-function accountOf(common: CommonJson, at: number) {
-  const random = seeded(at + 1);
+function createAccount(common: CommonJson, position: number) {
+  const random = seeded(position + 1);
   const lots = common.identifiers.flatMap((identifier, i) =>
     Array.from({ length: 1 + Math.floor(11 * random()) }, () => ({
       identifier,
@@ -73,75 +73,75 @@ function accountOf(common: CommonJson, at: number) {
       acquired: `202${2 + Math.floor(3 * random())}-0${1 + Math.floor(5 * random())}-11`,
     })),
   );
-  return { account_id: `A${at}`, cash: 5000, lots };
+  return { account_id: `A${position}`, cash: 5000, lots };
 }
 
 /**
  * Yields the lines of the batch: the terms, followed by accounts until the time is over. @param count called with the
  * number of accounts
  */
-function linesOf(common: CommonJson, endMs: number, count: (accounts: number) => void): ReadableStream<Uint8Array> {
+function streamLines(common: CommonJson, endMs: number, count: (accounts: number) => void): ReadableStream<Uint8Array> {
   const terms = { batch_id: 'night', parent: 'CORE', risk_model: 'factors', as_of: DAY };
-  let at = -1;
+  let position = -1;
   return new ReadableStream({
     pull(controller) {
-      const line = at < 0 ? terms : accountOf(common, at);
+      const line = position < 0 ? terms : createAccount(common, position);
       controller.enqueue(Buffer.from(`${JSON.stringify(line)}\n`));
-      if (++at < ACCOUNTS && (at === 0 || performance.now() < endMs)) return;
-      count(at);
+      if (++position < ACCOUNTS && (position === 0 || performance.now() < endMs)) return;
+      count(position);
       controller.close();
     },
   });
 }
 
 /** Returns the processor seconds of a process. */
-function secondsOf(pid: number): number {
+function readSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 
-const memoryOf = (pid: number): number =>
+const readMemory = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 
-const measureSecondsSince = (began: number): number => (performance.now() - began) / 1000;
+const measureSecondsSince = (startMs: number): number => (performance.now() - startMs) / 1000;
 
 test.runIf(IS_SOAK)(
   'a nightly batch of accounts survives kills: each account has one result, and results read during the batch are final',
   async () => {
-    const began = performance.now();
+    const startMs = performance.now();
     const home = await createTemporaryFolder();
     const start = () => startService(home, ['--workers', '2', '--job-retries', 'losses=1000']);
     service = await start();
-    const common = await prepare();
-    const before = secondsOf(service.child.pid!);
-    const { sent, uploadS } = await uploadAccounts(common);
-    const uploadProcessorS = secondsOf(service.child.pid!) - before;
-    const checker = createChecker(common, sent);
-    const ran = await solve(checker, start, began);
+    const commonTerms = await prepare();
+    const before = readSeconds(service.child.pid!);
+    const { sent, uploadS } = await uploadAccounts(commonTerms);
+    const uploadProcessorS = readSeconds(service.child.pid!) - before;
+    const checker = createChecker(commonTerms, sent);
+    const ran = await solve(checker, start, startMs);
     while (await checker.readNext());
     const faults = await checker.readAgain();
-    const cancelMs = await endOf(ran.job, sent);
-    const checked = await checker.end();
-    const { again, differing } = solveAgain(common, checker.kept);
-    const done = checked.results;
+    const cancelMs = await awaitEnd(ran.job, sent);
+    const checkOutcome = await checker.end();
+    const { again, differing } = solveAgain(commonTerms, checker.kept);
+    const doneCount = checkOutcome.results;
     const uploadMs = (1000 * uploadProcessorS) / sent;
-    const ownMs = uploadMs + (1000 * (ran.processorS - before - uploadProcessorS)) / done;
-    const clockS = uploadS / sent + ran.clockS / done;
+    const ownMs = uploadMs + (1000 * (ran.processorS - before - uploadProcessorS)) / doneCount;
+    const clockS = uploadS / sent + ran.clockS / doneCount;
     console.log(
-      `${done} of ${sent} accounts solved and checked, ${ran.kills} kills, attempt ${ran.job.attempt}\n` +
-        `by the clock: upload ${uploadS.toFixed(0)} s, solving ${ran.clockS.toFixed(0)} s, all ${measureSecondsSince(began).toFixed(0)} s\n` +
+      `${doneCount} of ${sent} accounts solved and checked, ${ran.kills} kills, attempt ${ran.job.attempt}\n` +
+        `by the clock: upload ${uploadS.toFixed(0)} s, solving ${ran.clockS.toFixed(0)} s, all ${measureSecondsSince(startMs).toFixed(0)} s\n` +
         `processor of the service: ${ownMs.toFixed(1)} ms an account, ${uploadMs.toFixed(1)} ms of it for the upload\n` +
         `one account in this process, of ${again.length}: median ${formatPercentile(again, 0.5)} ms, p99 ${formatPercentile(again, 0.99)} ms of processor; ` +
         `${differing.length} have other bits than in the batch\n` +
         `memory at most ${ran.memoryMb.toFixed(0)} MiB\n` +
         `100,000 accounts: ${((ownMs * 100_000) / 3_600_000).toFixed(2)} hours of processor, ` +
         `${((clockS * 100_000) / 3600).toFixed(2)} hours by the clock at this load\n` +
-        `checked apart: ${done} by their sums, ${checked.compared} by their certificates, largest gap ${checked.largest}\n` +
+        `checked apart: ${doneCount} by their sums, ${checkOutcome.compared} by their certificates, largest gap ${checkOutcome.largest}\n` +
         (cancelMs === undefined ? 'the batch has ended' : `the rest was cancelled in ${cancelMs.toFixed(0)} ms`),
     );
-    expect([...faults, ...differing, ...checked.faults]).toEqual([]);
-    expect(done).toBeGreaterThan(0);
-    if (cancelMs === undefined) expect(done).toBe(sent);
+    expect([...faults, ...differing, ...checkOutcome.faults]).toEqual([]);
+    expect(doneCount).toBeGreaterThan(0);
+    if (cancelMs === undefined) expect(doneCount).toBe(sent);
   },
   0, // the limit is NIGHT_MINUTES
 );
@@ -153,17 +153,17 @@ const formatPercentile = (sorted: readonly number[], share: number): string =>
 async function uploadAccounts(common: CommonJson): Promise<{ sent: number; uploadS: number }> {
   const start = performance.now();
   const endMs = MINUTES === 0 ? Infinity : start + MINUTES * 60_000 * SENDING_PROGRESS;
-  let sent = 0;
+  let sentCount = 0;
   const answer = await fetch(`${service.url}/optimise/batches`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-ndjson' },
-    body: linesOf(common, endMs, (accounts) => void (sent = accounts)),
+    body: streamLines(common, endMs, (accounts) => void (sentCount = accounts)),
     duplex: 'half',
   } as RequestInit);
   expect(answer.status, await answer.text()).toBe(202);
   const uploadS = measureSecondsSince(start);
-  console.log(`${sent} accounts sent in ${uploadS.toFixed(0)} s`);
-  return { sent, uploadS };
+  console.log(`${sentCount} accounts sent in ${uploadS.toFixed(0)} s`);
+  return { sent: sentCount, uploadS };
 }
 
 /**
@@ -173,14 +173,14 @@ async function uploadAccounts(common: CommonJson): Promise<{ sent: number; uploa
 async function solve(
   checker: ReturnType<typeof createChecker>,
   restart: () => Promise<ListeningProcess>,
-  began: number,
+  startMs: number,
 ) {
   const start = performance.now();
-  const limitS = MINUTES === 0 ? Infinity : Math.max(1, MINUTES * 60 * SOLVING_PROGRESS - measureSecondsSince(began));
+  const limitS = MINUTES === 0 ? Infinity : Math.max(1, MINUTES * 60 * SOLVING_PROGRESS - measureSecondsSince(startMs));
   let [processorS, memoryMb, kills] = [0, 0, 0];
   const sampleUsage = (): void => {
-    processorS += secondsOf(service.child.pid!);
-    memoryMb = Math.max(memoryMb, memoryOf(service.child.pid!));
+    processorS += readSeconds(service.child.pid!);
+    memoryMb = Math.max(memoryMb, readMemory(service.child.pid!));
   };
   for (;;) {
     const job = await ask<JobStatus>('GET', '/jobs/batch:night');
@@ -192,7 +192,7 @@ async function solve(
       sampleUsage();
       kills++;
       console.log(
-        `kill ${kills} after ${measureSecondsSince(began).toFixed(0)} s by the clock, ${processorS.toFixed(0)} s of processor, ` +
+        `kill ${kills} after ${measureSecondsSince(startMs).toFixed(0)} s by the clock, ${processorS.toFixed(0)} s of processor, ` +
           `${checker.results()} accounts checked`,
       );
       service.child.kill('SIGKILL');
@@ -209,7 +209,7 @@ afterAll(async () => {
 });
 
 /** Asserts that a batch has succeeded, or cancels it. @returns milliseconds until the cancellation took effect */
-async function endOf(job: JobStatus, sent: number): Promise<number | undefined> {
+async function awaitEnd(job: JobStatus, sent: number): Promise<number | undefined> {
   if (['pending', 'running'].includes(job.status)) {
     const start = performance.now();
     expect((await ask<JobStatus>('DELETE', '/jobs/batch:night')).status).toBe('cancelled');
@@ -272,11 +272,11 @@ function createChecker(common: CommonJson, sent: number) {
   const put = async (line: unknown): Promise<void> => {
     if (!script.stdin.write(`${JSON.stringify(line)}\n`)) await once(script.stdin, 'drain');
   };
-  const hashOf = (accounts: readonly AccountResult[]): string =>
+  const computeHash = (accounts: readonly AccountResult[]): string =>
     createHash('sha256').update(JSON.stringify(accounts)).digest('hex');
 
   /** Returns the accounts of a block; undefined if the block is not solved yet. */
-  async function blockOf(block: number): Promise<readonly AccountResult[] | undefined> {
+  async function readBlock(block: number): Promise<readonly AccountResult[] | undefined> {
     const response = await fetch(`${service.url}/optimise/batches/night/accounts?block=${block}`);
     const body = (await response.json()) as { readonly accounts?: readonly AccountResult[] };
     if (response.status !== 409) expect(response.status, JSON.stringify(body).slice(0, 500)).toBe(200);
@@ -289,26 +289,27 @@ function createChecker(common: CommonJson, sent: number) {
     /** @returns false if the next block is not solved yet or does not exist */
     async readNext(): Promise<boolean> {
       if (hashes.length === blocks) return false;
-      const accounts = await blockOf(hashes.length);
+      const accounts = await readBlock(hashes.length);
       if (accounts === undefined) return false;
       if (position === 0) await put(common);
-      hashes.push(hashOf(accounts));
+      hashes.push(computeHash(accounts));
       for (const result of accounts) {
         const isCompared = position % step === 0;
         if (isCompared) keptResults.set(position, result);
-        await put({ position, result, account: isCompared ? accountOf(common, position) : null });
+        await put({ position, result, account: isCompared ? createAccount(common, position) : null });
         position++;
       }
       return true;
     },
     /** Reads some blocks again. @returns the blocks that have changed */
     async readAgain(): Promise<string[]> {
-      const changed: string[] = [];
+      const changedAccounts: string[] = [];
       for (let block = 0; block < hashes.length; block += Math.ceil(hashes.length / REREAD_COUNT)) {
-        const accounts = await blockOf(block);
-        if (accounts === undefined || hashOf(accounts) !== hashes[block]) changed.push(`block ${block} has changed`);
+        const accounts = await readBlock(block);
+        if (accounts === undefined || computeHash(accounts) !== hashes[block])
+          changedAccounts.push(`block ${block} has changed`);
       }
-      return changed;
+      return changedAccounts;
     },
     async end(): Promise<BatchCheck> {
       if (position === 0) await put(common);
@@ -323,16 +324,16 @@ function createChecker(common: CommonJson, sent: number) {
  * whose results are not bit-identical to the first results
  */
 function solveAgain(json: CommonJson, keptResults: ReadonlyMap<number, AccountResult>) {
-  const common = readCommon(json);
-  const accounts = [...keptResults].map(([at, result]) => ({ account: accountOf(json, at), result }));
-  for (const { account } of accounts.slice(0, WARM_UP)) solveOutcome(common, account, '');
-  const differing: string[] = [];
-  const again = accounts.map(({ account, result }) => {
+  const commonTerms = readCommon(json);
+  const accounts = [...keptResults].map(([position, result]) => ({ account: createAccount(json, position), result }));
+  for (const { account } of accounts.slice(0, WARM_UP)) solveOutcome(commonTerms, account, '');
+  const differences: string[] = [];
+  const secondResults = accounts.map(({ account, result }) => {
     const begin = process.cpuUsage();
-    const solvedAgain = solveOutcome(common, account, '');
+    const solvedAgain = solveOutcome(commonTerms, account, '');
     const { user, system } = process.cpuUsage(begin);
-    if (JSON.stringify(solvedAgain) !== JSON.stringify(result)) differing.push(`${result.account_id} has other bits`);
+    if (JSON.stringify(solvedAgain) !== JSON.stringify(result)) differences.push(`${result.account_id} has other bits`);
     return (user + system) / 1000;
   });
-  return { again: again.toSorted((a, b) => a - b), differing };
+  return { again: secondResults.toSorted((a, b) => a - b), differing: differences };
 }

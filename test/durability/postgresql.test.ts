@@ -28,8 +28,8 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL server that crashes during writes'
     const stores = await Promise.all(processes.map((database) => openPostgresDocuments({ database, schema: SCHEMA })));
     await stores[0]!.transaction((tx) => tx.put('index', 'shared', { n: 0 }));
     const state = { isOver: false, acknowledged: () => {} };
-    const acknowledged = new Set<string>();
-    let unknown = 0;
+    const acknowledgedIds = new Set<string>();
+    let unknownCount = 0;
 
     /** Repeatedly writes a private document and increments a counter in a shared document, both in one transaction. */
     async function write(store: DocumentStore, writer: number): Promise<void> {
@@ -42,12 +42,12 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL server that crashes during writes'
         });
         await change.then(
           () => {
-            acknowledged.add(id);
+            acknowledgedIds.add(id);
             state.acknowledged();
           },
           (thrown: unknown) => {
             expect((thrown as Refusal).code).toBe('STORE_UNAVAILABLE');
-            if (thrown instanceof UnknownOutcomeError) unknown++;
+            if (thrown instanceof UnknownOutcomeError) unknownCount++;
           },
         );
       }
@@ -56,23 +56,23 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL server that crashes during writes'
     const writers = Array.from({ length: WRITERS }, (_, i) => write(stores[i % 2]!, i));
     const waitForCount = (count: number): Promise<void> =>
       new Promise((resolve) => {
-        state.acknowledged = () => acknowledged.size >= count && resolve();
+        state.acknowledged = () => acknowledgedIds.size >= count && resolve();
       });
     for (let crash = 0; crash < CRASHES; crash++) {
-      await waitForCount(acknowledged.size + WRITERS * WRITES);
+      await waitForCount(acknowledgedIds.size + WRITERS * WRITES);
       await server.crash();
     }
-    await waitForCount(acknowledged.size + WRITERS * WRITES);
+    await waitForCount(acknowledgedIds.size + WRITERS * WRITES);
     state.isOver = true;
     await Promise.all(writers);
 
-    const stored = new Set(await stores[0]!.ids('run'));
-    expect([...acknowledged].filter((id) => !stored.has(id))).toEqual([]);
+    const storedIds = new Set(await stores[0]!.ids('run'));
+    expect([...acknowledgedIds].filter((id) => !storedIds.has(id))).toEqual([]);
     const { body } = (await stores[1]!.get('index', 'shared')) as StoredDocument;
     // Each transaction writes one document and increments the counter once, so a partial transaction would make both
     // differ.
-    expect(body).toEqual({ n: stored.size });
-    expect(stored.size - acknowledged.size).toBeLessThanOrEqual(unknown);
+    expect(body).toEqual({ n: storedIds.size });
+    expect(storedIds.size - acknowledgedIds.size).toBeLessThanOrEqual(unknownCount);
     for (const store of stores) await store.close();
     for (const database of processes) await database.close();
   });

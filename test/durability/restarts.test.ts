@@ -77,47 +77,47 @@ test(
     const words = ['--log-level', 'error', '--workers', '2', '--drain-ms', String(DRAIN_MS)];
     let service = await startService(home, words);
     /** Address to which the load balancer sends requests; undefined while no service is ready. */
-    let ready: string | undefined;
+    let readyUrl: string | undefined;
     let lookedAt = 0;
     const state = { isOver: false, answered: 0 };
-    const lost: string[] = [];
+    const lostRequests: string[] = [];
     const accepted = new Set<string>();
-    let refused = 0;
+    let refusedCount = 0;
 
     const balanceRequests = async (): Promise<void> => {
       while (!state.isOver) {
         const { url } = service;
-        const began = performance.now();
-        ready = (await ask(url, 'GET', '/health/ready').then(
+        const startMs = performance.now();
+        readyUrl = (await ask(url, 'GET', '/health/ready').then(
           ({ status }) => status === 200,
           () => false,
         ))
           ? url
           : undefined;
-        lookedAt = began;
+        lookedAt = startMs;
         await pause(PROBE_MS);
       }
     };
 
     async function send(turn: number): Promise<void> {
-      const url = ready;
+      const url = readyUrl;
       if (url === undefined || performance.now() - lookedAt > LOOK_MS_MAX) return;
-      const asked: readonly [string, string, unknown?] =
+      const sentRequest: readonly [string, string, unknown?] =
         turn % 4 === 0
           ? ['POST', `/risk-models/m${turn % 40}/estimate`, { identifiers: ['A', 'B'], start: '2023-01-03' }]
           : turn % 4 === 1
             ? ['PUT', `/data/watchlists/w${turn % 8}`, { name: `turn ${turn}`, identifiers: ['A'] }]
             : ['GET', '/jobs?limit=20'];
       try {
-        const { status, body } = await ask(url, ...asked);
+        const { status, body } = await ask(url, ...sentRequest);
         state.answered++;
         if (status === 202) accepted.add((JSON.parse(body) as JobStatus).job_id);
         // Between the signal and the next poll, a stopping service still responds, but refuses new jobs with status
         // 503.
-        else if (status === 503) refused++;
-        else if (status >= 300) lost.push(`${asked[0]} ${asked[1]} answered ${status}: ${body}`);
+        else if (status === 503) refusedCount++;
+        else if (status >= 300) lostRequests.push(`${sentRequest[0]} ${sentRequest[1]} answered ${status}: ${body}`);
       } catch (failure) {
-        lost.push(`${asked[0]} ${asked[1]}: ${String(failure)}`);
+        lostRequests.push(`${sentRequest[0]} ${sentRequest[1]}: ${String(failure)}`);
       }
     }
 
@@ -128,10 +128,10 @@ test(
     try {
       await importMarket(service.url);
       const balancing = balanceRequests();
-      const sending: Promise<void>[] = [];
+      const sentRequests: Promise<void>[] = [];
       const load = (async () => {
         for (let turn = 0; !state.isOver; turn++) {
-          sending.push(send(turn));
+          sentRequests.push(send(turn));
           await pause(EVERY_MS);
         }
       })();
@@ -143,7 +143,7 @@ test(
       }
       await waitForAnswers(20);
       state.isOver = true;
-      await Promise.all([balancing, load, ...sending]);
+      await Promise.all([balancing, load, ...sentRequests]);
       const ends = new Map<string, number>();
       for (const jobId of accepted) {
         let job: JobStatus;
@@ -152,9 +152,9 @@ test(
         ends.set(job.status, (ends.get(job.status) ?? 0) + 1);
       }
       console.log(
-        `${RESTARTS} restarts: ${state.answered} requests answered, ${refused} of them refused because the service stops, ${accepted.size} jobs`,
+        `${RESTARTS} restarts: ${state.answered} requests answered, ${refusedCount} of them refused because the service stops, ${accepted.size} jobs`,
       );
-      expect(lost).toEqual([]);
+      expect(lostRequests).toEqual([]);
       expect([...ends.keys()]).toEqual(['succeeded']);
     } finally {
       state.isOver = true;

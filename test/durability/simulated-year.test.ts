@@ -9,9 +9,9 @@ import { openDesk, type Desk } from './year/desk.js';
 import {
   drawSecurity,
   FAMILY,
-  faultOf,
+  getFault,
   HISTORY,
-  levelsOf,
+  computeLevels,
   OVERLAY_INDICES,
   RULE_INDICES,
   SEED,
@@ -26,7 +26,7 @@ import {
  * service. Default: weeks of a small family; with SOAK=1 a year of fifty indices on two nodes (`SOAK_SESSIONS` shortens
  * the year). Levels are compared with averages of price relatives.
  */
-const closed = new Set<string>();
+const closedDates = new Set<string>();
 const reasons: string[] = [];
 const killedPhases: string[] = [];
 /** Positions of the steps in which the service is killed, used in turn. */
@@ -43,11 +43,11 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
     const security = drawSecurity();
     await writePrices(t, security);
     const day = await performed(SESSIONS[t]!);
-    const direct = RULE_INDICES.filter(({ members }) => members.includes(security)).map(({ id }) => id);
-    const overlayIds = OVERLAY_INDICES.filter(({ parent }) => direct.includes(parent)).map(({ id }) => id);
-    expect(day.held.map(({ index_id: id }) => id)).toEqual([...direct, ...overlayIds].toSorted());
+    const directIndices = RULE_INDICES.filter(({ members }) => members.includes(security)).map(({ id }) => id);
+    const overlayIds = OVERLAY_INDICES.filter(({ parent }) => directIndices.includes(parent)).map(({ id }) => id);
+    expect(day.held.map(({ index_id: id }) => id)).toEqual([...directIndices, ...overlayIds].toSorted());
     expect(new Set(day.held.map(({ code }) => code))).toEqual(new Set(['CHECK_FAILED']));
-    expect(await delivered(SESSIONS[t]!)).toBe(FAMILY.length - direct.length - overlayIds.length);
+    expect(await delivered(SESSIONS[t]!)).toBe(FAMILY.length - directIndices.length - overlayIds.length);
     await writePrices(t);
     await refreshWhole();
   },
@@ -65,9 +65,9 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
   },
   async closed({ performed, ask, settled }, t) {
     const date = SESSIONS[t]!;
-    closed.add(date);
+    closedDates.add(date);
     expect((await performed(date)).state).toBe('waiting');
-    const changes = [...closed].map((day) => ({ date: day, session: 'closed', reason: 'Storm' }));
+    const changes = [...closedDates].map((day) => ({ date: day, session: 'closed', reason: 'Storm' }));
     await ask('PUT', '/calendars/XNYS/closures', { changes });
     let day: ScheduleDay;
     do day = await settled(date);
@@ -100,7 +100,7 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
  * exchange was closed.
  */
 async function verifyPublished({ ask }: Desk): Promise<void> {
-  const dates = SESSIONS.filter((date) => !closed.has(date));
+  const dates = SESSIONS.filter((date) => !closedDates.has(date));
   for (const id of FAMILY) {
     const { entries } = await ask<{ entries: PublicationEntry[] }>('GET', `/analytics/${id}/published`);
     expect(
@@ -108,10 +108,10 @@ async function verifyPublished({ ask }: Desk): Promise<void> {
       id,
     ).toEqual(dates);
     expect(new Set(entries.map(({ kind }) => kind))).toEqual(new Set(['close']));
-    const levels = levelsOf(id, dates);
-    const wrong = entries.filter(({ date, total }) => !(Math.abs(total! / levels.get(date)! - 1) < 1e-9));
+    const levels = computeLevels(id, dates);
+    const wrongEntries = entries.filter(({ date, total }) => !(Math.abs(total! / levels.get(date)! - 1) < 1e-9));
     expect(
-      wrong.map(({ date, total }) => ({ date, total, level: levels.get(date) })),
+      wrongEntries.map(({ date, total }) => ({ date, total, level: levels.get(date) })),
       id,
     ).toEqual([]);
   }
@@ -140,13 +140,13 @@ test(
     try {
       for (let t = HISTORY; t < SESSIONS.length; t++) {
         const date = SESSIONS[t]!;
-        const fault = faultOf(t - HISTORY);
+        const fault = getFault(t - HISTORY);
         if (fault === undefined) await desk.writePrices(t);
         else {
           count[fault] = (count[fault] ?? 0) + 1;
           await STORIES[fault](desk, t);
         }
-        if (closed.has(date)) continue;
+        if (closedDates.has(date)) continue;
         const day = await desk.performed(date);
         expect([day.state, day.reason], `${date} ${fault ?? ''}`).toEqual(['done', null]);
         expect(await desk.delivered(date)).toBe(FAMILY.length);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listHomeFolders } from '#store/home/home.js';
 import { startService, startServiceHere } from '../cli/process.js';
-import { documentsOf, readLeftovers } from './effects.js';
+import { readDocuments, readLeftovers } from './effects.js';
 
 /** Number of files that a run begins to write: columns, checkpoint, plan. */
 const STARTED_TASKS = 2;
@@ -42,7 +42,7 @@ test(
         pipeline: { weighting: { type: 'EqualWeight' } },
       });
       const { artifacts } = listHomeFolders(home);
-      const killed = new Promise<void>((resolve) => {
+      const killedWorker = new Promise<void>((resolve) => {
         const names = new Set<string>();
         const watcher = watch(artifacts, () => {
           for (const name of readdirSync(artifacts)) names.add(name.replace(/\.new$/, ''));
@@ -53,13 +53,13 @@ test(
         });
       });
       await ask('POST', '/analytics/ONE/backtest', {});
-      await killed;
+      await killedWorker;
       await service.ended;
       const next = await startServiceHere(home);
       ({ url } = next);
       expect(await waitForJob('backtest:ONE')).toBe('succeeded');
       await next.stop();
-      expect((await documentsOf(home)).has('run ONE')).toBe(true);
+      expect((await readDocuments(home)).has('run ONE')).toBe(true);
       expect(await readLeftovers(home)).toEqual([]);
     } finally {
       service.child.kill('SIGKILL');

@@ -47,7 +47,7 @@ const pluginDocument = {
   },
 };
 
-const derived = {
+const derivedDocument = {
   id: 'LOW',
   name: 'Minimum variance',
   calendar: 'XNYS',
@@ -56,7 +56,7 @@ const derived = {
 } as const;
 
 /** Runs two indices, one of them optimised, in Node or in the page, and returns the hashes of their results. */
-async function hashesOf(
+async function computeHashes(
   open: typeof openEngine,
   market: ReturnType<typeof createExampleMarket>,
   { documents, plugins }: { readonly documents: readonly object[]; readonly plugins: typeof PLUGIN_EXAMPLES },
@@ -92,17 +92,17 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
 
   test('the complete results have the hashes that they have in Node', async () => {
     const market = createExampleMarket({ names: 25, days: 420, seed: 3 });
-    const request = { documents: [document, derived, pluginDocument], plugins: PLUGIN_EXAMPLES };
+    const request = { documents: [document, derivedDocument, pluginDocument], plugins: PLUGIN_EXAMPLES };
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     const { CLOSE, VOLUME } = market.arrays.fields;
     const asLists = { ...market.arrays, fields: { CLOSE: [...CLOSE], VOLUME: [...VOLUME] } };
-    const sent = JSON.stringify({ ...market, arrays: asLists }).replaceAll('null', '"NaN"');
+    const sentText = JSON.stringify({ ...market, arrays: asLists }).replaceAll('null', '"NaN"');
     const program = `(async () => {
       const { openEngine } = await import('/engine.js');
-      const market = JSON.parse(${JSON.stringify(sent)});
-      return (${hashesOf.toString()})(openEngine, market, ${JSON.stringify(request)});
+      const market = JSON.parse(${JSON.stringify(sentText)});
+      return (${computeHashes.toString()})(openEngine, market, ${JSON.stringify(request)});
     })()`;
-    expect(await page.evaluate(program)).toEqual(await hashesOf(openEngine, market, request));
+    expect(await page.evaluate(program)).toEqual(await computeHashes(openEngine, market, request));
   });
 
   describe('/verify', () => {
@@ -128,7 +128,7 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
       await rm(folder, { recursive: true, force: true });
     });
 
-    const titleOf = async (state: string): Promise<string> => {
+    const awaitTitle = async (state: string): Promise<string> => {
       await page.waitForSelector(`#result[data-state="${state}"]`, { timeout: 120_000 });
       return (await page.textContent('#result h2'))!;
     };
@@ -138,7 +138,7 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
       requests.splice(0);
       await page.setInputFiles('#file', join(folder, 'eq.tar'));
       const { entries } = await service.ok<{ readonly entries: readonly unknown[] }>('GET', '/analytics/EQ/published');
-      expect(await titleOf('sound')).toBe(`EQ: ${entries.length} closes recomputed bit for bit`);
+      expect(await awaitTitle('sound')).toBe(`EQ: ${entries.length} closes recomputed bit for bit`);
       expect(await page.textContent('#result dl')).toContain('Signaturesverified');
       expect(requests.filter((url) => !url.endsWith('/verify/worker.js'))).toEqual([]);
       const seconds = Number(/Time([\d.]+) s/.exec((await page.textContent('#result dl'))!)![1]);
@@ -154,23 +154,23 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
       await writeFile(join(folder, 'plugged.tar'), new Uint8Array(await answer.arrayBuffer()));
       await page.goto(`${service.url}/verify`);
       await page.setInputFiles('#file', join(folder, 'plugged.tar'));
-      expect(await titleOf('sound')).toContain('closes recomputed bit for bit');
+      expect(await awaitTitle('sound')).toContain('closes recomputed bit for bit');
     });
 
     test('the page and its worker cannot connect to any other server', async () => {
-      const [ofPage, ofWorker] = await Promise.all(
+      const [pageHashes, workerHashes] = await Promise.all(
         ['/verify', '/verify/worker.js'].map(async (path) =>
           (await fetch(service.url + path)).headers.get('content-security-policy')!,
         ),
       );
-      expect([ofPage, ofWorker].map((policy) => /connect-src [^;]*/.exec(policy!)![0])).toEqual([
+      expect([pageHashes, workerHashes].map((policy) => /connect-src [^;]*/.exec(policy!)![0])).toEqual([
         "connect-src 'self'",
         "connect-src 'none'",
       ]);
-      const stopped = await page.evaluate(
+      const stoppedRun = await page.evaluate(
         `fetch('http://127.0.0.1:${(server.address() as AddressInfo).port}/').then(() => 'sent', () => 'stopped')`,
       );
-      expect(stopped).toBe('stopped');
+      expect(stoppedRun).toBe('stopped');
     });
 
     test('a changed price is reported by date and security', async () => {
@@ -182,7 +182,7 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
       const [identifier, day] = [market.identifiers[3]!, market.dates[70]!];
       await writeFile(join(folder, 'changed.tar'), addPrice(bundle, { identifier, day, by: 1 + 1e-9 }));
       await page.setInputFiles('#file', join(folder, 'changed.tar'));
-      expect(await titleOf('faulty')).toContain('fault');
+      expect(await awaitTitle('faulty')).toContain('fault');
       expect(await page.textContent('#result li')).toBe(
         `An input of ${identifier} on ${formatDay(day)} is not the one that was signed.`,
       );
@@ -191,10 +191,10 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
     test('a bundle of the service is loaded by the id of its index, and a missing one is reported', async () => {
       await page.fill('#index', 'EQ');
       await page.click('#from-service button');
-      expect(await titleOf('sound')).toContain('recomputed bit for bit');
+      expect(await awaitTitle('sound')).toContain('recomputed bit for bit');
       await page.fill('#index', 'ABSENT');
       await page.click('#from-service button');
-      expect(await titleOf('faulty')).toBe('The service has no such bundle');
+      expect(await awaitTitle('faulty')).toBe('The service has no such bundle');
     });
   });
 });

@@ -33,14 +33,16 @@ async function runJob(path: string, body: unknown): Promise<void> {
   expect(await service.finished(id)).toMatchObject({ error: null, status: 'succeeded' });
 }
 
-async function bundleOf(id: string): Promise<Uint8Array> {
+async function downloadBundle(id: string): Promise<Uint8Array> {
   const answer = await service.download(`/analytics/${id}/published/bundle`);
   const bytes = new Uint8Array(await answer.arrayBuffer());
   expect([answer.status, answer.status === 200 ? '' : new TextDecoder().decode(bytes)]).toEqual([200, '']);
   return bytes;
 }
 
-const kindsOf = async (bundle: Uint8Array) => [...new Set((await verifyBundle(bundle)).faults.map(({ kind }) => kind))];
+const listFaultKinds = async (bundle: Uint8Array) => [
+  ...new Set((await verifyBundle(bundle)).faults.map(({ kind }) => kind)),
+];
 const listFileNames = (bundle: Uint8Array) => [...readTar(bundle).keys()];
 
 const editFile = (bundle: Uint8Array, name: string, from: string, to: string) =>
@@ -62,7 +64,7 @@ describe('on a synthetic market', () => {
     await requireBody('PUT', `/indices/${document.id}`, document);
     await runJob(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
     await requireBody('POST', `/analytics/${document.id}/publish`, {});
-    return bundleOf(document.id);
+    return downloadBundle(document.id);
   }
 
   beforeAll(async () => {
@@ -82,12 +84,11 @@ describe('on a synthetic market', () => {
       },
     } as { id: string });
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
-    expect(await kindsOf(editFile(bundle, 'plan.json', 'Math.pow(size, power)', 'Math.pow(size, 0.4)'))).toEqual([
-      'file',
-      'close',
-    ]);
-    const hidden = addHashes(editFile(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
-    expect(await kindsOf(hidden)).toEqual(['signature', 'close']);
+    expect(await listFaultKinds(editFile(bundle, 'plan.json', 'Math.pow(size, power)', 'Math.pow(size, 0.4)'))).toEqual(
+      ['file', 'close'],
+    );
+    const hiddenChange = addHashes(editFile(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
+    expect(await listFaultKinds(hiddenChange)).toEqual(['signature', 'close']);
     // An endless plug-in is stopped and reported as an error of the plug-in.
     const loop = addHashes(editFile(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
     const verdict = await verifyBundle(loop);
@@ -109,36 +110,36 @@ describe('on a synthetic market', () => {
     });
     await runJob('/analytics/PARENT/backtest', { end: '2023-05-31' });
     await runJob('/risk-models/own/estimate', { index_id: 'PARENT', end: '2023-01-31' });
-    const bundle = await bundleIndex({ ...least, id: 'LEAST' });
+    const bundle = await bundleIndex({ ...leastDocument, id: 'LEAST' });
     expect(listFileNames(bundle)).toContain('model-0.f64');
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
-    const changed = addFiles(bundle, (files) => {
+    const changedBundle = addFiles(bundle, (files) => {
       const bytes = files.get('model-0.f64')!.slice();
       new Float64Array(bytes.buffer)[0]! *= 2;
       return { 'model-0.f64': bytes };
     });
-    expect(await kindsOf(changed)).toEqual(['file', 'close']);
-    expect(await kindsOf(addHashes(changed))).toEqual(['signature', 'close']);
-    await writeInSeveralFiles(bundle, changed);
+    expect(await listFaultKinds(changedBundle)).toEqual(['file', 'close']);
+    expect(await listFaultKinds(addHashes(changedBundle))).toEqual(['signature', 'close']);
+    await writeInSeveralFiles(bundle, changedBundle);
   });
 
-  const least = {
+  const leastDocument = {
     ...rules,
     derivation: { source_index_id: 'PARENT', objective: 'min_variance', risk_model: 'own' },
   };
 
   /** Repeats the checks with the model stored in parts, so that its matrix is in several files. */
-  async function writeInSeveralFiles(before: Uint8Array, changed: Uint8Array): Promise<void> {
+  async function writeInSeveralFiles(before: Uint8Array, after: Uint8Array): Promise<void> {
     const model = await requireBody<Model>('GET', '/risk-models/own');
     const ownModel = await rebuildDividedModel(model.asset_ids.length);
     expect(await requireBody<Model>('GET', '/risk-models/own')).toEqual({
       ...model,
       content_hash: expect.any(String) as string,
     });
-    const bundle = await bundleIndex({ ...least, id: 'DIVIDED' });
-    const levelsOf = async (id: string) =>
+    const bundle = await bundleIndex({ ...leastDocument, id: 'DIVIDED' });
+    const readLevels = async (id: string) =>
       (await requireBody<{ levels: object }>('GET', `/analytics/${id}/levels`)).levels;
-    expect(await levelsOf('DIVIDED')).toEqual(await levelsOf('LEAST'));
+    expect(await readLevels('DIVIDED')).toEqual(await readLevels('LEAST'));
     const { checks } = await requireBody<Checks>('GET', '/analytics/DIVIDED/reconcile');
     expect(checks.filter(({ name, holds }) => holds && name.startsWith('stored risk model own, file'))).toHaveLength(
       ownModel.length,
@@ -146,13 +147,13 @@ describe('on a synthetic market', () => {
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
     const matrix = readTar(before).get('model-0.f64')!;
     expect(Buffer.compare(readTar(bundle).get('model-0.f64')!, matrix)).toBe(0);
-    const damaged = addFiles(bundle, () => ({ 'model-0.f64': readTar(changed).get('model-0.f64')! }));
-    expect(await kindsOf(addHashes(damaged))).toEqual(['signature', 'close']);
+    const damagedBundle = addFiles(bundle, () => ({ 'model-0.f64': readTar(after).get('model-0.f64')! }));
+    expect(await listFaultKinds(addHashes(damagedBundle))).toEqual(['signature', 'close']);
     expect((await verifyHome(openHome())).flatMap(({ damaged: faults }) => faults)).toEqual([]);
     expect((await service.ask('DELETE', '/risk-models/own')).status).toBe(204);
     await service.restart(async () => {}, 'handed on');
     expect(ownModel.filter((name) => existsSync(join(openHome().artifacts, name)))).toEqual([]);
-    expect(await verifyBundle(await bundleOf('DIVIDED'))).toMatchObject({ ok: true, faults: [] }); // checked with the files of the run
+    expect(await verifyBundle(await downloadBundle('DIVIDED'))).toMatchObject({ ok: true, faults: [] }); // checked with the files of the run
   }
 
   const openHome = () => listHomeFolders(join(service.root, 'home'));
@@ -166,9 +167,9 @@ describe('on a synthetic market', () => {
       const { body } = (await documents.get('risk-model', 'own')) as { body: RiskModelDocument };
       const bytes = await artifacts.read(body.covariance as ArtifactRef);
       const files: ArtifactRef[] = [];
-      let at = 0;
+      let position = 0;
       for (const length of computeFileBytes(assets)) {
-        const part = bytes.slice(at, (at += length));
+        const part = bytes.slice(position, (position += length));
         files.push(await artifacts.write(part, sha256(part)));
       }
       const covariance = { sha256: sha256(files.map((file) => file.sha256).join('')), files };
@@ -229,8 +230,8 @@ describe('on data with a corrected price', () => {
           [2, '2024-01-08T18:00:00.000000+00:00'],
         ] as const) {
           const id = `m/${String(version).padStart(10, '0')}`;
-          const stored = (await tx.get('data-version', id)) as { body: object };
-          await tx.put('data-version', id, { ...stored.body, known_at });
+          const storedVersion = (await tx.get('data-version', id)) as { body: object };
+          await tx.put('data-version', id, { ...storedVersion.body, known_at });
         }
       });
       await documents.close();
@@ -239,14 +240,14 @@ describe('on data with a corrected price', () => {
     await runJob('/analytics/DESK/backtest', { as_known: 'decision' });
     const { runs } = await requireBody<{ runs: { run_id: string }[] }>('GET', '/analytics/DESK/runs');
     await requireBody('POST', '/analytics/DESK/publish', { run_id: runs[0]!.run_id });
-    const bundle = await bundleOf('DESK');
+    const bundle = await downloadBundle('DESK');
     expect(listFileNames(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, closes: DATES.length, faults: [] });
     // Decisions on the latest data version would differ: half in A instead of a fifth.
     const knownBundle = addFiles(bundle, () => ({
       'known.json': new TextEncoder().encode('{"known_on":-100000,"earlier":[]}'),
     }));
-    expect(await kindsOf(knownBundle)).toEqual(['file', 'close']);
-    expect(await kindsOf(addHashes(knownBundle))).toEqual(['signature', 'close']);
+    expect(await listFaultKinds(knownBundle)).toEqual(['file', 'close']);
+    expect(await listFaultKinds(addHashes(knownBundle))).toEqual(['signature', 'close']);
   });
 });

@@ -20,11 +20,15 @@ let folder: string;
 let bundle: Uint8Array;
 let narrowBundle: Uint8Array;
 
-const keyOf = (name: string, scopes: readonly ('read' | 'admin' | 'publish' | 'run')[]) => {
+const createKey = (name: string, scopes: readonly ('read' | 'admin' | 'publish' | 'run')[]) => {
   const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
   return { key, given: `${name}:${record.id}:${record.sha256}:${scopes.join('+')}` };
 };
-const [root, reader, runner] = [keyOf('root', ['admin']), keyOf('reader', ['read']), keyOf('runner', ['run'])];
+const [root, reader, runner] = [
+  createKey('root', ['admin']),
+  createKey('reader', ['read']),
+  createKey('runner', ['run']),
+];
 const ask = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) =>
   service.ask<T>(method, path, body, { 'x-api-key': root.key });
 
@@ -51,14 +55,14 @@ const definition = {
   amendments: [{ effective_from: '2023-04-01', changes: { pipeline: { weighting: { type: 'EqualWeight' } } } }],
 };
 
-const bundleOf = async (indexId: string, key = reader.key): Promise<Response> =>
+const fetchBundle = async (indexId: string, key = reader.key): Promise<Response> =>
   fetch(new URL(`/analytics/${indexId}/published/bundle`, service.url()), { headers: { 'x-api-key': key } });
 
 async function bundleIndex(document: { readonly id: string }): Promise<Uint8Array> {
   expect((await ask('PUT', `/indices/${document.id}`, document)).status).toBeLessThan(300);
   await runToEnd(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
   expect((await ask('POST', `/analytics/${document.id}/publish`, {})).status).toBe(200);
-  const answer = await bundleOf(document.id);
+  const answer = await fetchBundle(document.id);
   expect(answer.status).toBe(200);
   return new Uint8Array(await answer.arrayBuffer());
 }
@@ -80,7 +84,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const kindsOf = ({ faults }: Awaited<ReturnType<typeof verifyBundle>>) => [...new Set(faults.map(({ kind }) => kind))];
+const listFaultKinds = ({ faults }: Awaited<ReturnType<typeof verifyBundle>>) => [
+  ...new Set(faults.map(({ kind }) => kind)),
+];
 
 test('every published close is recomputed from the bundle alone', async () => {
   const { body } = await ask<{ readonly entries: readonly PublicationEntry[] }>('GET', '/analytics/PROVED/published');
@@ -127,9 +133,9 @@ test('a changed price is reported by its date and security, and so is the first 
 
 test('recomputed hashes without the key do not hide a change', async () => {
   const market = readMarket(bundle);
-  const changed = addPrice(bundle, { identifier: market.identifiers[0]!, day: market.dates[60]!, by: 1.001 });
-  const verdict = await verifyBundle(addHashes(changed));
-  expect(kindsOf(verdict)).toEqual(['signature', 'close']);
+  const changedBundle = addPrice(bundle, { identifier: market.identifiers[0]!, day: market.dates[60]!, by: 1.001 });
+  const verdict = await verifyBundle(addHashes(changedBundle));
+  expect(listFaultKinds(verdict)).toEqual(['signature', 'close']);
 });
 
 test('a changed definition, log or key is reported, and so is a truncated or empty file', async () => {
@@ -139,38 +145,41 @@ test('a changed definition, log or key is reported, and so is a truncated or emp
       expect(text).toContain(from);
       return { [name]: new TextEncoder().encode(text.replace(from, to)) };
     });
-  expect(kindsOf(await verifyBundle(editFile('plan.json', '"cap":0.2', '"cap":0.3')))).toEqual(['file', 'close']);
-  expect(kindsOf(await verifyBundle(editFile('log.ndjson', '"kind":"close"', '"kind":"restatement"')))).toContain(
-    'log',
-  );
+  expect(listFaultKinds(await verifyBundle(editFile('plan.json', '"cap":0.2', '"cap":0.3')))).toEqual([
+    'file',
+    'close',
+  ]);
   expect(
-    kindsOf(await verifyBundle(editFile('keys.json', '"valid_until":null', '"valid_until":"2000-01-01"'))),
+    listFaultKinds(await verifyBundle(editFile('log.ndjson', '"kind":"close"', '"kind":"restatement"'))),
+  ).toContain('log');
+  expect(
+    listFaultKinds(await verifyBundle(editFile('keys.json', '"valid_until":null', '"valid_until":"2000-01-01"'))),
   ).toContain('signature');
-  expect(kindsOf(await verifyBundle(bundle.subarray(0, 5000)))).toEqual(['file']);
-  expect(kindsOf(await verifyBundle(new TextEncoder().encode('hello')))).toEqual(['file']);
+  expect(listFaultKinds(await verifyBundle(bundle.subarray(0, 5000)))).toEqual(['file']);
+  expect(listFaultKinds(await verifyBundle(new TextEncoder().encode('hello')))).toEqual(['file']);
   const verifyTerms = { keys: { keys: [] }, head: '0'.repeat(64) };
-  expect(kindsOf(await verifyBundle(bundle, verifyTerms))).toEqual(['signature', 'log']);
+  expect(listFaultKinds(await verifyBundle(bundle, verifyTerms))).toEqual(['signature', 'log']);
 });
 
 test('`divisor bundle` writes it, and `divisor verify-bundle` exits with 0 for a valid one and 1 for a changed one', async () => {
   const file = join(folder, 'proved.tar');
   const words = ['bundle', 'PROVED', '--out', file, '--url', service.url()];
   expect((await runHere(words, { DIVISOR_API_KEY: reader.key })).status).toBe(0);
-  const sound = await runHere(['verify-bundle', file]);
-  expect([sound.status, sound.out]).toEqual([0, expect.stringContaining('recomputed bit for bit')]);
+  const soundOutcome = await runHere(['verify-bundle', file]);
+  expect([soundOutcome.status, soundOutcome.out]).toEqual([0, expect.stringContaining('recomputed bit for bit')]);
   const market = readMarket(bundle);
   const identifier = market.identifiers[0]!;
   await writeFile(file, addPrice(bundle, { identifier, day: market.dates[60]!, by: 1.001 }));
-  const changed = await runHere(['verify-bundle', file]);
-  expect(changed.status).toBe(1);
-  expect(changed.out).toContain(`${identifier} on ${formatDay(market.dates[60]!)}`);
+  const changedOutcome = await runHere(['verify-bundle', file]);
+  expect(changedOutcome.status).toBe(1);
+  expect(changedOutcome.out).toContain(`${identifier} on ${formatDay(market.dates[60]!)}`);
   expect((await runHere(['verify-bundle', join(folder, 'absent')])).status).toBe(64);
   expect((await runHere(['bundle', 'PROVED', '--url', service.url()])).status).toBe(64);
 });
 
 test('a bundle needs the scope of exports, and each download is in the audit log', async () => {
-  expect((await bundleOf('PROVED', runner.key)).status).toBe(403);
-  expect((await bundleOf('ABSENT')).status).toBe(404);
+  expect((await fetchBundle('PROVED', runner.key)).status).toBe(403);
+  expect((await fetchBundle('ABSENT')).status).toBe(404);
   const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit?kind=read&limit=100');
   const downloads = body.entries.filter(({ note }) => note === 'getPublishedBundle');
   expect(downloads.length).toBeGreaterThanOrEqual(3);

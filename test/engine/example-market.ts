@@ -47,16 +47,16 @@ export function createExampleMarket({ names, days, seed }: Record<'names' | 'day
   const split = [identifiers[11]!, 'SPLIT', 2, dates[200]!];
   return {
     arrays: { dates, identifiers, fields: { CLOSE: close, VOLUME: volume } },
-    table: tableOf(['date', 'identifier', 'CLOSE', 'VOLUME'], cells),
-    actions: tableOf(['identifier', 'type', 'value', 'ex_date'], [...dividends, split]),
-    reference: tableOf(
+    table: createTable(['date', 'identifier', 'CLOSE', 'VOLUME'], cells),
+    actions: createTable(['identifier', 'type', 'value', 'ex_date'], [...dividends, split]),
+    reference: createTable(
       ['identifier', 'NAME', 'SECTOR'],
       identifiers.map((name, n) => [name, `Company ${name}`, ['Tech', 'Energy', 'Health'][n % 3]]),
     ),
   };
 }
 
-const tableOf = (columns: readonly string[], data: readonly (readonly unknown[])[]): Table => ({
+const createTable = (columns: readonly string[], data: readonly (readonly unknown[])[]): Table => ({
   index: data.map((_, i) => i),
   columns,
   data,
@@ -64,7 +64,7 @@ const tableOf = (columns: readonly string[], data: readonly (readonly unknown[])
 
 function listWeekdays(count: number): string[] {
   const days: string[] = [];
-  for (let at = Date.UTC(2021, 0, 4); days.length < count; at += 86_400_000)
-    if (new Date(at).getUTCDay() % 6 !== 0) days.push(new Date(at).toISOString().slice(0, 10));
+  for (let time = Date.UTC(2021, 0, 4); days.length < count; time += 86_400_000)
+    if (new Date(time).getUTCDay() % 6 !== 0) days.push(new Date(time).toISOString().slice(0, 10));
   return days;
 }

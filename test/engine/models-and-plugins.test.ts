@@ -71,16 +71,16 @@ interface Frame {
 
 test('an estimated risk model is bit-identical to that of the service, and so is one imported from its export', async () => {
   const ownModel = engine.riskModel('own', estimate);
-  const stored = await service.ok<{ covariance: Frame; asset_ids: string[]; diagnostics: object }>(
+  const storedModel = await service.ok<{ covariance: Frame; asset_ids: string[]; diagnostics: object }>(
     'GET',
     '/risk-models/own',
   );
-  expect(ownModel.asset_ids).toEqual(stored.asset_ids);
-  expect([...ownModel.covariance]).toEqual(stored.covariance.data.flat());
-  expect(ownModel.diagnostics).toEqual(stored.diagnostics);
-  const sent = await service.ok<Parameters<Api.Engine['importRiskModel']>[1]>('GET', '/risk-models/own/export');
-  const copy = engine.importRiskModel('copy', sent);
-  expect([...copy.covariance]).toEqual(stored.covariance.data.flat());
+  expect(ownModel.asset_ids).toEqual(storedModel.asset_ids);
+  expect([...ownModel.covariance]).toEqual(storedModel.covariance.data.flat());
+  expect(ownModel.diagnostics).toEqual(storedModel.diagnostics);
+  const sentAnswer = await service.ok<Parameters<Api.Engine['importRiskModel']>[1]>('GET', '/risk-models/own/export');
+  const copy = engine.importRiskModel('copy', sentAnswer);
+  expect([...copy.covariance]).toEqual(storedModel.covariance.data.flat());
 });
 
 test.each(bodies.map(({ id }) => id))('the complete run of %s has the bytes of the file of the service', (id) => {
@@ -99,9 +99,9 @@ test.each(bodies.map(({ id }) => id))('the complete run of %s has the bytes of t
 test('an index of a run is estimated on its last held securities', async () => {
   engine.define(bodies[1]!);
   await service.job('/risk-models/held/estimate', { index_id: 'PARENT', start: '2022-02-01' });
-  const stored = await service.ok<{ covariance: Frame }>('GET', '/risk-models/held');
+  const storedModel = await service.ok<{ covariance: Frame }>('GET', '/risk-models/held');
   const heldModel = engine.riskModel('held', { index_id: 'PARENT', start: '2022-02-01' });
-  expect([...heldModel.covariance]).toEqual(stored.covariance.data.flat());
+  expect([...heldModel.covariance]).toEqual(storedModel.covariance.data.flat());
 });
 
 test('an optimisation has the result of the service', async () => {
@@ -126,13 +126,13 @@ test('an optimisation has the result of the service', async () => {
 });
 
 test('a missing part is refused by name', async () => {
-  const derived = {
+  const derivedDocument = {
     ...bodies[2]!,
     id: 'OTHER',
     derivation: { ...(bodies[2] as { derivation: object }).derivation, risk_model: 'none' },
   };
   engine.define(bodies[1]!);
-  engine.define(derived as unknown as Body);
+  engine.define(derivedDocument as unknown as Body);
   expect(() => engine.backtest('OTHER')).toThrow(expect.objectContaining({ code: 'VALIDATION_FAILED' }));
   const unplugged = { ...bodies[0]!, plugins: { HIGH: { plugin: 'absent' } } } as unknown as Body;
   expect(engine.validate(unplugged).map(({ code, path }) => [code, path])).toContainEqual([
@@ -142,8 +142,8 @@ test('a missing part is refused by name', async () => {
   expect(() => engine.optimise({ index_id: 'PARENT', risk_model: 'none' } as Api.OptimisationRequest)).toThrow(
     expect.objectContaining({ code: 'RISK_MODEL_NOT_FOUND' }),
   );
-  const broken = { bad: { ...PLUGIN_EXAMPLES['near-high'], source: 'function compute( {' } };
-  const plugins = broken as unknown as NonNullable<Api.EngineOptions['plugins']>;
+  const brokenPlugin = { bad: { ...PLUGIN_EXAMPLES['near-high'], source: 'function compute( {' } };
+  const plugins = brokenPlugin as unknown as NonNullable<Api.EngineOptions['plugins']>;
   await expect(openEngine({ market: { prices: market.arrays }, plugins })).rejects.toMatchObject({
     code: 'VALIDATION_FAILED',
     detail: { findings: [{ code: 'PLUGIN_FAULT', path: 'plugins.bad.source' }] },
@@ -180,9 +180,9 @@ describe('decisions on data known at the time', () => {
   });
 
   test('need days in order', async () => {
-    const earlier = [{ known_on: '2024-02-01', market: { prices: createPrices(40) } }];
+    const earlierMarkets = [{ known_on: '2024-02-01', market: { prices: createPrices(40) } }];
     await expect(
-      openEngine({ market: { prices: createPrices(10) }, known_on: '2024-01-08', earlier }),
+      openEngine({ market: { prices: createPrices(10) }, known_on: '2024-01-08', earlier: earlierMarkets }),
     ).rejects.toMatchObject({
       code: 'VALIDATION_FAILED',
       detail: { findings: [{ path: 'known_on', code: 'INVALID_RANGE' }] },

@@ -49,10 +49,10 @@ export function addHashes(bundle: Uint8Array): Uint8Array {
       name,
       createHash('sha256').update(files.get(name)!).digest('hex'),
     ]);
-    const changed = { ...stated, ...computeInputDigests(market), files: Object.fromEntries(hashes) };
+    const changedManifest = { ...stated, ...computeInputDigests(market), files: Object.fromEntries(hashes) };
     return {
       'manifest.json': new TextEncoder().encode(
-        JSON.stringify({ ...changed, hash: computeStatementHash(changed), signature }),
+        JSON.stringify({ ...changedManifest, hash: computeStatementHash(changedManifest), signature }),
       ),
     };
   });

@@ -78,11 +78,11 @@ test.each(documents.map(({ id }) => id))(
     expect(index).toEqual(await service.ok('GET', `/indices/${id}`));
     const run = engine.backtest(id, request);
     await service.job(`/analytics/${id}/backtest`, request);
-    const stored = await service.ok<StoredLevels>('GET', `/analytics/${id}/levels`);
+    const storedLevels = await service.ok<StoredLevels>('GET', `/analytics/${id}/levels`);
     const { dates, levels, divisor } = run.levels();
-    expect([...levels]).toEqual(stored.levels.data);
-    expect([...divisor]).toEqual(stored.divisor.data);
-    expect(dates).toEqual(stored.levels.index.map((day) => day.slice(0, 10)));
+    expect([...levels]).toEqual(storedLevels.levels.data);
+    expect([...divisor]).toEqual(storedLevels.divisor.data);
+    expect(dates).toEqual(storedLevels.levels.index.map((day) => day.slice(0, 10)));
     const asOf = dates[70]!;
     const { weights } = await service.ok<Pick<Api.HeldWeights, 'weights'>>(
       'GET',

@@ -41,68 +41,71 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
       const judge = createJudge();
       const requests = createRequests(JSON.parse(JSON.stringify(apiDocument())) as never, scene.vocabulary);
       const tally = new Map<number, number>();
-      const reached = new Set<string>();
+      const reachedRoutes = new Set<string>();
       const slowest: { readonly ms: number; readonly request: WireRequest }[] = [];
-      const broken: string[] = [];
-      let sent = 0;
+      const violations: string[] = [];
+      let sentCount = 0;
 
       async function ask(wireRequest: WireRequest, { name, headers, isLimited }: Client): Promise<void> {
         const request = { ...wireRequest, headers: { ...headers, ...wireRequest.headers } };
         try {
           const answer = await wire.send(request);
           tally.set(answer.status, (tally.get(answer.status) ?? 0) + 1);
-          if (answer.status < 300) reached.add(request.operation);
+          if (answer.status < 300) reachedRoutes.add(request.operation);
           slowest.push({ ms: answer.ms, request });
           slowest.sort((a, b) => b.ms - a.ms).splice(5);
           const isShown =
             isLimited && answer.body.includes(KEPT_NAME) && wireRequest.body?.includes(KEPT_NAME) !== true;
           const faults = [...judge(request, answer), ...(isShown ? [`${name} is shown a document of others`] : [])];
           if (faults.length > 0)
-            broken.push(
+            violations.push(
               `${faults.slice(0, 4).join('\n  ')}\n  ${describeRequest(request)}\n  ${answer.body.toString('utf8').slice(0, 600)}`,
             );
         } catch (failure) {
-          broken.push(
+          violations.push(
             `${failure instanceof Error ? `${failure.name}: ${failure.message}` : String(failure)}\n  ${describeRequest(request)}`,
           );
         }
       }
 
-      const began = performance.now();
-      for (let part = 0; sent < REQUESTS && broken.length < BROKEN_MAX; part++) {
-        const queue = fc.sample(requests, { seed: SEED + part, numRuns: Math.min(RESTORE_AFTER, REQUESTS - sent) });
-        sent += queue.length;
+      const startMs = performance.now();
+      for (let part = 0; sentCount < REQUESTS && violations.length < BROKEN_MAX; part++) {
+        const queue = fc.sample(requests, {
+          seed: SEED + part,
+          numRuns: Math.min(RESTORE_AFTER, REQUESTS - sentCount),
+        });
+        sentCount += queue.length;
         const sendQueuedRequests = async () => {
           for (let request = queue.pop(); request !== undefined; request = queue.pop())
             await ask(request, scene.clients[queue.length % scene.clients.length]!);
         };
         await Promise.all(Array.from({ length: AT_ONCE }, sendQueuedRequests));
-        if (sent < REQUESTS) await scene.restore();
+        if (sentCount < REQUESTS) await scene.restore();
       }
-      const seconds = (performance.now() - began) / 1000;
+      const seconds = (performance.now() - startMs) / 1000;
       const counts = [...tally]
         .toSorted(([a], [b]) => a - b)
         .map(([status, count]) => `${status}: ${count}`)
         .join(', ');
-      const slow = slowest
+      const slowRequests = slowest
         .map(({ ms, request }) => `${ms.toFixed(0)} ms ${request.method} ${request.path.slice(0, 120)}`)
         .join('\n  ');
-      const missed = Object.keys(API)
-        .filter((id) => !reached.has(id))
+      const missedRoutes = Object.keys(API)
+        .filter((id) => !reachedRoutes.has(id))
         .join(', ');
       console.log(
-        `${sent} requests by ${access} in ${seconds.toFixed(1)} s; without a success: ${missed || 'none'}\n  ${counts}\n  slowest:\n  ${slow}`,
+        `${sentCount} requests by ${access} in ${seconds.toFixed(1)} s; without a success: ${missedRoutes || 'none'}\n  ${counts}\n  slowest:\n  ${slowRequests}`,
       );
-      expect(`${broken.length} broken\n${broken.slice(0, 12).join('\n')}`).toBe('0 broken\n');
+      expect(`${violations.length} broken\n${violations.slice(0, 12).join('\n')}`).toBe('0 broken\n');
       expect(scene.defects).toEqual([]);
     },
   );
 });
 
 function describeRequest({ method, path, headers, body }: WireRequest): string {
-  const shown =
+  const shownBody =
     body === undefined
       ? ''
       : ` ${JSON.stringify(body.slice(0, 700))}${body.length > 700 ? `... (${body.length})` : ''}`;
-  return `${method} ${path.slice(0, 400)} ${JSON.stringify(headers).slice(0, 300)}${shown}`;
+  return `${method} ${path.slice(0, 400)} ${JSON.stringify(headers).slice(0, 300)}${shownBody}`;
 }

@@ -213,19 +213,19 @@ export function createNearlyValid(value: fc.Arbitrary<unknown>): fc.Arbitrary<un
 }
 
 function changePart(value: unknown, edit: Change): unknown {
-  const places = placesOf(value);
+  const places = listPlaces(value);
   return editAt(value, places[edit.at % places.length]!, edit);
 }
 
 /** Returns every position of a value, including the value itself; only the first positions of a large value. */
-function placesOf(value: unknown, path: Path = [], found: Path[] = []): readonly Path[] {
-  if (found.length >= 400) return found;
-  found.push(path);
+function listPlaces(value: unknown, path: Path = [], places: Path[] = []): readonly Path[] {
+  if (places.length >= 400) return places;
+  places.push(path);
   if (typeof value === 'object' && value !== null) {
     for (const [key, member] of Object.entries(value))
-      placesOf(member, [...path, Array.isArray(value) ? Number(key) : key], found);
+      listPlaces(member, [...path, Array.isArray(value) ? Number(key) : key], places);
   }
-  return found;
+  return places;
 }
 
 function editAt(value: unknown, [key, ...rest]: Path, edit: Change): unknown {
@@ -235,8 +235,11 @@ function editAt(value: unknown, [key, ...rest]: Path, edit: Change): unknown {
     return value.map((member: unknown, i) => (i === key ? editAt(member, rest, edit) : member));
   }
   const entries = Object.entries(value as Readonly<Record<string, unknown>>);
-  const retained = rest.length === 0 && edit.kind === 'drop' ? entries.filter(([name]) => name !== key) : entries;
-  return createObjectFrom(retained.map(([name, member]) => [name, name === key ? editAt(member, rest, edit) : member]));
+  const retainedEntries =
+    rest.length === 0 && edit.kind === 'drop' ? entries.filter(([name]) => name !== key) : entries;
+  return createObjectFrom(
+    retainedEntries.map(([name, member]) => [name, name === key ? editAt(member, rest, edit) : member]),
+  );
 }
 
 function applyEdit(value: unknown, edit: Change): unknown {

@@ -24,7 +24,7 @@ export function createJudge(): Judge {
     const isJson = type?.startsWith('application/json') === true && request.method !== 'HEAD';
     const body = isJson && !answer.isCut ? parseJson(answer.body, faults) : answer.body;
     if (status >= 400 && request.method !== 'HEAD') faults.push(...listEnvelopeFaults(status, body));
-    const operation = operationOf(request);
+    const operation = findOperation(request);
     if (operation === undefined) {
       if (!UNROUTED_STATUSES.has(status)) faults.push(`${status} of no operation`);
     } else if (request.method !== 'HEAD' && status !== 405) {
@@ -36,11 +36,11 @@ export function createJudge(): Judge {
 
 function listHeaderFaults({ status, headers }: WireAnswer): string[] {
   const faults: string[] = [];
-  const wanted = ['x-request-id', 'x-engine-version', 'x-content-type-options', 'content-security-policy'];
-  if (status === 503) wanted.push('retry-after');
-  if (status === 401) wanted.push('www-authenticate');
-  if (status === 405) wanted.push('allow');
-  for (const name of wanted) if (headers[name] === undefined) faults.push(`${status} without ${name}`);
+  const wantedHeaders = ['x-request-id', 'x-engine-version', 'x-content-type-options', 'content-security-policy'];
+  if (status === 503) wantedHeaders.push('retry-after');
+  if (status === 401) wantedHeaders.push('www-authenticate');
+  if (status === 405) wantedHeaders.push('allow');
+  for (const name of wantedHeaders) if (headers[name] === undefined) faults.push(`${status} without ${name}`);
   for (const name of ['set-cookie', 'x-evil', 'x-powered-by', 'server'])
     if (headers[name] !== undefined) faults.push(`a header ${name}`);
   return faults;
@@ -87,15 +87,15 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
  * Returns the operation of a request. The path is read as a URL parser reads it, and literal segments precede
  * parameters.
  */
-function operationOf({ method, path }: WireRequest): string | undefined {
+function findOperation({ method, path }: WireRequest): string | undefined {
   const [bare = ''] = path.split(/[?#]/);
-  const reached = method === 'HEAD' ? 'GET' : method;
+  const routeMethod = method === 'HEAD' ? 'GET' : method;
   const normal = normalisePath(bare);
   const onPath = OPERATIONS.filter(({ pattern }) => pattern.test(normal)).toSorted(
     (a, b) => a.parameters - b.parameters,
   );
-  const fixed = onPath.filter(({ parameters }) => parameters === onPath[0]?.parameters);
-  return fixed.find((operation) => operation.method === reached)?.id;
+  const fixedOperations = onPath.filter(({ parameters }) => parameters === onPath[0]?.parameters);
+  return fixedOperations.find((operation) => operation.method === routeMethod)?.id;
 }
 
 function normalisePath(path: string): string {

@@ -23,29 +23,29 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
   return fc.oneof(
     ...listOperations(document).map((operation) => ({
       weight: isHeavy(operation) ? 1 : 6,
-      arbitrary: requestsOf(operation),
+      arbitrary: createRequestArbitrary(operation),
     })),
   );
 
-  function requestsOf(operation: Operation): fc.Arbitrary<WireRequest> {
+  function createRequestArbitrary(operation: Operation): fc.Arbitrary<WireRequest> {
     const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
     const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query');
-    const sound = fc.record<Part>({
-      path: pathOf(operation.path, inPath, (parameter) =>
+    const validPart = fc.record<Part>({
+      path: createPathArbitrary(operation.path, inPath, (parameter) =>
         createParameterArbitrary(operation, parameter).map((value) => encodeURIComponent(String(value))),
       ),
-      query: queryOf(inQuery),
-      headers: headersOf(operation),
-      body: bodyOf(operation),
+      query: createQueryArbitrary(inQuery),
+      headers: createHeaderArbitrary(operation),
+      body: createBodyArbitrary(operation),
       method: fc.constant(operation.method),
     });
     return fc
       .oneof(
-        { weight: 6, arbitrary: operation.method === 'PUT' ? sound.map(usePathId) : sound },
+        { weight: 6, arbitrary: operation.method === 'PUT' ? validPart.map(usePathId) : validPart },
         {
           weight: 4,
           arbitrary: fc
-            .tuple(sound, hostilityOf(operation, inPath))
+            .tuple(validPart, createHostilityArbitrary(operation, inPath))
             .map(([part, hostile]) => ({ ...part, ...hostile })),
         },
       )
@@ -79,7 +79,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
       : memberValue;
   }
 
-  function pathOf(
+  function createPathArbitrary(
     template: string,
     parameters: readonly Parameter[],
     text: (parameter: Parameter) => fc.Arbitrary<string>,
@@ -91,7 +91,9 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
       );
   }
 
-  function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<readonly (readonly [string, string])[]> {
+  function createQueryArbitrary(
+    parameters: readonly Parameter[],
+  ): fc.Arbitrary<readonly (readonly [string, string])[]> {
     if (parameters.length === 0) return fc.constant([]);
     const createOneParameter = (parameter: Parameter) =>
       valueOf(parameter.schema as JsonSchema, parameter.name).map(
@@ -111,7 +113,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
     return fc.tuple(...required, ...optional).map((pairs) => pairs.filter((pair) => pair !== undefined));
   }
 
-  function headersOf({ method, responses }: Operation): fc.Arbitrary<Readonly<Record<string, string>>> {
+  function createHeaderArbitrary({ method, responses }: Operation): fc.Arbitrary<Readonly<Record<string, string>>> {
     const media = Object.values(responses).flatMap(({ content }) => Object.keys(content ?? {}));
     const accept = fc.constantFrom<Readonly<Record<string, string>>>(
       {},
@@ -128,40 +130,40 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
     return fc.tuple(accept, condition).map(([a, b]) => ({ ...a, ...b }));
   }
 
-  function bodyOf({ requestBody }: Operation): fc.Arbitrary<Part['body']> {
-    const declared = requestBody?.content['application/json'];
-    if (declared === undefined) return fc.constant({});
-    const bySchema = valueOf(declared.schema as JsonSchema);
-    const sound =
-      declared.example === undefined
+  function createBodyArbitrary({ requestBody }: Operation): fc.Arbitrary<Part['body']> {
+    const declaredBody = requestBody?.content['application/json'];
+    if (declaredBody === undefined) return fc.constant({});
+    const bySchema = valueOf(declaredBody.schema as JsonSchema);
+    const validBody =
+      declaredBody.example === undefined
         ? bySchema
-        : fc.oneof({ weight: 2, arbitrary: bySchema }, { weight: 1, arbitrary: fc.constant(declared.example) });
+        : fc.oneof({ weight: 2, arbitrary: bySchema }, { weight: 1, arbitrary: fc.constant(declaredBody.example) });
     const value = fc.oneof(
-      { weight: 5, arbitrary: sound },
-      { weight: 4, arbitrary: createNearlyValid(sound) },
+      { weight: 5, arbitrary: validBody },
+      { weight: 4, arbitrary: createNearlyValid(validBody) },
       { weight: 1, arbitrary: hostileValue },
     );
-    const whole = fc
+    const wholeBody = fc
       .tuple(value, fc.constantFrom(false, false, false, true))
       .map(([body, isChunked]) => ({ body: formatJsonValue(body), ...(isChunked ? { isChunked } : {}) }));
     return requestBody?.required === true
-      ? whole
+      ? wholeBody
       : fc.oneof(
-          { weight: 6, arbitrary: whole },
+          { weight: 6, arbitrary: wholeBody },
           { weight: 1, arbitrary: fc.constantFrom<Part['body']>({}, { body: '' }, { body: 'null' }, { body: '{}' }) },
         );
   }
 
   /** Replaces one part of a request by content that a correct client would never send. */
-  function hostilityOf(operation: Operation, inPath: readonly Parameter[]): fc.Arbitrary<Partial<Part>> {
-    const path = pathOf(operation.path, inPath, () => hostileSegment);
+  function createHostilityArbitrary(operation: Operation, inPath: readonly Parameter[]): fc.Arbitrary<Partial<Part>> {
+    const path = createPathArbitrary(operation.path, inPath, () => hostileSegment);
     const names = operation.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
     const query = fc.array(
       fc.tuple(fc.constantFrom(...names, ...names, 'x', '__proto__', 'constructor', '%zz', ''), hostileQueryText),
       { minLength: 1, maxLength: 4 },
     );
     const headers = fc
-      .tuple(headersOf(operation), fc.constantFrom(...HEADERS))
+      .tuple(createHeaderArbitrary(operation), fc.constantFrom(...HEADERS))
       .map(([sound, hostile]) => ({ ...sound, ...hostile }));
     const method = fc.constantFrom(
       'GET',

@@ -52,8 +52,8 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
     { level: 'warn' },
     { write: (line: string) => void (isDefect(line) && defects.push(line.slice(0, 3000))) },
   );
-  const running = await start(settings, log);
-  const { url } = running.server;
+  const server = await start(settings, log);
+  const { url } = server.server;
 
   async function ask(
     method: string,
@@ -76,9 +76,9 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   }
 
   async function finish(path: string, body: unknown = {}): Promise<JobStatus> {
-    const submitted = await ask('POST', path, body);
-    if (submitted.status !== 202) throw new Error(`${path}: ${JSON.stringify(submitted).slice(0, 500)}`);
-    let job = submitted.body as JobStatus;
+    const submittedAnswer = await ask('POST', path, body);
+    if (submittedAnswer.status !== 202) throw new Error(`${path}: ${JSON.stringify(submittedAnswer).slice(0, 500)}`);
+    let job = submittedAnswer.body as JobStatus;
     while (job.status === 'pending' || job.status === 'running')
       job = (await ask('GET', `/jobs/${job.job_id}?wait=30`)).body as JobStatus;
     return job;
@@ -93,10 +93,10 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
 
   async function removeOthers(): Promise<void> {
     const { body } = await ask('GET', '/data/stores');
-    const others = (body as { readonly stores: readonly { readonly store_id: string }[] }).stores.filter(
+    const otherStores = (body as { readonly stores: readonly { readonly store_id: string }[] }).stores.filter(
       ({ store_id: id }) => id !== 'scene' && id !== 'second',
     );
-    await Promise.all(others.map(({ store_id: id }) => ask('DELETE', `/data/stores/${id}`)));
+    await Promise.all(otherStores.map(({ store_id: id }) => ask('DELETE', `/data/stores/${id}`)));
   }
 
   async function putSpares(): Promise<void> {
@@ -158,12 +158,12 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
       index_id: 'ALPHA',
       transaction_cost_bps: 5,
     });
-    const optimised = await finish('/optimise/runs', { index_id: 'ALPHA', constraint_set_id: 'limits' });
-    const run = (optimised.result as { readonly run_id?: string } | null)?.run_id;
+    const optimisation = await finish('/optimise/runs', { index_id: 'ALPHA', constraint_set_id: 'limits' });
+    const run = (optimisation.result as { readonly run_id?: string } | null)?.run_id;
     if (run !== undefined) runs.splice(0, runs.length, run);
     const render = await finish('/reports/render', { template_id: 'own' });
-    const rendered = (render.result as { readonly render_id?: string } | null)?.render_id;
-    if (rendered !== undefined) renders.splice(0, renders.length, rendered);
+    const renderId = (render.result as { readonly render_id?: string } | null)?.render_id;
+    if (renderId !== undefined) renders.splice(0, renders.length, renderId);
   }
 
   const names: string[] = [];
@@ -179,12 +179,12 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   return {
     url,
     clients: await teams.clients(url),
-    vocabulary: vocabularyOf({ names, renders, runs, folder }),
+    vocabulary: createVocabulary({ names, renders, runs, folder }),
     restore,
     defects,
     async close() {
       await endJobs();
-      await stop({ ...running, drainMs: 0 });
+      await stop({ ...server, drainMs: 0 });
       await teams.close();
       await rm(folder, { recursive: true, force: true });
     },
@@ -237,7 +237,7 @@ const DATE_FIELDS = [
   'maturity',
 ];
 
-function vocabularyOf({
+function createVocabulary({
   names,
   renders,
   runs,

@@ -20,35 +20,38 @@ const DEPTH_MAX = 7;
 export function createSchemaArbitraries(components: Readonly<Record<string, JsonSchema>>, vocabulary: Vocabulary) {
   const arbitraryByName = new Map<string, fc.Arbitrary<unknown>>();
 
-  function valueOf(schema: JsonSchema, name = '', depth = 0): fc.Arbitrary<unknown> {
+  function createValueArbitrary(schema: JsonSchema, name = '', depth = 0): fc.Arbitrary<unknown> {
     const word = Object.hasOwn(vocabulary, name) ? vocabulary[name] : undefined;
-    if (word === undefined) return shapeOf(schema, name, depth);
+    if (word === undefined) return createShapeArbitrary(schema, name, depth);
     if (schema['type'] === 'array') return createArrayArbitrary(schema, name, depth);
     const fitting = fc.constantFrom(...word.values);
     return word.only === true
       ? fitting
-      : fc.oneof({ weight: 5, arbitrary: fitting }, { weight: 1, arbitrary: shapeOf(schema, name, depth) });
+      : fc.oneof(
+          { weight: 5, arbitrary: fitting },
+          { weight: 1, arbitrary: createShapeArbitrary(schema, name, depth) },
+        );
   }
 
-  function shapeOf(schema: JsonSchema, name: string, depth: number): fc.Arbitrary<unknown> {
+  function createShapeArbitrary(schema: JsonSchema, name: string, depth: number): fc.Arbitrary<unknown> {
     if (depth > DEPTH_MAX) return fc.constant(null);
     if (typeof schema['$ref'] === 'string') return createComponent(schema['$ref'].split('/').at(-1)!, depth);
     const choices = (schema['anyOf'] ?? schema['oneOf']) as readonly JsonSchema[] | undefined;
-    if (choices !== undefined) return fc.oneof(...choices.map((choice) => valueOf(choice, name, depth)));
+    if (choices !== undefined) return fc.oneof(...choices.map((choice) => createValueArbitrary(choice, name, depth)));
     const parts = schema['allOf'] as readonly JsonSchema[] | undefined;
     if (parts !== undefined)
       return fc
-        .tuple(...parts.map((part) => valueOf(part, name, depth)))
+        .tuple(...parts.map((part) => createValueArbitrary(part, name, depth)))
         .map((values) => Object.assign({}, ...values) as unknown);
     if ('const' in schema) return fc.constant(schema['const']);
     if (Array.isArray(schema['enum'])) return fc.constantFrom(...(schema['enum'] as unknown[]));
     switch (schema['type']) {
       case 'object':
-        return objectOf(schema, depth);
+        return createObjectArbitrary(schema, depth);
       case 'array':
         return createArrayArbitrary(schema, name, depth);
       case 'string':
-        return textOf(schema);
+        return createTextArbitrary(schema);
       case 'integer':
       case 'number':
         return createNumberArbitrary(schema);
@@ -64,39 +67,47 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
   function createComponent(name: string, depth: number): fc.Arbitrary<unknown> {
     const key = `${name} ${depth}`;
     let arbitrary = arbitraryByName.get(key);
-    if (arbitrary === undefined) arbitraryByName.set(key, (arbitrary = valueOf(components[name] ?? {}, '', depth + 1)));
+    if (arbitrary === undefined)
+      arbitraryByName.set(key, (arbitrary = createValueArbitrary(components[name] ?? {}, '', depth + 1)));
     return arbitrary;
   }
 
-  function objectOf(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
+  function createObjectArbitrary(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
     const properties = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
     const required = (schema['required'] ?? []) as readonly string[];
     const members = Object.fromEntries(
-      Object.entries(properties).map(([name, member]) => [name, valueOf(member, name, depth + 1)]),
+      Object.entries(properties).map(([name, member]) => [name, createValueArbitrary(member, name, depth + 1)]),
     );
-    const named = fc.record(members, { requiredKeys: Object.keys(members).filter((name) => required.includes(name)) });
-    const open = schema['additionalProperties'];
-    if (typeof open !== 'object' || open === null) return named;
+    const namedMembers = fc.record(members, {
+      requiredKeys: Object.keys(members).filter((name) => required.includes(name)),
+    });
+    const additional = schema['additionalProperties'];
+    if (typeof additional !== 'object' || additional === null) return namedMembers;
     const keys = fc.oneof(
       fc.constantFrom(...((vocabulary['identifier']?.values as string[] | undefined) ?? ['A'])),
       fc.string({ minLength: 1, maxLength: 12 }),
     );
-    const free = fc.dictionary(keys, valueOf(open as JsonSchema, '', depth + 1), { maxKeys: 4 });
-    return fc.tuple(free, named).map(([a, b]) => Object.assign({}, a, b) as unknown);
+    const freeMembers = fc.dictionary(keys, createValueArbitrary(additional as JsonSchema, '', depth + 1), {
+      maxKeys: 4,
+    });
+    return fc.tuple(freeMembers, namedMembers).map(([a, b]) => Object.assign({}, a, b) as unknown);
   }
 
   function createArrayArbitrary(schema: JsonSchema, name: string, depth: number): fc.Arbitrary<unknown> {
     const minLength = Number(schema['minItems'] ?? 0);
     const maxLength = Math.max(minLength, Math.min(Number(schema['maxItems'] ?? 4), 4));
     const prefix = schema['prefixItems'] as readonly JsonSchema[] | undefined;
-    if (prefix !== undefined) return fc.tuple(...prefix.map((item) => valueOf(item, name, depth + 1)));
-    return fc.array(valueOf((schema['items'] ?? {}) as JsonSchema, name, depth + 1), { minLength, maxLength });
+    if (prefix !== undefined) return fc.tuple(...prefix.map((item) => createValueArbitrary(item, name, depth + 1)));
+    return fc.array(createValueArbitrary((schema['items'] ?? {}) as JsonSchema, name, depth + 1), {
+      minLength,
+      maxLength,
+    });
   }
 
-  return { valueOf };
+  return { valueOf: createValueArbitrary };
 }
 
-function textOf(schema: JsonSchema): fc.Arbitrary<string> {
+function createTextArbitrary(schema: JsonSchema): fc.Arbitrary<string> {
   const minLength = Number(schema['minLength'] ?? 0);
   const maxLength = Math.max(minLength, Math.min(Number(schema['maxLength'] ?? 24), 24));
   const pattern = schema['pattern'];

@@ -54,7 +54,7 @@ export function openWire(url: string, connections: number): Wire {
   };
 
   function sendOnce({ method, path, headers, body, encoding = 'utf8', isChunked }: WireRequest): Promise<WireAnswer> {
-    const began = performance.now();
+    const startMs = performance.now();
     return new Promise((resolve, reject) => {
       const bytes = body === undefined ? undefined : Buffer.from(body, encoding);
       const length: Record<string, string> =
@@ -83,7 +83,7 @@ export function openWire(url: string, connections: number): Wire {
             headers: incoming.headers,
             body: inflateBody(Buffer.concat(chunks), incoming.headers['content-encoding']),
             isCut,
-            ms: performance.now() - began,
+            ms: performance.now() - startMs,
           });
         };
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -97,7 +97,8 @@ export function openWire(url: string, connections: number): Wire {
         }
       });
       if (bytes !== undefined && isChunked === true)
-        for (let at = 0; at < bytes.length; at += 16_384) outgoing.write(bytes.subarray(at, at + 16_384));
+        for (let offset = 0; offset < bytes.length; offset += 16_384)
+          outgoing.write(bytes.subarray(offset, offset + 16_384));
       else if (bytes !== undefined) outgoing.write(bytes);
       outgoing.end();
     });

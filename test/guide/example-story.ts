@@ -23,10 +23,10 @@ const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'dele
   OPERATIONS.has(id),
 );
 
-const methodOf = (id: string) => OPERATIONS.get(id)!.method;
+const getMethod = (id: string) => OPERATIONS.get(id)!.method;
 const otherOperations = [...OPERATIONS.keys()].filter((id) => !FIRST.includes(id) && !LAST.includes(id));
-const isWrite = (id: string) => methodOf(id) === 'PUT' || methodOf(id) === 'POST';
-const isDeletion = (id: string) => methodOf(id) === 'DELETE';
+const isWrite = (id: string) => getMethod(id) === 'PUT' || getMethod(id) === 'POST';
+const isDeletion = (id: string) => getMethod(id) === 'DELETE';
 
 /** Operation ids in the order in which the examples are sent; the method of a new operation determines its position. */
 export const STORY: readonly string[] = [
@@ -135,8 +135,8 @@ export function createExampleRunner(service: LiveService): ExampleRunner {
       type ListedSecurity = { readonly identifier: string; readonly start: string; readonly end: string };
       const all = await service.ok<{ identifiers: ListedSecurity[] }>('GET', '/data/identifiers?limit=1000');
       // The index held different securities before its last date.
-      const listed = all.identifiers.filter((security) => security.start <= start && security.end >= end);
-      const identifiers = listed.map(({ identifier }) => identifier);
+      const listedIdentifiers = all.identifiers.filter((security) => security.start <= start && security.end >= end);
+      const identifiers = listedIdentifiers.map(({ identifier }) => identifier);
       const window = { identifiers, estimator: 'statistical', factors: 5, start, end };
       await finish(await service.ok<JobStatus>('POST', '/risk-models/early-factors/estimate', window));
     },

@@ -17,8 +17,8 @@ afterAll(() => service.close());
 
 test.each(STORY)('the example of %s succeeds', async (id) => {
   const { answer, job } = await runner.run(id);
-  const declared = listSuccesses(OPERATIONS.get(id)!).at(-1)?.[0];
-  expect(`${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`.trim()).toBe(declared);
+  const declaredSuccesses = listSuccesses(OPERATIONS.get(id)!).at(-1)?.[0];
+  expect(`${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`.trim()).toBe(declaredSuccesses);
   if (id === 'runSql') expect((answer.body as { readonly rows: number }).rows).toBeGreaterThan(0);
   if (job !== undefined) expect([job.status, job.error]).toEqual(['succeeded', null]);
 });
@@ -30,12 +30,12 @@ test('the log of writes has the request of every write', async () => {
     expect.arrayContaining(['deleted risk-model', 'deleted render', 'activated store', 'updated run']),
   );
   // The first read of an inactive store records its content; several requests may share this read.
-  const ofRequests = entries.filter(({ action, kind }) => `${action} ${kind}` !== 'created data-version');
-  expect(ofRequests.filter(({ request_id: id }) => id === '')).toEqual([]);
+  const requestEntries = entries.filter(({ action, kind }) => `${action} ${kind}` !== 'created data-version');
+  expect(requestEntries.filter(({ request_id: id }) => id === '')).toEqual([]);
 });
 
 test('every body has an example, and so has every parameter that must be given', () => {
-  const without = [...OPERATIONS.values()].flatMap((operation) => [
+  const missingExamples = [...OPERATIONS.values()].flatMap((operation) => [
     ...(operation.requestBody !== undefined && createExampleRequest(operation).body === undefined
       ? [`${operation.operationId} body`]
       : []),
@@ -43,16 +43,16 @@ test('every body has an example, and so has every parameter that must be given',
       .filter(({ required, example }) => required && example === undefined)
       .map(({ name }) => `${operation.operationId} ${name}`),
   ]);
-  expect(without).toEqual([]);
+  expect(missingExamples).toEqual([]);
 });
 
 test('every answer that the document shows satisfies the schema of its operation', () => {
   const answers = JSON.parse(readFileSync('data/answers.json', 'utf8')) as Record<string, unknown>;
   const conforms = createConformity(service.document);
-  const broken = Object.entries(answers).flatMap(([id, body]) => {
+  const violations = Object.entries(answers).flatMap(([id, body]) => {
     const operation = OPERATIONS.get(id);
     const status = Number(operation && listSuccesses(operation).at(-1)?.[0]);
     return conforms(id, { status, type: 'application/json', body });
   });
-  expect(broken, 'npm run generate').toEqual([]);
+  expect(violations, 'npm run generate').toEqual([]);
 });

@@ -23,10 +23,10 @@ const FOLDER = 'data/guide/';
 /** Returns the pages of the guide in reading order; the first page links to all others. */
 export function readGuideSources(): GuideSource[] {
   const first = read('README.md');
-  const others = [...new Set([...first.matchAll(/\]\(([a-z-]+\.md)\)/g)].map((match) => match[1]!))];
-  return ['README.md', ...others].map((file) => {
+  const otherPages = [...new Set([...first.matchAll(/\]\(([a-z-]+\.md)\)/g)].map((match) => match[1]!))];
+  return ['README.md', ...otherPages].map((file) => {
     const text = read(file);
-    return { file, text, examples: examplesOf(file, text) };
+    return { file, text, examples: listExamples(file, text) };
   });
 }
 
@@ -39,7 +39,7 @@ const SHOWN_LANGUAGES = new Set(['text', 'json']);
  * Returns the executed examples of a page. @throws Error if a block states neither that it is only shown nor its
  * expected result
  */
-function examplesOf(file: string, text: string): Example[] {
+function listExamples(file: string, text: string): Example[] {
   const examples: Example[] = [];
   for (const match of text.matchAll(/^```(\S*)([^\n]*)\n(.*?)^```$/gms)) {
     const line = text.slice(0, match.index).split('\n').length;

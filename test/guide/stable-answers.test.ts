@@ -11,13 +11,13 @@ const createJob = (seconds: number, id: string, status = 'succeeded') => ({
 });
 
 test('an answer that differs only in times, ids, hashes and free space is not recorded again', () => {
-  const stored = { getJob: createJob(1, '0a1b2c3d') };
-  expect(selectStableAnswers(stored, { getJob: createJob(2, 'ffffffff') })).toEqual(stored);
+  const storedAnswers = { getJob: createJob(1, '0a1b2c3d') };
+  expect(selectStableAnswers(storedAnswers, { getJob: createJob(2, 'ffffffff') })).toEqual(storedAnswers);
 });
 
 test('an answer with other differences, a new answer and the order are recorded', () => {
-  const recorded = { listJobs: [createJob(2, 'ffffffff')], getJob: createJob(2, 'ffffffff', 'failed') };
-  const answers = selectStableAnswers({ getJob: createJob(1, '0a1b2c3d'), gone: 1 }, recorded);
-  expect(answers).toEqual(recorded);
+  const recordedAnswers = { listJobs: [createJob(2, 'ffffffff')], getJob: createJob(2, 'ffffffff', 'failed') };
+  const answers = selectStableAnswers({ getJob: createJob(1, '0a1b2c3d'), gone: 1 }, recordedAnswers);
+  expect(answers).toEqual(recordedAnswers);
   expect(Object.keys(answers)).toEqual(['listJobs', 'getJob']);
 });

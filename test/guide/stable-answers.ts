@@ -25,13 +25,13 @@ const VARYING_MEMBERS: ReadonlySet<string> = new Set([
  * recordings, so that every change of the file is a change of a response.
  */
 export function selectStableAnswers(
-  stored: Readonly<Record<string, unknown>>,
+  storedAnswers: Readonly<Record<string, unknown>>,
   recorded: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(recorded).map(([id, answer]) => [
       id,
-      maskVaryingParts(stored[id]) === maskVaryingParts(answer) ? stored[id] : answer,
+      maskVaryingParts(storedAnswers[id]) === maskVaryingParts(answer) ? storedAnswers[id] : answer,
     ]),
   );
 }

@@ -161,7 +161,7 @@ function formatMethodologySections(): string {
 
 /** Formats the document ids of a template as part of a sentence. */
 function listIds(ids: readonly string[]): string {
-  const marked = ids.map((own) => `\`${own}\``);
+  const marked = ids.map((id) => `\`${id}\``);
   return ids.length === 1
     ? `the index ${marked[0]}`
     : `the indices ${marked.slice(0, -1).join(', ')} and ${marked.at(-1)}`;
@@ -222,8 +222,8 @@ function formatPluginExamples(): string {
 /** Returns the functions of `rows` as a TypeScript declaration. */
 function formatRowFunctions(): string {
   const members = ROW_FUNCTIONS.map(({ name, help, parameters, lists }) => {
-    const typed = parameters.map((parameter, k) => `${parameter}: ${k < lists ? 'List' : 'number'}`);
-    return `  /** ${help} */\n  ${name}(${typed.join(', ')}): Float64Array;`;
+    const typedParameters = parameters.map((parameter, k) => `${parameter}: ${k < lists ? 'List' : 'number'}`);
+    return `  /** ${help} */\n  ${name}(${typedParameters.join(', ')}): Float64Array;`;
   });
   const head = 'type List = ArrayLike<number> | number;\ndeclare const rows: {';
   return `\`\`\`text\n${head}\n${members.join('\n')}\n};\n\`\`\``;

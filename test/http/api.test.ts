@@ -23,7 +23,7 @@ const app = createApp({
 });
 
 /** Returns a path that the route's parameters accept; job ids have a different format. */
-const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') =>
+const createPath = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') =>
   route.path
     .replace('{table}', 'levels')
     .replace('{date}', '2024-06-28')
@@ -47,11 +47,11 @@ async function ask(method: string, path: string, scope: string | undefined, text
   return { status: response.status, code: body?.code, detail: body?.detail, headers: response.headers };
 }
 
-const bodyOf = (route: Route) => (route.body === undefined ? undefined : '{}');
+const createBody = (route: Route) => (route.body === undefined ? undefined : '{}');
 const guardedRoutes = routes.filter(([, route]) => route.scope !== 'open');
 
 test.each(guardedRoutes)('%s requires a key before it answers', async (_id, route) => {
-  expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), undefined, bodyOf(route))).toMatchObject({
+  expect(await ask(route.method, createPath(route, 'x'.repeat(65)), undefined, createBody(route))).toMatchObject({
     status: 401,
     code: 'UNAUTHENTICATED',
   });
@@ -61,7 +61,7 @@ describe('no scope implies another, except that admin implies all', () => {
   test.each(guardedRoutes)('%s', async (_id, route) => {
     const forbidden = [];
     for (const scope of SCOPES) {
-      const { status } = await ask(route.method, pathOf(route), scope, bodyOf(route));
+      const { status } = await ask(route.method, createPath(route), scope, createBody(route));
       if (status === 403) forbidden.push(scope);
     }
     expect(forbidden).toEqual(SCOPES.filter((scope) => scope !== route.scope && scope !== 'admin'));
@@ -70,19 +70,19 @@ describe('no scope implies another, except that admin implies all', () => {
 
 test.each(routes)('%s shares its path with no method that it lacks', async (_id, route) => {
   const methods = routes.filter(([, other]) => other.path === route.path).map(([, { method }]) => method);
-  const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].toSorted();
+  const allowedMethods = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].toSorted();
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    if (allowed.includes(method)) continue;
-    const answer = await ask(method, pathOf(route), 'admin');
-    expect([method, answer.status, answer.detail]).toEqual([method, 405, { allowed }]);
-    expect(answer.headers.get('allow')).toBe(allowed.join(', '));
+    if (allowedMethods.includes(method)) continue;
+    const answer = await ask(method, createPath(route), 'admin');
+    expect([method, answer.status, answer.detail]).toEqual([method, 405, { allowed: allowedMethods }]);
+    expect(answer.headers.get('allow')).toBe(allowedMethods.join(', '));
   }
 });
 
 test.each(routes.filter(([, route]) => /\{\w+_id\}/.test(route.path)))(
   '%s refuses an id of 65 characters',
   async (_id, route) => {
-    expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), 'admin', bodyOf(route))).toMatchObject({
+    expect(await ask(route.method, createPath(route, 'x'.repeat(65)), 'admin', createBody(route))).toMatchObject({
       status: 422,
       code: 'INVALID_IDENTIFIER',
     });
@@ -92,7 +92,12 @@ test.each(routes.filter(([, route]) => /\{\w+_id\}/.test(route.path)))(
 test.each(routes.filter(([, route]) => route.openQuery !== true))(
   '%s refuses an unknown query parameter',
   async (_id, route) => {
-    const { status, detail } = await ask(route.method, `${pathOf(route)}?no_such_parameter=1`, 'admin', bodyOf(route));
+    const { status, detail } = await ask(
+      route.method,
+      `${createPath(route)}?no_such_parameter=1`,
+      'admin',
+      createBody(route),
+    );
     const codes = ((detail?.['findings'] ?? []) as { path: string; code: string }[]).map(
       ({ path, code }) => `${path} ${code}`,
     );
@@ -106,15 +111,15 @@ describe('an unsupported Accept is 406 with the supported types', () => {
   );
   test.each(testedRoutes)('%s', async (_id, route) => {
     const { schema, media = [] } = route.success;
-    const offered = [...(schema === undefined ? [] : ['application/json']), ...media];
-    const answerTo = (accept?: string) => ask(route.method, pathOf(route), 'admin', bodyOf(route), accept);
-    for (const accept of ['image/x-none', `*/*;q=0`, `${offered[0]};q=0, image/x-none`])
+    const offeredMedia = [...(schema === undefined ? [] : ['application/json']), ...media];
+    const answerTo = (accept?: string) => ask(route.method, createPath(route), 'admin', createBody(route), accept);
+    for (const accept of ['image/x-none', `*/*;q=0`, `${offeredMedia[0]};q=0, image/x-none`])
       expect(await answerTo(accept)).toMatchObject({
         status: 406,
         code: 'NOT_ACCEPTABLE',
-        detail: { accepted: offered },
+        detail: { accepted: offeredMedia },
       });
-    for (const accept of [undefined, '*/*', `image/x-none, */*;q=0.1`, `${offered.at(-1)};q=0.2`])
+    for (const accept of [undefined, '*/*', `image/x-none, */*;q=0.1`, `${offeredMedia.at(-1)};q=0.2`])
       expect([accept, (await answerTo(accept)).status]).toEqual([accept, route.success.status]);
   });
 
@@ -128,7 +133,7 @@ const parsedRoutes = routes.filter(([, route]) => route.body !== undefined && ro
 
 test.each(parsedRoutes)('%s refuses a body that is not JSON before other checks', async (_id, route) => {
   expect(
-    await ask(route.method, `${pathOf(route, 'x'.repeat(65))}?no_such_parameter=1`, 'admin', '{"a":'),
+    await ask(route.method, `${createPath(route, 'x'.repeat(65))}?no_such_parameter=1`, 'admin', '{"a":'),
   ).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
 });
 

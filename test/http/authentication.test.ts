@@ -15,7 +15,7 @@ const createCall = (headers: Record<string, string>, method = 'GET') => ({
   address: () => '127.0.0.1',
 });
 
-async function codeOf(
+async function catchCode(
   authenticate: typeof authenticateWithKeys,
   headers: Record<string, string>,
   method?: string,
@@ -49,7 +49,7 @@ describe('a service with keys', () => {
     { authorization: 'Bearer other', 'x-api-key': KEY },
     { authorization: 'Basic x', 'x-api-key': KEY },
   ])('answers %j with 401', async (headers) => {
-    expect(await codeOf(authenticateWithKeys, headers)).toBe('UNAUTHENTICATED');
+    expect(await catchCode(authenticateWithKeys, headers)).toBe('UNAUTHENTICATED');
   });
 });
 
@@ -73,7 +73,7 @@ describe('a service without keys', () => {
     { host: 'localhost', origin: 'null' },
     { host: 'localhost', origin: 'http://localhost.example.com' },
   ])('refuses %j', async (headers) => {
-    expect(await codeOf(authenticateWithoutKeys, headers)).toBe('FORBIDDEN_ORIGIN');
+    expect(await catchCode(authenticateWithoutKeys, headers)).toBe('FORBIDDEN_ORIGIN');
   });
 
   test.each([
@@ -85,7 +85,7 @@ describe('a service without keys', () => {
     { via: '1.1 proxy' },
     { 'sec-fetch-site': 'cross-site' },
   ])('refuses what a proxy forwards or another site begins: %j', async (headers) => {
-    expect(await codeOf(authenticateWithoutKeys, { host: 'localhost:8080', ...headers })).toBe('FORBIDDEN_ORIGIN');
+    expect(await catchCode(authenticateWithoutKeys, { host: 'localhost:8080', ...headers })).toBe('FORBIDDEN_ORIGIN');
   });
 
   const ownHeaders = { host: 'localhost:8080' };
@@ -98,7 +98,7 @@ describe('a service without keys', () => {
     [{ ...ownHeaders, 'sec-fetch-site': 'none' }, 'FORBIDDEN_ORIGIN'],
   ])('accepts writes only from its pages and from programs: %j is %s', async (headers, expected) => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
-      expect([method, await codeOf(authenticateWithoutKeys, headers as Record<string, string>, method)]).toEqual([
+      expect([method, await catchCode(authenticateWithoutKeys, headers as Record<string, string>, method)]).toEqual([
         method,
         expected,
       ]);
@@ -106,7 +106,7 @@ describe('a service without keys', () => {
 
   test('reads from another page of this machine are accepted', async () => {
     expect(
-      await codeOf(authenticateWithoutKeys, {
+      await catchCode(authenticateWithoutKeys, {
         ...ownHeaders,
         origin: 'http://localhost:3000',
         'sec-fetch-site': 'same-site',

@@ -71,13 +71,13 @@ describe('connections of one address', () => {
   }
 
   test('are limited, and those of another address are served', async () => {
-    const many = await countServed(server.url, '127.0.0.1', LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
-    expect(many.answered).toBe(LIMITS.MAX_ADDRESS_CONNECTIONS);
+    const manySockets = await countServed(server.url, '127.0.0.1', LIMITS.MAX_ADDRESS_CONNECTIONS + 50);
+    expect(manySockets.answered).toBe(LIMITS.MAX_ADDRESS_CONNECTIONS);
     const other = await countServed(server.url, '127.0.0.2', 1);
     expect(other.answered).toBe(1);
-    const closed = many.sockets.map((socket) => (socket.closed ? undefined : once(socket, 'close')));
-    for (const socket of many.sockets) socket.destroy();
-    await Promise.all(closed);
+    const closings = manySockets.sockets.map((socket) => (socket.closed ? undefined : once(socket, 'close')));
+    for (const socket of manySockets.sockets) socket.destroy();
+    await Promise.all(closings);
     const probe = async (): Promise<number> => {
       const { sockets, answered } = await countServed(server.url, '127.0.0.1', 1);
       for (const socket of sockets) socket.destroy();

@@ -6,7 +6,7 @@ import { compressResponse } from '#http/compress-answer.js';
 const BROWSER = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)', 'accept-encoding': 'gzip, deflate, br' };
 const LONG_TEXT = JSON.stringify(Array.from({ length: 5000 }, (_, t) => 1000 + Math.sin(t)));
 
-function answerOf(body: string, type = JSON_TYPE) {
+function createAnswer(body: string, type = JSON_TYPE) {
   const headers = new ResponseHeaders('id', {});
   headers.set('ETag', '"e"');
   headers.describe(type, Buffer.byteLength(body));
@@ -14,19 +14,19 @@ function answerOf(body: string, type = JSON_TYPE) {
 }
 
 test('a browser receives a long answer compressed, in a coding that it accepts, with the etag of the content', async () => {
-  const { headers, body } = (await compressResponse(answerOf(LONG_TEXT), BROWSER))!;
+  const { headers, body } = (await compressResponse(createAnswer(LONG_TEXT), BROWSER))!;
   expect(headers.byName()).toMatchObject({ 'Content-Encoding': 'br', Vary: 'Accept-Encoding', ETag: '"e"' });
   expect(headers.byName()['Content-Length']).toBe(String((body as Uint8Array).byteLength));
   expect((body as Uint8Array).byteLength).toBeLessThan(0.5 * LONG_TEXT.length);
   expect(brotliDecompressSync(body as Uint8Array).toString()).toBe(LONG_TEXT);
-  const gzipped = (await compressResponse(answerOf(LONG_TEXT), { ...BROWSER, 'accept-encoding': 'gzip' }))!;
+  const gzipped = (await compressResponse(createAnswer(LONG_TEXT), { ...BROWSER, 'accept-encoding': 'gzip' }))!;
   expect(gunzipSync(gzipped.body as Uint8Array).toString()).toBe(LONG_TEXT);
 });
 
 test('programs, short answers, other media types and errors are sent uncompressed', () => {
-  expect(compressResponse(answerOf(LONG_TEXT), { 'accept-encoding': 'br' })).toBeUndefined();
-  expect(compressResponse(answerOf(LONG_TEXT), { 'user-agent': 'Mozilla/5.0' })).toBeUndefined();
-  expect(compressResponse(answerOf('[1]'), BROWSER)).toBeUndefined();
-  expect(compressResponse(answerOf(LONG_TEXT, 'application/pdf'), BROWSER)).toBeUndefined();
-  expect(compressResponse({ ...answerOf(LONG_TEXT), status: 404 }, BROWSER)).toBeUndefined();
+  expect(compressResponse(createAnswer(LONG_TEXT), { 'accept-encoding': 'br' })).toBeUndefined();
+  expect(compressResponse(createAnswer(LONG_TEXT), { 'user-agent': 'Mozilla/5.0' })).toBeUndefined();
+  expect(compressResponse(createAnswer('[1]'), BROWSER)).toBeUndefined();
+  expect(compressResponse(createAnswer(LONG_TEXT, 'application/pdf'), BROWSER)).toBeUndefined();
+  expect(compressResponse({ ...createAnswer(LONG_TEXT), status: 404 }, BROWSER)).toBeUndefined();
 });

@@ -20,7 +20,7 @@ let lastConformity: { readonly text: string; readonly conformity: Conformity } |
  */
 export function createConformity(document: OpenApiDocument): Conformity {
   const text = JSON.stringify(document);
-  if (lastConformity?.text !== text) lastConformity = { text, conformity: conformityOf(document) };
+  if (lastConformity?.text !== text) lastConformity = { text, conformity: getConformity(document) };
   return lastConformity.conformity;
 }
 
@@ -28,7 +28,7 @@ export function createConformity(document: OpenApiDocument): Conformity {
  * Returns a checker of responses against an OpenAPI document: status and media type must be declared, and a JSON body
  * must satisfy its schema.
  */
-function conformityOf(document: OpenApiDocument): Conformity {
+function getConformity(document: OpenApiDocument): Conformity {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true, ...COMPILED_ONCE });
   ajv.addSchema({ ...document, $id: 'divisor' });
   const compiled = new Map<string, ValidateFunction>();

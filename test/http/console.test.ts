@@ -57,9 +57,13 @@ test('programs receive NOT_FOUND for an unknown route', async () => {
 });
 
 test('assets are cached permanently in the requested coding, and those of another build do not exist', async () => {
-  const plain = await ask('/console/assets/main-abc.js');
-  expect([plain.status, await plain.text(), plain.headers.get('content-type')]).toEqual([200, 'script', SCRIPT.type]);
-  expect(plain.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+  const plainAnswer = await ask('/console/assets/main-abc.js');
+  expect([plainAnswer.status, await plainAnswer.text(), plainAnswer.headers.get('content-type')]).toEqual([
+    200,
+    'script',
+    SCRIPT.type,
+  ]);
+  expect(plainAnswer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
   expect(await (await ask('/console/assets/main-abc.js', BROWSER)).text()).toBe('br script');
   expect((await ask('/console/assets/main-old.js', BROWSER)).status).toBe(404);
 });

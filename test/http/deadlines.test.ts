@@ -8,18 +8,18 @@ test('work is refused at most a second after its deadline, and work that ends in
   const { within } = createDeadlines(10);
   const readOutcome = (work: Promise<unknown>): Promise<unknown> =>
     within(work).catch(({ code }: { code: string }) => code);
-  const late = readOutcome(new Promise(() => {}));
+  const lateOutcome = readOutcome(new Promise(() => {}));
   let resolve!: (value: number) => void;
   const inTime = readOutcome(new Promise<number>((end) => (resolve = end)));
   await vi.advanceTimersByTimeAsync(9000);
-  const later = readOutcome(new Promise(() => {}));
+  const laterOutcome = readOutcome(new Promise(() => {}));
   resolve(1);
   expect(await inTime).toBe(1);
   await vi.advanceTimersByTimeAsync(2000);
-  expect(await Promise.race([late, later])).toBe('OVERLOADED');
-  expect(await Promise.race([later, 'waits'])).toBe('waits');
+  expect(await Promise.race([lateOutcome, laterOutcome])).toBe('OVERLOADED');
+  expect(await Promise.race([laterOutcome, 'waits'])).toBe('waits');
   await vi.advanceTimersByTimeAsync(9000);
-  expect(await later).toBe('OVERLOADED');
+  expect(await laterOutcome).toBe('OVERLOADED');
   expect(vi.getTimerCount()).toBe(0);
   await expect(within(Promise.reject(new Error('own')))).rejects.toThrow('own');
 });

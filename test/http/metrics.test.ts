@@ -20,12 +20,12 @@ function renderMetrics(overrides: Partial<Parameters<typeof createMetrics>[0]> =
 }
 
 test('metrics count responses by operation and status, and jobs by state', async () => {
-  let running = 1;
-  const metrics = renderMetrics({ jobs: async () => ({ pending: 4, running }) });
+  let runningJobs = 1;
+  const metrics = renderMetrics({ jobs: async () => ({ pending: 4, running: runningJobs }) });
   metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002, keyId: null });
   metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.2, keyId: null });
   metrics.observe({ operation: undefined, method: 'GET', status: 404, seconds: 0.001, keyId: null });
-  running = 2;
+  runningJobs = 2;
   const { text, type } = await metrics.expose();
   expect(type).toContain('text/plain; version=0.0.4');
   expect(text.split('\n')).toEqual(
@@ -91,10 +91,10 @@ test('requests and ended jobs are counted by key, and beyond a number of keys to
   metrics.observe({ ...response, keyId: null });
   for (let key = 0; key < 300; key++) metrics.observe({ ...response, keyId: `key-${key}` });
   metrics.observe({ ...response, keyId: 'key-3' });
-  const ended = { jobId: 'a', kind: 'backtest', outcome: 'succeeded', seconds: 1, waitSeconds: 0 } as const;
-  metrics.jobEnded({ ...ended, owner: 'key-3' });
-  metrics.jobEnded({ ...ended, owner: 'key-299' });
-  metrics.jobEnded({ ...ended, owner: '' });
+  const endedJob = { jobId: 'a', kind: 'backtest', outcome: 'succeeded', seconds: 1, waitSeconds: 0 } as const;
+  metrics.jobEnded({ ...endedJob, owner: 'key-3' });
+  metrics.jobEnded({ ...endedJob, owner: 'key-299' });
+  metrics.jobEnded({ ...endedJob, owner: '' });
   const lines = (await metrics.expose()).text.split('\n').filter((line) => line.startsWith('divisor_key_'));
   expect(lines).toEqual(
     expect.arrayContaining([
@@ -131,8 +131,8 @@ test('lost threads are counted by their cause, from zero', async () => {
 });
 
 test('the size of the home is reported by part; unmeasurable parts are omitted', async () => {
-  const whole = (await renderMetrics().expose()).text.split('\n');
-  expect(whole).toEqual(
+  const wholeLines = (await renderMetrics().expose()).text.split('\n');
+  expect(wholeLines).toEqual(
     expect.arrayContaining([
       'divisor_store_bytes{part="documents"} 1000',
       'divisor_store_bytes{part="artifacts"} 2000',

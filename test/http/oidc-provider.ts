@@ -58,23 +58,23 @@ export async function startProvider(clientId: string): Promise<Provider> {
       const code = randomBytes(8).toString('hex');
       if (ask('code_challenge_method') !== 'S256') return sendJson({ error: 'invalid_request' }, 400);
       codes.set(code, { challenge: ask('code_challenge'), nonce: ask('nonce') });
-      const back = new URL(ask('redirect_uri'));
-      back.searchParams.set('code', code);
-      back.searchParams.set('state', ask('state'));
-      back.searchParams.set('iss', readIssuer());
-      response.writeHead(302, { location: back.href }).end();
+      const redirectUrl = new URL(ask('redirect_uri'));
+      redirectUrl.searchParams.set('code', code);
+      redirectUrl.searchParams.set('state', ask('state'));
+      redirectUrl.searchParams.set('iss', readIssuer());
+      response.writeHead(302, { location: redirectUrl.href }).end();
       return;
     }
     let text = '';
     for await (const chunk of request) text += String(chunk);
     const form = new URLSearchParams(text);
-    const granted = codes.get(form.get('code') ?? '');
+    const grant = codes.get(form.get('code') ?? '');
     codes.delete(form.get('code') ?? '');
     const verifier = createHash('sha256')
       .update(form.get('code_verifier') ?? '')
       .digest('base64url');
-    if (granted === undefined || granted.challenge !== verifier) return sendJson({ error: 'invalid_grant' }, 400);
-    const claims = { nonce: granted.nonce, ...provider.person };
+    if (grant === undefined || grant.challenge !== verifier) return sendJson({ error: 'invalid_grant' }, 400);
+    const claims = { nonce: grant.nonce, ...provider.person };
     const idToken = await (provider.idTokenOf?.(claims) ?? provider.token(claims, { audience: clientId }));
     sendJson({ access_token: 'opaque', token_type: 'bearer', expires_in: 300, id_token: idToken });
   });

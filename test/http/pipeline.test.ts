@@ -7,16 +7,16 @@ const { send, log, answered, long } = createSample();
 long.release();
 
 describe('checks come in the order of the contract', () => {
-  const bad = 'x'.repeat(65);
+  const badId = 'x'.repeat(65);
   test.each([
     ['no key, on a path that is not there', 'GET', '/nowhere', { scopes: '' }, 401, 'UNAUTHENTICATED'],
     ['no key, with a wrong method', 'PATCH', '/things', { scopes: '' }, 401, 'UNAUTHENTICATED'],
-    ['no key, with a bad id', 'GET', `/things/${bad}`, { scopes: '' }, 401, 'UNAUTHENTICATED'],
+    ['no key, with a bad id', 'GET', `/things/${badId}`, { scopes: '' }, 401, 'UNAUTHENTICATED'],
     ['a path that is not there', 'PATCH', '/nowhere', {}, 404, 'ROUTE_NOT_FOUND'],
     [
       'a wrong method, with a bad body, id and query',
       'POST',
-      `/things/${bad}?x=1`,
+      `/things/${badId}?x=1`,
       { text: '{' },
       405,
       'METHOD_NOT_ALLOWED',
@@ -24,7 +24,7 @@ describe('checks come in the order of the contract', () => {
     [
       'a missing scope, with a bad body',
       'PUT',
-      `/things/${bad}`,
+      `/things/${badId}`,
       { scopes: 'read', text: '{' },
       403,
       'FORBIDDEN_SCOPE',
@@ -37,8 +37,8 @@ describe('checks come in the order of the contract', () => {
       403,
       'FORBIDDEN_SCOPE',
     ],
-    ['a broken body, with a bad id and query', 'PUT', `/things/${bad}?x=1`, { text: '{' }, 400, 'MALFORMED_REQUEST'],
-    ['a bad id, of an unknown thing with a bad body', 'PUT', `/things/${bad}`, { json: {} }, 422, 'INVALID_IDENTIFIER'],
+    ['a broken body, with a bad id and query', 'PUT', `/things/${badId}?x=1`, { text: '{' }, 400, 'MALFORMED_REQUEST'],
+    ['a bad id of an unknown thing and a bad body', 'PUT', `/things/${badId}`, { json: {} }, 422, 'INVALID_IDENTIFIER'],
     [
       'an unknown query, of an unknown thing with a bad body',
       'PUT',
@@ -111,8 +111,8 @@ describe('scopes', () => {
 
 describe('answers', () => {
   test('have the request id sent, or a new one, and the engine version', async () => {
-    const named = await send('GET', '/things', { headers: { 'x-request-id': 'abc-1' } });
-    expect([named.headers.get('x-request-id'), named.headers.get('x-engine-version')]).toEqual(['abc-1', '1.2.3']);
+    const reply = await send('GET', '/things', { headers: { 'x-request-id': 'abc-1' } });
+    expect([reply.headers.get('x-request-id'), reply.headers.get('x-engine-version')]).toEqual(['abc-1', '1.2.3']);
     for (const id of ['a'.repeat(129), 'two words', '']) {
       const other = await send('GET', '/nowhere', { headers: { 'x-request-id': id } });
       expect(other.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
@@ -126,10 +126,10 @@ describe('answers', () => {
     );
     expect([status, code, detail]).toEqual([500, 'INTERNAL', { request_id: 'r-7' }]);
     expect(message).not.toContain('secret');
-    const logged = log.find(({ request_id, msg }) => request_id === 'r-7' && msg === 'defect') as {
+    const loggedDefect = log.find(({ request_id, msg }) => request_id === 'r-7' && msg === 'defect') as {
       err: { stack: string };
     };
-    expect(logged.err.stack).toContain('secret detail of a defect');
+    expect(loggedDefect.err.stack).toContain('secret detail of a defect');
   });
 
   test('are logged once each, with a level by severity, and reported to the observer', async () => {

@@ -25,22 +25,24 @@ function createBytes({
   readonly failsAt?: number;
 }) {
   const rooms = new Set<number>();
-  const seen = { given: 0, cancelled: 0, hash: createHash('sha256'), rooms };
+  const seenEvents = { given: 0, cancelled: 0, hash: createHash('sha256'), rooms };
   const stream = new ReadableStream({
     type: 'bytes',
     pull(controller) {
-      if (seen.given >= failsAt) return controller.error(new Error('cannot be read further'));
+      if (seenEvents.given >= failsAt) return controller.error(new Error('cannot be read further'));
       const { buffer, byteLength } = controller.byobRequest!.view!;
       rooms.add(buffer.byteLength);
-      const part = new Uint8Array(buffer, 0, Math.min(byteLength, length - seen.given)).fill(seen.given % 251);
-      seen.given += part.length;
-      seen.hash.update(part);
+      const part = new Uint8Array(buffer, 0, Math.min(byteLength, length - seenEvents.given)).fill(
+        seenEvents.given % 251,
+      );
+      seenEvents.given += part.length;
+      seenEvents.hash.update(part);
       controller.byobRequest!.respond(part.length);
-      if (seen.given >= length) controller.close();
+      if (seenEvents.given >= length) controller.close();
     },
-    cancel: () => void seen.cancelled++,
+    cancel: () => void seenEvents.cancelled++,
   });
-  return { seen, stream };
+  return { seen: seenEvents, stream };
 }
 
 /** Serves the stream as the response to every request. */
@@ -61,15 +63,15 @@ async function serve(stream: ReadableStream<Uint8Array>): Promise<IncomingMessag
 test('a byte stream arrives complete through one buffer, however slowly it is read', async () => {
   const { seen, stream } = createBytes({ length: 3_000_001 });
   const answer = await serve(stream);
-  const arrived = createHash('sha256');
+  const arrivedHash = createHash('sha256');
   let count = 0;
   for await (const part of answer as AsyncIterable<Buffer>) {
-    arrived.update(part);
+    arrivedHash.update(part);
     count += part.length;
     await new Promise((next) => setImmediate(next));
   }
   expect(count).toBe(3_000_001);
-  expect(arrived.digest('hex')).toBe(seen.hash.digest('hex'));
+  expect(arrivedHash.digest('hex')).toBe(seen.hash.digest('hex'));
   expect(seen.rooms.size).toBe(1);
 });
 

@@ -29,7 +29,7 @@ async function exchange(...parts: (string | Buffer)[]): Promise<string> {
   return text;
 }
 
-const bodyOf = (response: string) =>
+const readBody = (response: string) =>
   ErrorEnvelope.parse(JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4))).error;
 
 describe('requests that the HTTP parser refuses get the error body of the service', () => {
@@ -49,15 +49,15 @@ describe('requests that the HTTP parser refuses get the error body of the servic
     expect(response).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(response).toMatch(/x-request-id: [0-9a-f-]{36}\r\n/i);
     expect(response).toMatch(/x-engine-version: 1\.2\.3\r\n/i);
-    expect(bodyOf(response).code).toBe('MALFORMED_REQUEST');
+    expect(readBody(response).code).toBe('MALFORMED_REQUEST');
   });
 });
 
 test('a connection without a request in time is closed without an answer', async () => {
-  const short = await listen({ app: sample.app, host: '127.0.0.1', port: 0, headersTimeoutMs: 20 });
-  port = Number(new URL(short.url).port);
+  const shortServer = await listen({ app: sample.app, host: '127.0.0.1', port: 0, headersTimeoutMs: 20 });
+  port = Number(new URL(shortServer.url).port);
   expect(await exchange()).toBe('');
-  await short.close(0);
+  await shortServer.close(0);
 });
 
 describe('bodies over the wire', () => {
@@ -76,12 +76,12 @@ describe('bodies over the wire', () => {
       `${head}Transfer-Encoding: chunked\r\n\r\n`,
       ...Array.from({ length: 17 }, () => chunk),
     );
-    expect(bodyOf(response)).toMatchObject({ code: 'BODY_TOO_LARGE', detail: { limit: 1_048_576 } });
+    expect(readBody(response)).toMatchObject({ code: 'BODY_TOO_LARGE', detail: { limit: 1_048_576 } });
   });
 
   test('a declared length beyond the limit is refused before the body comes', async () => {
     const response = await exchange(`${head}Content-Length: 99999999\r\n\r\n{`);
-    expect(bodyOf(response).message).toBe('The body has 99999999 bytes; at most 1048576 are accepted.');
+    expect(readBody(response).message).toBe('The body has 99999999 bytes; at most 1048576 are accepted.');
   });
 
   test('a client that disconnects during its body is no defect', async () => {
@@ -131,11 +131,13 @@ describe('a GET returns the same bytes whether it needs a Request or not', () =>
     ['a defect', '/crash', ['X-API-Key: admin'], 500],
     ['a trace', '/things', [key, 'Traceparent: none'], 200],
   ] as const)('%s', async (_name, target, headers, status) => {
-    const [plain, full] = await readAnswers(target, ...headers);
-    expect(plain).toBe(full);
-    const [, open, closed] = plain!.split(/HTTP\/1\.1 /);
-    expect(open!.replace('Connection: keep-alive\r\nKeep-Alive: timeout=20', 'Connection: close')).toBe(closed);
-    expect(plain).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    const [plainAnswer, fullAnswer] = await readAnswers(target, ...headers);
+    expect(plainAnswer).toBe(fullAnswer);
+    const [, openAnswer, closedAnswer] = plainAnswer!.split(/HTTP\/1\.1 /);
+    expect(openAnswer!.replace('Connection: keep-alive\r\nKeep-Alive: timeout=20', 'Connection: close')).toBe(
+      closedAnswer,
+    );
+    expect(plainAnswer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 });
 
@@ -176,18 +178,18 @@ test('closing waits for the pending request and refuses new connections', async 
   const answer = fetch(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
   await sample.waiting;
   sample.app.drain();
-  const closed = server.close(10_000);
+  const closing = server.close(10_000);
   await expect(fetch(`${server.url}/live`)).rejects.toThrow();
   sample.long.release();
   expect(await (await answer).json()).toBe('waited');
   expect((await answer).headers.get('connection')).toBe('close');
-  await closed;
+  await closing;
 });
 
 test('closing aborts requests that do not end in time', async () => {
   const answer = fetch(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
-  const failed = expect(answer).rejects.toThrow();
+  const failure = expect(answer).rejects.toThrow();
   await sample.waiting;
   await server.close(1);
-  await failed;
+  await failure;
 });

@@ -10,7 +10,7 @@ import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { CERTIFICATES } from './certificates.js';
 import { createSample } from './sample-app.js';
 
-async function filesOf(name: keyof typeof CERTIFICATES) {
+async function writeCertificateFiles(name: keyof typeof CERTIFICATES) {
   const folder = await createTemporaryFolder();
   const files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
   await write(files, name);
@@ -53,7 +53,7 @@ async function readShownBy(url: string): Promise<string> {
 }
 
 test('a service with a certificate uses HTTPS, and requires it of browsers', async () => {
-  const { url } = await serve({ tls: await filesOf('first') });
+  const { url } = await serve({ tls: await writeCertificateFiles('first') });
   expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
   expect(await ask(url, { ca: CERTIFICATES.first.cert })).toEqual({ status: 200, hsts: 'max-age=31536000' });
   expect(await ask(url, { ca: CERTIFICATES.second.cert })).toMatchObject({ failure: expect.any(String) });
@@ -64,7 +64,7 @@ test('if clients need certificates, only those of the authority are accepted', a
   const folder = await createTemporaryFolder();
   const clientCa = join(folder, 'ca.crt');
   await writeFile(clientCa, CERTIFICATES.authority.cert);
-  const { url } = await serve({ tls: { ...(await filesOf('first')), clientCa } });
+  const { url } = await serve({ tls: { ...(await writeCertificateFiles('first')), clientCa } });
   const ca = CERTIFICATES.first.cert;
   expect(await ask(url, { ca, ...CERTIFICATES.client })).toMatchObject({ status: 200 });
   expect(await ask(url, { ca, ...CERTIFICATES.second })).toMatchObject({ failure: expect.any(String) });
@@ -72,19 +72,19 @@ test('if clients need certificates, only those of the authority are accepted', a
 });
 
 test('a renewed certificate is used for the next client; an invalid one changes nothing', async () => {
-  const files = await filesOf('first');
+  const files = await writeCertificateFiles('first');
   const reloads: unknown[] = [];
   let server: Parameters<typeof followTls>[1] | undefined;
   const { createServer } = await import('node:https');
-  const secure = createServer(await readTls(files), (_, answer) => answer.end());
-  await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
-  server = secure;
+  const secureServer = createServer(await readTls(files), (_, answer) => answer.end());
+  await new Promise<void>((resolve) => secureServer.listen(0, '127.0.0.1', resolve));
+  server = secureServer;
   const end = followTls(files, server, { onReload: (failure) => reloads.push(failure), watchMs: 20 });
   onTestFinished(() => {
     end();
-    secure.close();
+    secureServer.close();
   });
-  const url = `https://127.0.0.1:${(secure.address() as { port: number }).port}`;
+  const url = `https://127.0.0.1:${(secureServer.address() as { port: number }).port}`;
   expect(await readShownBy(url)).toBe('first');
   await write(files, 'second');
   await expect.poll(() => readShownBy(url)).toBe('second');
@@ -95,35 +95,35 @@ test('a renewed certificate is used for the next client; an invalid one changes 
 });
 
 test('connections of clients with a certificate of a removed authority are closed', async () => {
-  const files = { ...(await filesOf('first')), clientCa: join(await createTemporaryFolder(), 'ca.crt') };
+  const files = { ...(await writeCertificateFiles('first')), clientCa: join(await createTemporaryFolder(), 'ca.crt') };
   await writeFile(files.clientCa, CERTIFICATES.authority.cert);
   const secrets = await readTls(files);
-  const secure = createServer(secrets, (_, answer) => {
+  const secureServer = createServer(secrets, (_, answer) => {
     answer.write('begun'); // the response never ends, like an event stream
   });
-  await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => secureServer.listen(0, '127.0.0.1', resolve));
   let reloads = 0;
-  const end = followTls(files, secure, { ca: secrets.ca, onReload: () => reloads++, watchMs: 20, leaveMs: 20 });
+  const end = followTls(files, secureServer, { ca: secrets.ca, onReload: () => reloads++, watchMs: 20, leaveMs: 20 });
   onTestFinished(() => {
     end();
-    secure.closeAllConnections();
-    secure.close();
+    secureServer.closeAllConnections();
+    secureServer.close();
   });
-  const { port } = secure.address() as { port: number };
+  const { port } = secureServer.address() as { port: number };
   const stream = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...CERTIFICATES.client });
   stream.on('error', () => {});
-  const closed = once(stream, 'close');
+  const closing = once(stream, 'close');
   stream.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await once(stream, 'data');
   await write(files, 'second'); // the service's own certificate does not identify clients
   await expect.poll(() => reloads).toBeGreaterThan(0);
   expect(stream.destroyed).toBe(false);
   await writeFile(files.clientCa, CERTIFICATES.second.cert);
-  await closed;
+  await closing;
 });
 
 test('a certificate and key that do not match are refused at the start', async () => {
-  const files = await filesOf('first');
+  const files = await writeCertificateFiles('first');
   await writeFile(files.key, CERTIFICATES.second.key);
   await expect(readTls(files)).rejects.toThrow(/key values mismatch/);
   await expect(readTls({ ...files, cert: join(files.cert, 'none') })).rejects.toThrow(/ENO/);
@@ -137,7 +137,7 @@ test.each([
   ['holds a key', CERTIFICATES.authority.key],
   ['has a changed certificate', CERTIFICATES.authority.cert.replace('MIIB', 'MIIA')],
 ])('a file of authorities that %s is refused: a server would accept no client', async (_, text) => {
-  const files = { ...(await filesOf('first')), clientCa: join(await createTemporaryFolder(), 'ca.crt') };
+  const files = { ...(await writeCertificateFiles('first')), clientCa: join(await createTemporaryFolder(), 'ca.crt') };
   await writeFile(files.clientCa, text);
   await expect(readTls(files)).rejects.toThrow();
   await writeFile(files.clientCa, CERTIFICATES.authority.cert + CERTIFICATES.second.cert);

@@ -59,7 +59,7 @@ describe('the header traceparent', () => {
 
 describe('an answer', () => {
   const { send, log } = createSample();
-  const lineOf = (requestId: string) =>
+  const findLine = (requestId: string) =>
     log.find(({ request_id, msg }) => request_id === requestId && msg === 'request');
 
   test('states its span in the client’s trace, and so does its line in the log', async () => {
@@ -67,7 +67,7 @@ describe('an answer', () => {
     const [, span] =
       new RegExp(`^00-${TRACE}-([0-9a-f]{16})-01$`).exec(response.headers.get('traceresponse') ?? '') ?? [];
     expect(span).not.toBe(PARENT);
-    expect(lineOf('t-1')).toMatchObject({ trace_id: TRACE, span_id: span, parent_id: PARENT });
+    expect(findLine('t-1')).toMatchObject({ trace_id: TRACE, span_id: span, parent_id: PARENT });
   });
 
   test('states them also as a refusal or a defect', async () => {
@@ -83,7 +83,7 @@ describe('an answer', () => {
         status,
         expect.stringContaining(TRACE),
       ]);
-      expect(lineOf(`t-${status}`)).toMatchObject({ trace_id: TRACE });
+      expect(findLine(`t-${status}`)).toMatchObject({ trace_id: TRACE });
     }
     expect(log.find(({ request_id, msg }) => request_id === 't-500' && msg === 'defect')).toMatchObject({
       trace_id: TRACE,
@@ -94,7 +94,7 @@ describe('an answer', () => {
     for (const headers of [{ 'x-request-id': 't-2' }, { traceparent: 'nonsense', 'x-request-id': 't-3' }]) {
       const response = await send('GET', '/things', { headers });
       expect([response.status, response.headers.has('traceresponse')]).toEqual([200, false]);
-      expect(lineOf(headers['x-request-id'])).not.toHaveProperty('trace_id');
+      expect(findLine(headers['x-request-id'])).not.toHaveProperty('trace_id');
     }
   });
 });

@@ -7,7 +7,7 @@ import { seeded } from '../seeded.js';
 import { createAgenda } from './simulation/agenda.js';
 import { createSharedDatabase, type Change, type SharedDatabase } from './simulation/shared-database.js';
 import { createNode, type NodeWorld, type SimulatedNode } from './simulation/simulated-node.js';
-import { tokenOf, type Payload } from './simulation/world.js';
+import { readToken, type Payload } from './simulation/world.js';
 
 /**
  * Result of simulating several nodes with the product's job system on one database, with random faults: processes end
@@ -65,13 +65,13 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   let isKind = false;
   let failure: Error | undefined;
   const recordFailure = (message: string): void => void (failure ??= new Error(`${message}\nSEED=${seed}`));
-  const submitted = new Set<string>();
+  const submittedTokens = new Set<string>();
   const database = createSharedDatabase(agenda.now, (change) => {
     checkCommit(change, recordFailure);
     if (isOutagesAlone && isEndedEarly(change.after))
       recordFailure(`${change.after!.job_id} crashed or was lost, but nothing ended`);
     if (change.after === undefined) return;
-    submitted.add(tokenOf(change.after));
+    submittedTokens.add(readToken(change.after));
     const { status } = change.after;
     if (status !== 'pending' && status !== 'running' && status !== change.before?.status) counts[status]++;
   });
@@ -83,22 +83,27 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
     between: drawBetween,
     chance: (probability) => !isKind && random() < probability,
     threadsEnd: !isOutagesAlone,
-    makeKind: () => kindOf(world.files),
+    makeKind: () => createKind(world.files),
     onStale: () => void counts.stale++,
   };
   const nodes = NODES.map((name) => createNode(world, name));
-  const acknowledged = new Set<string>();
+  const acknowledgedTokens = new Set<string>();
   const createAnyNode = () => nodes[drawBetween(0, nodes.length)]!;
 
   function submit(): void {
     const ident = IDENTS[drawBetween(0, IDENTS.length)]!;
     const token = `${ident}-${++counts.submissions}`;
     const payload = { ident, token };
-    const submission = { kind: kindOf(world.files), payload, request: { token }, estimatedBytes: drawBetween(1, 60) };
+    const submission = {
+      kind: createKind(world.files),
+      payload,
+      request: { token },
+      estimatedBytes: drawBetween(1, 60),
+    };
     const origin = { owner: ident, requestId: token, author: null, note: null, traceId: null, callback: null };
     createAnyNode()
       .system?.submit({ ...submission, origin })
-      .then((status) => void (tokenOf(status) === token && acknowledged.add(token)), requireRefusal);
+      .then((status) => void (readToken(status) === token && acknowledgedTokens.add(token)), requireRefusal);
   }
 
   function requireRefusal(thrown: unknown): void {
@@ -116,7 +121,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   const acts: readonly RandomEvent[] = [
     [0.05, submit],
     [0.01, cancel],
-    ...(isOutagesAlone ? [] : endingsOf(createAnyNode, counts, drawBetween)),
+    ...(isOutagesAlone ? [] : listEndings(createAnyNode, counts, drawBetween)),
     [0.002, () => createAnyNode().setClock(drawBetween(-3_600_000, 3_600_000))],
     [0.001, () => loseDatabase(drawBetween(500, 14_000))],
   ];
@@ -142,15 +147,15 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
     await new Promise((resolve) => setImmediate(resolve));
     if (failure !== undefined) throw failure;
   }
-  for (const token of acknowledged)
-    if (!submitted.has(token)) recordFailure(`${token} was acknowledged and is nowhere`);
+  for (const token of acknowledgedTokens)
+    if (!submittedTokens.has(token)) recordFailure(`${token} was acknowledged and is nowhere`);
   checkArtifacts(database, world.files, recordFailure);
   if (failure !== undefined) throw failure;
   return counts;
 }
 
 /** Returns the possible events of a single node. */
-function endingsOf(
+function listEndings(
   anyNode: () => SimulatedNode,
   counts: Counts,
   between: (low: number, high: number) => number,
@@ -184,7 +189,7 @@ function checkCommit({ puts, before, after }: Change, say: (message: string) => 
   if (effects.length > 0 !== isSuccess) say(`an effect and the success of ${after?.job_id} came apart`);
   for (const [key, body] of effects) {
     if ((body as { count: number }).count !== 1) say(`the effect ${key} happened twice`);
-    if (key !== `run/${tokenOf(after!)}`) say(`${key} is not the effect of ${after!.job_id}`);
+    if (key !== `run/${readToken(after!)}`) say(`${key} is not the effect of ${after!.job_id}`);
   }
   if (!isSame || after === undefined) {
     if (before !== undefined && after !== undefined && !isTerminal(before.status))
@@ -200,11 +205,11 @@ function checkCommit({ puts, before, after }: Change, say: (message: string) => 
 const isEndedEarly = (job: JobRecord | undefined): boolean => job !== undefined && job.crashes + job.losses > 0;
 
 /** Returns a job kind that writes one artifact and has an effect that counts its executions. */
-function kindOf(files: Set<string>): JobKind<Payload> {
+function createKind(files: Set<string>): JobKind<Payload> {
   return {
     kind: 'backtest',
     key: ({ ident }) => ident,
-    decode: (stored) => stored as Payload,
+    decode: (payload) => payload as Payload,
     async run(payload, attempt) {
       const { first } = attempt.outputs(['first']);
       await attempt.compute('backtest', payload as never);
@@ -213,8 +218,9 @@ function kindOf(files: Set<string>): JobKind<Payload> {
       return {
         result: { artifact: ref },
         async effect(tx) {
-          const stored = await tx.get('run', payload.token);
-          const count = stored === undefined || 'unreadable' in stored ? 0 : (stored.body as { count: number }).count;
+          const storedRun = await tx.get('run', payload.token);
+          const count =
+            storedRun === undefined || 'unreadable' in storedRun ? 0 : (storedRun.body as { count: number }).count;
           await tx.put('run', payload.token, { count: count + 1, refs: [ref] });
         },
       };

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { ask, eventsOf, openWorld } from './routes-world.js';
+import { ask, readEvents, openWorld } from './routes-world.js';
 import { waitFor } from '../waiting.js';
 
 /** Reads a stream to its end. @throws the error of the stream */
@@ -15,17 +15,17 @@ describe('GET /jobs/{job_id}/events', () => {
     await submit('a');
     const response = await ask(app, '/jobs/backtest:a/events');
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-    const seen: string[] = [];
+    const seenEvents: string[] = [];
     let last = 0;
-    for await (const { id, data } of eventsOf(response)) {
+    for await (const { id, data } of readEvents(response)) {
       expect(id).toBeGreaterThan(last);
       last = id;
-      seen.push(data.status);
+      seenEvents.push(data.status);
       expect(data.result).toBeNull();
       if (data.status === 'running') finish({ large: 'value' });
     }
-    expect(seen.at(-1)).toBe('succeeded');
-    expect(new Set(seen)).toContain('running');
+    expect(seenEvents.at(-1)).toBe('succeeded');
+    expect(new Set(seenEvents)).toContain('running');
   });
 
   test('sends a reconnected client only the events that it has not seen', async () => {
@@ -33,12 +33,12 @@ describe('GET /jobs/{job_id}/events', () => {
     await submit('a');
     await engine.cancel('backtest:a');
     const first: number[] = [];
-    for await (const { id } of eventsOf(await ask(app, '/jobs/backtest:a/events'))) first.push(id);
+    for await (const { id } of readEvents(await ask(app, '/jobs/backtest:a/events'))) first.push(id);
     expect(first).toHaveLength(1);
-    const again = await ask(app, '/jobs/backtest:a/events', { headers: { 'last-event-id': String(first[0]) } });
-    expect(await again.text()).toBe('');
-    const stale = await ask(app, '/jobs/backtest:a/events', { headers: { 'last-event-id': '1' } });
-    expect(await stale.text()).toContain(`id: ${first[0]}`);
+    const secondStream = await ask(app, '/jobs/backtest:a/events', { headers: { 'last-event-id': String(first[0]) } });
+    expect(await secondStream.text()).toBe('');
+    const staleAnswer = await ask(app, '/jobs/backtest:a/events', { headers: { 'last-event-id': '1' } });
+    expect(await staleAnswer.text()).toContain(`id: ${first[0]}`);
   });
 
   test('releases slots when clients leave, and refuses more than the maximum', async () => {
@@ -65,8 +65,8 @@ describe('GET /jobs/{job_id}/events', () => {
         follow('greedy', i % 2 === 0 ? '/jobs/backtest:a/events' : '/jobs/events'),
       ),
     );
-    const open = streams.filter(({ status }) => status === 200);
-    expect(open).toHaveLength(20);
+    const openStreams = streams.filter(({ status }) => status === 200);
+    expect(openStreams).toHaveLength(20);
     const refusal = streams.find(({ status }) => status !== 200)!;
     expect(refusal.status).toBe(429);
     expect(await refusal.json()).toMatchObject({
@@ -74,10 +74,10 @@ describe('GET /jobs/{job_id}/events', () => {
     });
     const other = await follow('modest');
     expect(other.status).toBe(200);
-    await open[0]!.body!.cancel();
-    const again = await follow('greedy');
-    expect(again.status).toBe(200);
-    for (const stream of [...open.slice(1), other, again]) await stream.body!.cancel();
+    await openStreams[0]!.body!.cancel();
+    const secondStream = await follow('greedy');
+    expect(secondStream.status).toBe(200);
+    for (const stream of [...openStreams.slice(1), other, secondStream]) await stream.body!.cancel();
   });
 
   test.each(['/jobs/backtest:a/events', '/jobs/events'])(
@@ -85,7 +85,7 @@ describe('GET /jobs/{job_id}/events', () => {
     async (path) => {
       const { app, engine, submit, ended } = await openWorld();
       await submit('a');
-      const events = eventsOf(await ask(app, path, { headers: { 'x-api-key': 'revoked' } }));
+      const events = readEvents(await ask(app, path, { headers: { 'x-api-key': 'revoked' } }));
       let first = await events.next();
       while (first.value!.data.status !== 'running') first = await events.next();
       ended.add('revoked');
@@ -138,11 +138,11 @@ describe('GET /jobs/{job_id}/events', () => {
     await submit('a');
     await waitFor(async () => expect((await engine.get('backtest:a'))!.status).toBe('running'));
     const watching = vi.spyOn(engine, 'watch');
-    const waiting = ask(app, '/jobs/backtest:a?wait=60', { headers: { 'x-api-key': 'revoked' } });
+    const waitingAnswer = ask(app, '/jobs/backtest:a?wait=60', { headers: { 'x-api-key': 'revoked' } });
     await waitFor(() => expect(watching).toHaveBeenCalled());
     ended.add('revoked');
     await engine.cancel('backtest:a');
-    expect((await waiting).status).toBe(401);
+    expect((await waitingAnswer).status).toBe(401);
   });
 
   test('does not know unknown jobs', async () => {

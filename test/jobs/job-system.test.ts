@@ -93,7 +93,7 @@ describe('the end of a job', () => {
 
   test('publishes the events of its effect after the flush and before the status is visible', async () => {
     let looks: Promise<readonly [unknown, JobStatus | undefined]> | undefined;
-    const served: JobKind<Payload> = {
+    const servedKind: JobKind<Payload> = {
       ...backtest,
       async run(payload, attempt) {
         await attempt.compute('backtest', payload as never);
@@ -106,16 +106,16 @@ describe('the end of a job', () => {
         };
       },
     };
-    const world = await openWorld({}, [served]);
+    const world = await openWorld({}, [servedKind]);
     world.store.documents.subscribe('run-stored', () => {
       looks = Promise.all([world.store.documents.get('store', 's'), world.engine.get('backtest:a')]);
     });
-    await world.engine.submit(createSubmission('a', { kind: served }));
+    await world.engine.submit(createSubmission('a', { kind: servedKind }));
     await waitForStarts(world, 1);
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'succeeded');
-    const [written, status] = (await looks)!;
-    expect([written !== undefined, status?.status]).toEqual([true, 'running']);
+    const [writtenDocument, status] = (await looks)!;
+    expect([writtenDocument !== undefined, status?.status]).toEqual([true, 'running']);
   });
 
   test.each([
@@ -165,9 +165,9 @@ describe('the end of a job', () => {
   });
 
   test('is immediate if the stored payload is invalid for the kind', async () => {
-    const strict: JobKind<Payload> = { ...backtest, decode: () => undefined };
-    const world = await openWorld({}, [strict]);
-    await world.engine.submit(createSubmission('a', { kind: strict }));
+    const strictKind: JobKind<Payload> = { ...backtest, decode: () => undefined };
+    const world = await openWorld({}, [strictKind]);
+    await world.engine.submit(createSubmission('a', { kind: strictKind }));
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ attempt: 1, error: { code: 'DOCUMENT_UNREADABLE' } });
     expect(world.errands).toEqual([]);
@@ -233,7 +233,7 @@ describe('cancelling', () => {
 
 describe('files that a task writes', () => {
   /** Job kind that writes two files, drops one of them, and ends as its payload states. */
-  const writing: JobKind<Payload> = {
+  const writingKind: JobKind<Payload> = {
     ...backtest,
     async run({ value }, attempt) {
       const names = attempt.outputs(['first', 'second', 'none']);
@@ -250,14 +250,14 @@ describe('files that a task writes', () => {
     ['succeeded', 1, 1],
     ['failed', 2, 0],
   ])('of a job that %s are the files that it owns, and no others', async (status, value, count) => {
-    const world = await openWorld({}, [writing]);
-    await world.engine.submit(createSubmission('a', { kind: writing, payload: { of: 'a', value } }));
+    const world = await openWorld({}, [writingKind]);
+    await world.engine.submit(createSubmission('a', { kind: writingKind, payload: { of: 'a', value } }));
     await waitForStarts(world, 1);
     world.errands[0]!.finish(world.store.artifacts.destination);
     await reach(world.engine, 'backtest:a', status);
     await waitFor(async () => expect(await readdir(world.home.artifacts)).toHaveLength(count));
-    const owned = await world.store.documents.get('job', 'backtest:a');
-    for (const name of await readdir(world.home.artifacts)) expect(JSON.stringify(owned)).toContain(name);
+    const ownedJob = await world.store.documents.get('job', 'backtest:a');
+    for (const name of await readdir(world.home.artifacts)) expect(JSON.stringify(ownedJob)).toContain(name);
   });
 });
 
@@ -313,13 +313,13 @@ describe('interactive work', () => {
 
   test('is stopped when the client disconnects or its time limit passes', async () => {
     const world = await openWorld();
-    const leaving = new AbortController();
-    const left = world.engine.query('backtest', {} as never, leaving.signal);
-    const slow = world.engine.query('backtest', {} as never);
+    const leavingController = new AbortController();
+    const waiting = world.engine.query('backtest', {} as never, leavingController.signal);
+    const slowQuery = world.engine.query('backtest', {} as never);
     await waitForStarts(world, 2);
-    leaving.abort();
-    await expect(left).rejects.toMatchObject({ name: 'TaskStopped' });
-    const rejection = expect(slow).rejects.toMatchObject({
+    leavingController.abort();
+    await expect(waiting).rejects.toMatchObject({ name: 'TaskStopped' });
+    const rejection = expect(slowQuery).rejects.toMatchObject({
       code: 'QUERY_LIMIT',
       message: expect.stringMatching(/^The computation took longer than 1 seconds, .* or run it as a job/u) as string,
     });

@@ -73,12 +73,12 @@ export interface Payload {
 }
 
 /** Members of job kinds whose stored payloads are not checked. */
-export const plain = { key: ({ of }: { readonly of: string }) => of, decode: (stored: unknown) => stored as never };
+export const plainKind = { key: ({ of }: { readonly of: string }) => of, decode: (stored: unknown) => stored as never };
 
 /** Job kind with one task whose result is a small value and whose effect is a document. */
 export const backtest: JobKind<Payload> = {
   kind: 'backtest',
-  ...plain,
+  ...plainKind,
   async run(payload, attempt) {
     const value: unknown = await attempt.compute('backtest', payload as never);
     return {
@@ -130,10 +130,10 @@ export async function openOn(
   const store = await openStore({ home, onFailure: () => {} });
   const time = createTestClock();
   const { pool, errands } = createTestPool();
-  const logged: string[] = [];
+  const logMessages: string[] = [];
   const fields: Record<string, unknown>[] = [];
   const note = (logFields: object, message: string): void => {
-    logged.push(message);
+    logMessages.push(message);
     fields.push({ ...logFields });
   };
   const { clock } = time;
@@ -143,19 +143,19 @@ export async function openOn(
   const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits: allLimits, log });
   for (const kind of [backtest, ...kinds]) engine.register({ [kind.kind]: kind });
   await engine.start();
-  const world = { engine, store, time, errands, logged, fields, home };
+  const world = { engine, store, time, errands, logged: logMessages, fields, home };
   onTestFinished(() => closeWorld(world));
   return world;
 }
 
 /** Closes a world at most once; worlds that are still open are closed after the test. */
 export async function closeWorld(world: World): Promise<void> {
-  if (closed.has(world)) return;
-  closed.add(world);
+  if (closedWorlds.has(world)) return;
+  closedWorlds.add(world);
   await world.store.close();
   await world.home.close();
 }
-const closed = new WeakSet<World>();
+const closedWorlds = new WeakSet<World>();
 
 /** Resolves when a job has reached a state. */
 export function reach(engine: JobSystem, jobId: string, status: string): Promise<void> {

@@ -113,23 +113,26 @@ describe('a job', () => {
       losses: 4,
       crashes: 2,
     });
-    const failed = replayLife(...listLosses(5));
+    const failedJob = replayLife(...listLosses(5));
     const detail = { attempts: 5, cause: 'no heartbeat', end: 'lost', crashes: 0, losses: 5, releases: 0 };
-    expect(failed).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'JOB_INTERRUPTED', detail } });
-    expect(listAttempts(failed).map(({ end }) => end)).toEqual(Array(5).fill('lost'));
-    const released = replayLife(...Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat());
-    expect(released).toMatchObject({ status: 'failed', error: { code: 'JOB_INTERRUPTED' } });
+    expect(failedJob).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'JOB_INTERRUPTED', detail } });
+    expect(listAttempts(failedJob).map(({ end }) => end)).toEqual(Array(5).fill('lost'));
+    const releasedJob = replayLife(...Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat());
+    expect(releasedJob).toMatchObject({ status: 'failed', error: { code: 'JOB_INTERRUPTED' } });
   });
 
   test('waits twice as long before each retry after crashes, and equally long after lost or released attempts', () => {
     const computeSeconds = (ended: JobLife) =>
       ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(CREATED_AT)) / 1000;
-    const slow = { ...LIMITS, retry: parsePolicies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
+    const slowLimits = {
+      ...LIMITS,
+      retry: parsePolicies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest'),
+    };
     const listRetryDelays = (end: typeof createLoss, chance: number) => {
       let life = createLife();
       return Array.from({ length: 6 }, (_, i) => {
-        life = advance(life, start, slow) as JobLife;
-        life = advance(life, end(i + 1), { ...slow, chance }) as JobLife;
+        life = advance(life, start, slowLimits) as JobLife;
+        life = advance(life, end(i + 1), { ...slowLimits, chance }) as JobLife;
         return computeSeconds(life);
       });
     };
@@ -147,8 +150,12 @@ describe('a job', () => {
   test('is not retried after its deadline', () => {
     const limits = { ...LIMITS, retry: parsePolicies('deadline=60')('backtest') };
     const advanceLife = (seconds: number) => {
-      const at = new Date(Date.parse(CREATED_AT) + seconds * 1000).toISOString();
-      return advance(advance(createLife(), start, limits) as JobLife, { ...createLoss(1), at } as LifeEvent, limits);
+      const timestamp = new Date(Date.parse(CREATED_AT) + seconds * 1000).toISOString();
+      return advance(
+        advance(createLife(), start, limits) as JobLife,
+        { ...createLoss(1), at: timestamp } as LifeEvent,
+        limits,
+      );
     };
     expect(advanceLife(59)).toMatchObject({ status: 'pending', attempt: 2 });
     expect(advanceLife(60)).toMatchObject({
@@ -174,21 +181,28 @@ describe('a job', () => {
 
   test('records where its attempts ran, when they were last seen alive and why they ended', () => {
     const startOnNode = (node: string): LifeEvent => ({ ...start, node });
-    const seen = '2026-11-20T03:05:42.000000+00:00';
-    const silent = { ...crash(1), cause: 'no heartbeat for 10 seconds' };
-    const life = replayLife(startOnNode('one'), { type: 'beat', attempt: 1, at: seen }, silent);
+    const seenAt = '2026-11-20T03:05:42.000000+00:00';
+    const silentCrash = { ...crash(1), cause: 'no heartbeat for 10 seconds' };
+    const life = replayLife(startOnNode('one'), { type: 'beat', attempt: 1, at: seenAt }, silentCrash);
     expect(life.message).toBe('Waiting again: attempt 1 on one ended: no heartbeat for 10 seconds.');
-    const lost = {
+    const lostEvent = {
       attempt: 1,
       node: 'one',
       started_at: CREATED_AT,
-      heartbeat_at: seen,
+      heartbeat_at: seenAt,
       ended_at: CREATED_AT,
       end: 'crashed',
     };
-    expect(listAttempts(life)).toEqual([{ ...lost, reason: 'no heartbeat for 10 seconds' }]);
-    const ended = replayLife(startOnNode('one'), silent, startOnNode('other'), release(2), startOnNode('one'), fail(3));
-    expect(listAttempts(ended)).toMatchObject([
+    expect(listAttempts(life)).toEqual([{ ...lostEvent, reason: 'no heartbeat for 10 seconds' }]);
+    const endedJob = replayLife(
+      startOnNode('one'),
+      silentCrash,
+      startOnNode('other'),
+      release(2),
+      startOnNode('one'),
+      fail(3),
+    );
+    expect(listAttempts(endedJob)).toMatchObject([
       { attempt: 1, node: 'one', end: 'crashed' },
       { attempt: 2, node: 'other', end: 'released', reason: 'the service was stopped' },
       { attempt: 3, node: 'one', end: 'failed', reason: 'No price.', ended_at: CREATED_AT },

@@ -11,16 +11,16 @@ test('the beginning and the end of an outage are logged, and no other failure co
     { info: createRecord('info'), warn: createRecord('warn'), error: createRecord('error') },
     () => nowMs,
   );
-  const gone = new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
+  const goneRefusal = new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
   log.end();
   const defect = new Error('a defect');
-  for (const thrown of [defect, gone, gone]) log.failed(thrown, { job_id: 'a' });
+  for (const thrown of [defect, goneRefusal, goneRefusal]) log.failed(thrown, { job_id: 'a' });
   nowMs = 30_000;
   log.end();
   log.end();
   expect(lines).toEqual([
     ['error', { job_id: 'a', err: defect }, 'a change of a job could not be written'],
-    ['warn', { cause: gone.message }, 'running jobs cannot be written; they continue'],
+    ['warn', { cause: goneRefusal.message }, 'running jobs cannot be written; they continue'],
     ['info', { seconds: 30 }, 'running jobs are written again'],
   ]);
 });

@@ -11,50 +11,58 @@ const lease = { jobId: 'sweep:s', sequence: 1, attempt: 2 };
 const KEEP_MS = 2000;
 
 /** Creates a run of parts, each of which takes one second of the test clock. */
-function worldOf(
+function createWorld(
   count: number,
   context: Partial<PartsContext> = {},
-  outputOf: (part: number) => ArtifactRef | PartOutput = (part) => createRef(`here${part}`),
+  createOutput: (part: number) => ArtifactRef | PartOutput = (part) => createRef(`here${part}`),
 ) {
   const { clock, pass } = createTestClock();
-  const computed: number[] = [];
-  const kept: (readonly WrittenParts[])[] = [];
+  const computedParts: number[] = [];
+  const keptParts: (readonly WrittenParts[])[] = [];
   const names = { taken: [] as string[], kept: [] as string[] };
-  const stopping = new AbortController();
-  let elsewhere = 0;
-  const ended = runParts(
+  const stoppingController = new AbortController();
+  let otherCount = 0;
+  const endedRun = runParts(
     {
       count,
       atOnce: 1,
       share: 1,
       async here(part) {
-        computed.push(part);
+        computedParts.push(part);
         await new Promise<void>((resolve) => void clock.after(1000, resolve));
-        return outputOf(part);
+        return createOutput(part);
       },
     },
     {
       offered: undefined,
-      kept: { earlier: [], keep: async (parts) => kept.push(parts) > 0 },
+      kept: { earlier: [], keep: async (parts) => keptParts.push(parts) > 0 },
       lease,
       artifacts: { damaged: async () => new Set(), settle: async () => {} },
       clock,
-      signal: stopping.signal,
-      onElsewhere: (share) => void (elsewhere = share),
+      signal: stoppingController.signal,
+      onElsewhere: (share) => void (otherCount = share),
       onTaken: (of) => names.taken.push(...of),
       onKept: (of) => names.kept.push(...of),
       ...context,
     },
   );
-  ended.catch(() => {});
-  return { ended, pass, computed, kept, names, stopping, share: () => elsewhere };
+  endedRun.catch(() => {});
+  return {
+    ended: endedRun,
+    pass,
+    computed: computedParts,
+    kept: keptParts,
+    names,
+    stopping: stoppingController,
+    share: () => otherCount,
+  };
 }
 
 const listWrittenParts = (outputs: readonly WrittenParts[]): number[] =>
   [...new Set(outputs.flatMap(({ parts }) => parts))].toSorted((a, b) => a - b);
 
 test('outputs are stored while parts run, and their names are passed to the attempt', async () => {
-  const { ended, pass, kept, names } = worldOf(6);
+  const { ended, pass, kept, names } = createWorld(6);
   await pass(KEEP_MS + 1000);
   const first = kept[0]!.map(({ artifact }) => artifact.name);
   expect(first).toEqual(['here0', 'here1'].slice(0, first.length));
@@ -64,13 +72,13 @@ test('outputs are stored while parts run, and their names are passed to the atte
 });
 
 test('an attempt computes the missing and damaged parts', async () => {
-  const earlier = [
+  const earlierParts = [
     { artifact: createRef('a'), parts: [0, 1] },
     { artifact: createRef('gone'), parts: [2] },
     { artifact: createRef('c'), parts: [3] },
   ];
-  const { ended, pass, computed, names, share } = worldOf(5, {
-    kept: { earlier, keep: async () => true },
+  const { ended, pass, computed, names, share } = createWorld(5, {
+    kept: { earlier: earlierParts, keep: async () => true },
     artifacts: { damaged: async () => new Set(['gone']), settle: async () => {} },
   });
   await pass(3000);
@@ -81,15 +89,15 @@ test('an attempt computes the missing and damaged parts', async () => {
 });
 
 test('files of a part are stored, reused and checked together with its output', async () => {
-  const earlier = [
+  const earlierParts = [
     { artifact: createRef('a'), files: [createRef('a1'), createRef('a2')], parts: [0] },
     { artifact: createRef('b'), files: [createRef('gone')], parts: [1] },
   ];
-  const { ended, pass, kept, names } = worldOf(
+  const { ended, pass, kept, names } = createWorld(
     5,
     {
       offered: createOfferedParts([{ artifact: createRef('theirs'), files: [createRef('t1')], parts: [2] }], []),
-      kept: { earlier, keep: async (parts) => kept.push(parts) > 0 },
+      kept: { earlier: earlierParts, keep: async (parts) => kept.push(parts) > 0 },
       artifacts: { damaged: async () => new Set(['gone']), settle: async () => {} },
     },
     (part) => ({ artifact: createRef(`here${part}`), files: [createRef(`file${part}`)] }),
@@ -100,9 +108,9 @@ test('files of a part are stored, reused and checked together with its output', 
     files: [createRef(`file${part}`)],
     parts: [part],
   });
-  const theirs = { artifact: createRef('theirs'), files: [createRef('t1')], parts: [2] };
+  const otherOutput = { artifact: createRef('theirs'), files: [createRef('t1')], parts: [2] };
   const outputs = (await ended).toSorted((a, b) => a.parts[0]! - b.parts[0]!);
-  expect(outputs).toEqual([earlier[0], createOwnOutput(1), theirs, createOwnOutput(3), createOwnOutput(4)]);
+  expect(outputs).toEqual([earlierParts[0], createOwnOutput(1), otherOutput, createOwnOutput(3), createOwnOutput(4)]);
   expect(names.taken).toEqual(['a', 'a1', 'a2', 'theirs', 't1']);
   const first = kept[0]!.flatMap(({ artifact, files = [] }) => [artifact, ...files].map(({ name }) => name));
   expect(names.kept.slice(0, first.length)).toEqual(first);
@@ -111,13 +119,13 @@ test('files of a part are stored, reused and checked together with its output', 
 
 test('a store without kept parts adds no work to the attempt', async () => {
   const refuse = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
-  const { ended, pass } = worldOf(4, { kept: { earlier: [], keep: refuse } });
+  const { ended, pass } = createWorld(4, { kept: { earlier: [], keep: refuse } });
   await pass(5000);
   expect(listWrittenParts(await ended)).toEqual([0, 1, 2, 3]);
 });
 
 test('an attempt that is ended stops between its parts', async () => {
-  const { ended, pass, computed, stopping } = worldOf(4);
+  const { ended, pass, computed, stopping } = createWorld(4);
   await pass(1000);
   stopping.abort();
   await pass(2000);
@@ -126,25 +134,25 @@ test('an attempt that is ended stops between its parts', async () => {
 });
 
 /**
- * Offers parts of which other nodes compute some: `written` parts are complete at the first poll, `lost` rows have
+ * Offers parts of which other nodes compute some: `writtenParts` parts are complete at the first poll, `lostParts` rows have
  * disappeared.
  */
-function createOfferedParts(written: readonly WrittenParts[], lost: readonly number[]): OfferedParts {
+function createOfferedParts(writtenParts: readonly WrittenParts[], lostParts: readonly number[]): OfferedParts {
   let offers: number[] = [];
-  let left = [...written];
+  let remaining = [...writtenParts];
   return {
     async offer(_, parts) {
-      offers = parts.filter((part) => !lost.includes(part));
+      offers = parts.filter((part) => !lostParts.includes(part));
     },
     async take() {
-      const taken = offers.filter((part) => !left.some(({ parts }) => parts.includes(part)));
-      const part = taken.at(-1);
+      const takenParts = offers.filter((part) => !remaining.some(({ parts }) => parts.includes(part)));
+      const part = takenParts.at(-1);
       offers = offers.filter((each) => each !== part);
       return part;
     },
     async collect() {
-      const result = left;
-      left = [];
+      const result = remaining;
+      remaining = [];
       offers = offers.filter((part) => !result.some(({ parts }) => parts.includes(part)));
       return result;
     },
@@ -154,8 +162,8 @@ function createOfferedParts(written: readonly WrittenParts[], lost: readonly num
 }
 
 test('parts of other nodes count, and a part whose offer is lost is computed by this node', async () => {
-  const offered = createOfferedParts([{ artifact: createRef('theirs'), parts: [0, 1, 2] }], [4]);
-  const { ended, pass, computed, names, share } = worldOf(6, { offered });
+  const offeredParts = createOfferedParts([{ artifact: createRef('theirs'), parts: [0, 1, 2] }], [4]);
+  const { ended, pass, computed, names, share } = createWorld(6, { offered: offeredParts });
   await pass(12_000);
   expect(listWrittenParts(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
   expect(computed.toSorted((a, b) => a - b)).toEqual([3, 4, 5]);
@@ -165,7 +173,7 @@ test('parts of other nodes count, and a part whose offer is lost is computed by 
 
 test('an unavailable database leaves all parts to this node', async () => {
   const rejectUnavailable = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
-  const { ended, pass, computed } = worldOf(3, {
+  const { ended, pass, computed } = createWorld(3, {
     offered: { ...createOfferedParts([], []), offer: rejectUnavailable },
   });
   await pass(4000);

@@ -23,11 +23,11 @@ function openHostilePool(
   return { pool, run };
 }
 
-let hostile: ReturnType<typeof openHostilePool>;
+let hostilePool: ReturnType<typeof openHostilePool>;
 beforeAll(() => {
-  hostile = openHostilePool();
+  hostilePool = openHostilePool();
 });
-afterAll(() => hostile.pool.close());
+afterAll(() => hostilePool.pool.close());
 
 /** Waits for a condition that a running task brings about. */
 async function waitUntil(holds: () => boolean): Promise<void> {
@@ -41,7 +41,8 @@ const ENDS_UNSENT = Number.parseInt(process.versions.node, 10) >= 22;
 
 describe('a thread that waits', () => {
   const MiB = 2 ** 20;
-  const heapOf = async (run: ReturnType<typeof openHostilePool>['run']) => (await run('heap-bytes').output) as number;
+  const readHeapBytes = async (run: ReturnType<typeof openHostilePool>['run']) =>
+    (await run('heap-bytes').output) as number;
 
   test('releases the memory of its garbage after a pause, and continues', async () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 20 });
@@ -49,7 +50,7 @@ describe('a thread that waits', () => {
     const thread = await run('thread').output;
     // The interval exceeds the worker's idle time, so garbage is collected before each poll. Earlier, the young
     // generation alone is larger.
-    await expect.poll(() => heapOf(run), { interval: 200 }).toBeLessThan(24 * MiB);
+    await expect.poll(() => readHeapBytes(run), { interval: 200 }).toBeLessThan(24 * MiB);
     expect(await run('thread').output).toBe(thread);
     await pool.close();
   });
@@ -83,14 +84,14 @@ describe('a thread that waits', () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 3_600_000 });
     await run('litter').output;
     await new Promise((resolve) => setTimeout(resolve, 250));
-    expect(await heapOf(run)).toBeGreaterThan(100 * MiB);
+    expect(await readHeapBytes(run)).toBeGreaterThan(100 * MiB);
     await pool.close();
   });
 });
 
 describe('the output of a task', () => {
   test('is returned, with its bytes moved and hashed in the thread', async () => {
-    const output = (await hostile.run('bytes', 1000).output) as {
+    const output = (await hostilePool.run('bytes', 1000).output) as {
       first: { bytes: Uint8Array; sha256: string };
       nested: { second: { bytes: Uint8Array } };
     };
@@ -100,34 +101,34 @@ describe('the output of a task', () => {
   });
 
   test('includes its progress and message while it runs', async () => {
-    const run = hostile.run('step', { steps: 20, ms: 2 });
-    let seen = run.progress();
+    const run = hostilePool.run('step', { steps: 20, ms: 2 });
+    let progress = run.progress();
     // A message that is still being written is not visible.
-    await waitUntil(() => (seen = run.progress()).fraction > 0.2 && seen.message !== undefined);
-    expect(seen.message).toMatch(/^step \d+ of 20$/);
+    await waitUntil(() => (progress = run.progress()).fraction > 0.2 && progress.message !== undefined);
+    expect(progress.message).toMatch(/^step \d+ of 20$/);
     expect(run.isAlive()).toBe(true);
     expect(await run.output).toBe(20);
   });
 });
 
 test('a task runs on the thread that ran it last, if that is idle, though others are idle', async () => {
-  const busy = hostile.run('step', { steps: 20, ms: 2 });
-  await waitUntil(() => hasStarted(busy));
-  const thread = await hostile.run('thread').output;
-  await busy.output;
-  const threads = [await hostile.run('thread').output, await hostile.run('thread').output];
+  const busyRun = hostilePool.run('step', { steps: 20, ms: 2 });
+  await waitUntil(() => hasStarted(busyRun));
+  const thread = await hostilePool.run('thread').output;
+  await busyRun.output;
+  const threads = [await hostilePool.run('thread').output, await hostilePool.run('thread').output];
   expect(threads).toEqual([thread, thread]);
 });
 
 test('requests to the object store by a task are reported in the process of the pool, each once', async () => {
-  const seen: string[] = [];
-  const stop = onObjectRequest(({ method, isAnswered }) => void seen.push(`${method} ${isAnswered}`));
+  const seenMessages: string[] = [];
+  const stop = onObjectRequest(({ method, isAnswered }) => void seenMessages.push(`${method} ${isAnswered}`));
   try {
-    await hostile.run('asksStore', { methods: ['PUT', 'PUT'], fails: false }).output;
-    expect(seen).toEqual(['PUT true', 'PUT true']);
-    await expect(hostile.run('asksStore', { methods: ['GET'], fails: true }).output).rejects.toThrow('No price.');
-    await hostile.run('asksStore', { methods: [], fails: false }).output;
-    expect(seen.slice(2)).toEqual(['GET true']);
+    await hostilePool.run('asksStore', { methods: ['PUT', 'PUT'], fails: false }).output;
+    expect(seenMessages).toEqual(['PUT true', 'PUT true']);
+    await expect(hostilePool.run('asksStore', { methods: ['GET'], fails: true }).output).rejects.toThrow('No price.');
+    await hostilePool.run('asksStore', { methods: [], fails: false }).output;
+    expect(seenMessages.slice(2)).toEqual(['GET true']);
   } finally {
     stop();
   }
@@ -153,26 +154,26 @@ describe('errors of a task do not affect others', () => {
     ['an output that cannot be sent is a defect', 'unclonable', { name: ENDS_UNSENT ? 'WorkerLost' : 'Error' }],
     ['an unknown task is a defect', 'nothing', { name: 'Error' }],
   ])('%s', async (_, task, expected) => {
-    const neighbours = Array.from({ length: 10 }, (__, i) => hostile.run('echo', i).output);
-    await expect(hostile.run(task).output).rejects.toMatchObject(expected);
+    const neighbours = Array.from({ length: 10 }, (__, i) => hostilePool.run('echo', i).output);
+    await expect(hostilePool.run(task).output).rejects.toMatchObject(expected);
     expect(await Promise.all(neighbours)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    expect(await hostile.run('echo', 'next').output).toBe('next');
+    expect(await hostilePool.run('echo', 'next').output).toBe('next');
   });
 });
 
 describe('a thread that ends before its time', () => {
   test('is reported with its cause, and no other thread', async () => {
-    const lost: ThreadLoss[] = [];
-    const { pool, run } = openHostilePool({ workers: 1, onThreadLost: (cause) => void lost.push(cause) });
+    const losses: ThreadLoss[] = [];
+    const { pool, run } = openHostilePool({ workers: 1, onThreadLost: (cause) => void losses.push(cause) });
     for (const task of ['echo', 'refuse', 'throws', 'unclonable', 'exits', 'heap'])
       await run(task).output.catch(() => undefined);
-    const ending = new AbortController();
-    const endless = run('spin', null, ending.signal);
+    const stopController = new AbortController();
+    const endless = run('spin', null, stopController.signal);
     await waitUntil(() => hasStarted(endless));
-    ending.abort();
+    stopController.abort();
     await endless.output.catch(() => undefined);
-    const unsent = ENDS_UNSENT ? ['crashed'] : [];
-    expect(lost).toEqual([...unsent, 'crashed', 'out_of_memory', 'cancelled']);
+    const unsentStates = ENDS_UNSENT ? ['crashed'] : [];
+    expect(losses).toEqual([...unsentStates, 'crashed', 'out_of_memory', 'cancelled']);
     await pool.close();
   });
 });
@@ -192,12 +193,12 @@ test('a task that yields stops only when another waits for its thread', async ()
 
 test('a new task waits for the thread of a task that yields; a task that another thread has run does not', async () => {
   const { pool, run } = openHostilePool({ workers: 2, patienceMs: 60_000 });
-  const ending = new AbortController();
+  const stopController = new AbortController();
   const input = { steps: 100_000, ms: 1 };
-  const occupied = run('step', input, ending.signal);
+  const occupied = run('step', input, stopController.signal);
   await waitUntil(() => hasStarted(occupied));
   await run('echo', 'on the other thread').output;
-  ending.abort();
+  stopController.abort();
   await expect(occupied.output).rejects.toMatchObject({ name: 'TaskStopped' });
   const long = pool.run({ lane: 'heavy', task: 'step' as TaskName, input: input as never, yields: true });
   await waitUntil(() => long.progress().fraction > 0);
@@ -217,19 +218,19 @@ test('a light task that yields stops for a heavy task, unless that yields too', 
   const practice = { lane: 'heavy', task: 'echo' as TaskName, yields: true } as const;
   expect(await pool.run({ ...practice, input: 'practice' as never }).output).toBe('practice');
   expect(pool.load('light')).toBe(1);
-  const stopped = expect(long.output).rejects.toMatchObject({ name: 'TaskStopped' });
+  const stoppedTask = expect(long.output).rejects.toMatchObject({ name: 'TaskStopped' });
   expect(await run('echo', 'heavy').output).toBe('heavy');
-  await stopped;
+  await stoppedTask;
   await pool.close();
 });
 
 describe('a cancelled task', () => {
   test('that reports stops by itself and keeps its thread', async () => {
     const { pool, run } = openHostilePool({ workers: 1, patienceMs: 60_000 });
-    const ending = new AbortController();
-    const long = run('step', { steps: 100_000, ms: 1 }, ending.signal);
+    const stopController = new AbortController();
+    const long = run('step', { steps: 100_000, ms: 1 }, stopController.signal);
     await waitUntil(() => hasStarted(long));
-    ending.abort();
+    stopController.abort();
     await expect(long.output).rejects.toMatchObject({
       name: 'TaskStopped',
       message: 'The task stopped when it was asked to.',
@@ -242,10 +243,10 @@ describe('a cancelled task', () => {
     async (task) => {
       const { pool, run } = openHostilePool({ workers: 1 });
       await run('echo', 1).output;
-      const ending = new AbortController();
-      const endless = run(task, null, ending.signal);
+      const stopController = new AbortController();
+      const endless = run(task, null, stopController.signal);
       if (task !== 'regex') await waitUntil(() => hasStarted(endless));
-      ending.abort();
+      stopController.abort();
       await expect(endless.output).rejects.toMatchObject({ name: 'TaskStopped' });
       expect(await run('echo', 'the only thread is back').output).toBe('the only thread is back');
       await pool.close();
@@ -254,11 +255,11 @@ describe('a cancelled task', () => {
 
   test('that waits is removed from the queue, and the others keep their order', async () => {
     const { pool, run } = openHostilePool({ workers: 1 });
-    const ending = new AbortController();
+    const stopController = new AbortController();
     const first = run('step', { steps: 20, ms: 2 });
-    const second = run('echo', 'second', ending.signal);
+    const second = run('echo', 'second', stopController.signal);
     const third = run('echo', 'third');
-    ending.abort();
+    stopController.abort();
     await expect(second.output).rejects.toMatchObject({ message: 'The task was stopped before it started.' });
     expect([await first.output, await third.output]).toEqual([20, 'third']);
     expect(pool.load('heavy')).toBe(0);
@@ -266,7 +267,7 @@ describe('a cancelled task', () => {
   });
 
   test('that was cancelled before it was sent does not run to its end', async () => {
-    await expect(hostile.run('step', { steps: 100_000, ms: 1 }, AbortSignal.abort()).output).rejects.toMatchObject({
+    await expect(hostilePool.run('step', { steps: 100_000, ms: 1 }, AbortSignal.abort()).output).rejects.toMatchObject({
       name: 'TaskStopped',
     });
   });
@@ -275,20 +276,20 @@ describe('a cancelled task', () => {
 describe('lanes', () => {
   test('light work answers while every heavy thread is permanently busy', async () => {
     const { pool, run } = openHostilePool({ workers: 1 });
-    const ending = new AbortController();
-    const endless = run('spin', null, ending.signal);
+    const stopController = new AbortController();
+    const endless = run('spin', null, stopController.signal);
     expect(await run('echo', 'light', undefined, 'light').output).toBe('light');
-    ending.abort();
+    stopController.abort();
     await expect(endless.output).rejects.toMatchObject({ name: 'TaskStopped' });
     await pool.close();
   });
 
   test('a full lane refuses with both numbers', async () => {
     const { pool, run } = openHostilePool({ workers: 1, queueMax: { heavy: 2, light: 1 } });
-    const ending = new AbortController();
-    const runs = [1, 2, 3].map(() => run('spin', null, ending.signal));
+    const stopController = new AbortController();
+    const runs = [1, 2, 3].map(() => run('spin', null, stopController.signal));
     await expect(run('echo').output).rejects.toMatchObject({ code: 'OVERLOADED', detail: { waiting: 2, limit: 2 } });
-    ending.abort();
+    stopController.abort();
     const ends = await Promise.allSettled(runs.map(({ output }) => output));
     expect(ends.map((end) => end.status === 'rejected' && end.reason.name)).toEqual([
       'TaskStopped',
@@ -301,9 +302,9 @@ describe('lanes', () => {
   test('closing ends whatever runs', async () => {
     const { pool, run } = openHostilePool({ workers: 1 });
     const endless = run('spin').output.catch((thrown: Error) => thrown.name);
-    const waiting = run('echo').output.catch((thrown: Error) => thrown.name);
+    const waitingRun = run('echo').output.catch((thrown: Error) => thrown.name);
     await pool.close();
-    expect(await waiting).toBe('TaskStopped');
+    expect(await waitingRun).toBe('TaskStopped');
     expect(['WorkerLost', 'TaskStopped']).toContain(await endless);
   });
 });

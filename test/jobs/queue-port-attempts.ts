@@ -11,19 +11,19 @@ import { waitFor } from '../waiting.js';
 export function describeAttempts({ joined, joinAs }: Queues): void {
   describe('the end of an attempt', () => {
     test('is atomic with its effect, and removes the payload', async () => {
-      const { queue, claimed, documents, statusOf } = await joined();
+      const { queue, claimed, documents, statusOf: readJobStatus } = await joined();
       await queue.submit(createJob('a'));
       const { lease } = await claimed();
       const writeEffect = async (tx: DocumentTransaction) => void (await tx.put('run', 'a', { n: 1 }));
       expect(await queue.complete(lease, { ...succeed, effect: writeEffect })).toBe(true);
-      expect(await statusOf('a')).toMatchObject({ status: 'succeeded', result: 42, progress: 1 });
+      expect(await readJobStatus('a')).toMatchObject({ status: 'succeeded', result: 42, progress: 1 });
       expect(await documents.get('run', 'a')).toMatchObject({ body: { n: 1 } });
       expect(await documents.get('job-input', 'backtest:a')).toBeUndefined();
       expect(await queue.isLive('backtest:a')).toBe(false);
     });
 
     test('does not happen if its effect is refused: nothing is written, and the attempt continues', async () => {
-      const { queue, claimed, documents, statusOf } = await joined();
+      const { queue, claimed, documents, statusOf: readJobStatus } = await joined();
       await queue.submit(createJob('a'));
       const { lease } = await claimed();
       const refusal = queue.complete(lease, {
@@ -34,54 +34,58 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         },
       });
       await expect(refusal).rejects.toMatchObject({ code: 'INDEX_DELETED' });
-      expect([await documents.get('run', 'a'), (await statusOf('a'))?.status]).toEqual([undefined, 'running']);
+      expect([await documents.get('run', 'a'), (await readJobStatus('a'))?.status]).toEqual([undefined, 'running']);
       const error = { code: 'INDEX_DELETED', message: 'gone', detail: null } as const;
       expect(await queue.complete(lease, { type: 'fail', error })).toBe(true);
-      expect(await statusOf('a')).toMatchObject({ status: 'failed', error });
+      expect(await readJobStatus('a')).toMatchObject({ status: 'failed', error });
     });
 
     test('happens once: a stale attempt changes nothing, of this submission or a later one', async () => {
-      const { queue, claimed, documents, pass, statusOf, reach } = await joined();
-      const counted = {
+      const { queue, claimed, documents, pass, statusOf: readJobStatus, reach } = await joined();
+      const countedLimits = {
         ...succeed,
         effect: async (tx: DocumentTransaction) => void (await tx.put('run', 'a', {})),
       };
       const isIgnored = async (lease: Claim['lease']) => {
-        const before = await statusOf('a');
-        expect([await queue.heartbeat(lease), await queue.complete(lease, counted)]).toEqual([false, false]);
-        expect([await statusOf('a'), await documents.get('run', 'a')]).toEqual([before, undefined]);
+        const before = await readJobStatus('a');
+        expect([await queue.heartbeat(lease), await queue.complete(lease, countedLimits)]).toEqual([false, false]);
+        expect([await readJobStatus('a'), await documents.get('run', 'a')]).toEqual([before, undefined]);
       };
       await queue.submit(createJob('a'));
-      const released = (await claimed()).lease;
-      await queue.complete(released, { type: 'release', cause: 'the test asks' });
-      const silent = (await claimed()).lease;
-      await isIgnored(released);
+      const releasedLease = (await claimed()).lease;
+      await queue.complete(releasedLease, { type: 'release', cause: 'the test asks' });
+      const silentLease = (await claimed()).lease;
+      await isIgnored(releasedLease);
       await pass(LEASE_MS + 2000);
       await reach('a', 'pending');
-      const cancelled = (await claimed()).lease;
-      await isIgnored(silent);
+      const cancelledLease = (await claimed()).lease;
+      await isIgnored(silentLease);
       await queue.cancel('backtest:a');
-      await isIgnored(cancelled);
+      await isIgnored(cancelledLease);
       await queue.submit(createJob('a'));
-      const later = (await claimed()).lease;
-      expect([released.attempt, silent.attempt, cancelled.attempt, later.attempt]).toEqual([1, 2, 3, 1]);
-      for (const stale of [released, silent, cancelled]) await isIgnored(stale);
-      const ends = await Promise.all([later, later].map((lease) => queue.complete(lease, counted)));
+      const laterLease = (await claimed()).lease;
+      expect([releasedLease.attempt, silentLease.attempt, cancelledLease.attempt, laterLease.attempt]).toEqual([
+        1, 2, 3, 1,
+      ]);
+      for (const stale of [releasedLease, silentLease, cancelledLease]) await isIgnored(stale);
+      const ends = await Promise.all([laterLease, laterLease].map((lease) => queue.complete(lease, countedLimits)));
       expect(ends.toSorted()).toEqual([false, true]);
     });
 
     test('after three crashes fails the job; releases do not count', async () => {
-      const { queue, claimed, statusOf } = await joined();
+      const { queue, claimed, statusOf: readJobStatus } = await joined();
       await queue.submit(createJob('a'));
       for (const type of ['crash', 'release', 'crash', 'release', 'release'] as const)
         await queue.complete((await claimed()).lease, { type, cause: 'code 3' });
-      expect(await statusOf('a')).toMatchObject({ status: 'pending', attempt: 6, progress: 0, started_at: null });
+      expect(await readJobStatus('a')).toMatchObject({ status: 'pending', attempt: 6, progress: 0, started_at: null });
       await queue.complete((await claimed()).lease, { type: 'crash', cause: 'code 3' });
       const detail = { attempts: 3, cause: 'code 3', end: 'crashed', crashes: 3, losses: 0, releases: 3 };
-      const failed = await statusOf('a');
-      expect(failed).toMatchObject({ status: 'failed', error: { code: 'WORKER_CRASHED', detail } });
+      const failedStatus = await readJobStatus('a');
+      expect(failedStatus).toMatchObject({ status: 'failed', error: { code: 'WORKER_CRASHED', detail } });
       const ends = ['crashed', 'released', 'crashed', 'released', 'released', 'crashed'];
-      expect(failed?.attempts.map(({ attempt, end }) => [attempt, end])).toEqual(ends.map((end, i) => [i + 1, end]));
+      expect(failedStatus?.attempts.map(({ attempt, end }) => [attempt, end])).toEqual(
+        ends.map((end, i) => [i + 1, end]),
+      );
     });
 
     test('by a loss delays the next attempt if the policy requires it', async () => {
@@ -117,22 +121,22 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
     const error = { code: 'MISSING_PRICE', message: 'No price.', detail: null } as const;
 
     test('a retry of a failed job queues its stored input again, after the causes of its failure', async () => {
-      const { queue, claimed, statusOf, documents, reopen } = await joined();
+      const { queue, claimed, statusOf: readJobStatus, documents, reopen } = await joined();
       const origin = { owner: 'key', requestId: 'r', traceId: 't', author: 'Ada', note: null, callback: null };
       await queue.submit(createJob('a', { origin }));
       await queue.complete((await claimed()).lease, { type: 'crash', cause: 'code 3' });
       await queue.complete((await claimed()).lease, { type: 'fail', error });
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'pending', attempt: 3, error: null });
-      const again = await claimed();
-      expect(again).toMatchObject({ input: { payload: { of: 'a' } }, job: { owner: 'key', author: 'Ada' } });
-      expect((await statusOf('a'))?.attempts.map(({ end, reason }) => [end, reason])).toEqual([
+      const secondClaim = await claimed();
+      expect(secondClaim).toMatchObject({ input: { payload: { of: 'a' } }, job: { owner: 'key', author: 'Ada' } });
+      expect((await readJobStatus('a'))?.attempts.map(({ end, reason }) => [end, reason])).toEqual([
         ['crashed', 'code 3'],
         ['failed', 'No price.'],
         [null, null],
       ]);
       // A retry of a job that has not ended returns the job unchanged.
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'running', attempt: 3 });
-      expect(await queue.complete(again.lease, succeed)).toBe(true);
+      expect(await queue.complete(secondClaim.lease, succeed)).toBe(true);
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'succeeded' });
       expect(await documents.get('job-input', 'backtest:a')).toBeUndefined();
       await expect(queue.retry('backtest:none')).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' });
@@ -190,17 +194,17 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
     });
 
     test('an ended job returns it unchanged; an unknown job is refused', async () => {
-      const { queue, claimed, statusOf } = await joined();
+      const { queue, claimed, statusOf: readJobStatus } = await joined();
       await queue.submit(createJob('a'));
       await queue.complete((await claimed()).lease, succeed);
-      expect(await queue.cancel('backtest:a')).toEqual(await statusOf('a'));
+      expect(await queue.cancel('backtest:a')).toEqual(await readJobStatus('a'));
       await expect(queue.cancel('backtest:none')).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' });
     });
   });
 
   describe('a lease', () => {
     test('expires without heartbeats, and its job is queued again; with heartbeats it continues', async () => {
-      const { queue, claimed, pass, statusOf, reach } = await joined();
+      const { queue, claimed, pass, statusOf: readJobStatus, reach } = await joined();
       for (const id of ['silent', 'alive']) await queue.submit(createJob(id));
       const [silent, alive] = [(await claimed()).lease, (await claimed()).lease];
       for (let second = 0; second < LEASE_MS / 1000 + 2; second++) {
@@ -209,12 +213,18 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       }
       await reach('silent', 'pending');
       expect([await queue.heartbeat(silent), silent.isLost]).toEqual([false, true]);
-      expect(await statusOf('silent')).toMatchObject({ status: 'pending', attempt: 2 });
-      expect(await statusOf('alive')).toMatchObject({ status: 'running', attempt: 1 });
+      expect(await readJobStatus('silent')).toMatchObject({ status: 'pending', attempt: 2 });
+      expect(await readJobStatus('alive')).toMatchObject({ status: 'running', attempt: 1 });
     });
 
     test('that is lost three times fails no job by the default policy, because nothing has crashed', async () => {
-      const { queue, claimed, pass, statusOf, reach } = await joined({ getRetryPolicy: () => RETRY_DEFAULTS });
+      const {
+        queue,
+        claimed,
+        pass,
+        statusOf: readJobStatus,
+        reach,
+      } = await joined({ getRetryPolicy: () => RETRY_DEFAULTS });
       await queue.submit(createJob('a'));
       for (let attempt = 1; attempt <= 3; attempt++) {
         const { lease } = await claimed();
@@ -224,9 +234,9 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         await pass(5000); // longer than the wait before the third attempt
       }
       await queue.complete((await claimed()).lease, succeed);
-      const ended = await statusOf('a');
-      expect(ended).toMatchObject({ status: 'succeeded', attempt: 4, error: null });
-      expect(ended?.attempts.map(({ end }) => end)).toEqual(['lost', 'lost', 'lost', 'succeeded']);
+      const endedStatus = await readJobStatus('a');
+      expect(endedStatus).toMatchObject({ status: 'succeeded', attempt: 4, error: null });
+      expect(endedStatus?.attempts.map(({ end }) => end)).toEqual(['lost', 'lost', 'lost', 'succeeded']);
     });
 
     test('of a process that ended counts as lost, and its job is the first again', async () => {
@@ -255,11 +265,11 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
     test('calls after every change of the job, including progress, and not after it is stopped', async () => {
       const { queue, claimed, state, pass } = await joined();
       await queue.submit(createJob('a'));
-      const seen: string[] = [];
+      const seenStatuses: string[] = [];
       const looks: Promise<void>[] = [];
       const readStatus = async () => {
         const { status, progress, message } = (await queue.find('backtest:a'))!.status;
-        seen.push(`${status} ${progress} ${message}`);
+        seenStatuses.push(`${status} ${progress} ${message}`);
       };
       const stop = queue.watch('backtest:a', () => void looks.push(readStatus()));
       // Polls the queue, because responses of a database take a variable time.
@@ -268,7 +278,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
           await queue.heartbeat(lease);
           await pass(1000);
           await Promise.all(looks);
-          expect(seen.at(-1)).toBe(last);
+          expect(seenStatuses.at(-1)).toBe(last);
         });
       const { lease } = await claimed();
       state.progress = { fraction: 0.5, message: 'Half.' };
@@ -277,22 +287,22 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       await isSeen(lease, 'running 0.5 Less.');
       stop();
       await queue.cancel('backtest:a');
-      expect(seen.at(-1)).toBe('running 0.5 Less.');
+      expect(seenStatuses.at(-1)).toBe('running 0.5 Less.');
       expect((await queue.find('backtest:a'))!.status).toMatchObject({ status: 'cancelled', progress: 0.5 });
     });
 
     test('counts changes upwards, also over restarts', async () => {
       const { queue, reopen, pass } = await joined();
-      const revisionOf = async (jobQueue: JobQueue) => (await jobQueue.find('backtest:a'))!.revision;
+      const readRevision = async (jobQueue: JobQueue) => (await jobQueue.find('backtest:a'))!.revision;
       await queue.submit(createJob('a'));
-      const pending = await revisionOf(queue);
+      const pendingRevision = await readRevision(queue);
       await queue.cancel('backtest:a');
-      const cancelled = await revisionOf(queue);
-      expect(cancelled).toBeGreaterThan(pending);
+      const cancelledRevision = await readRevision(queue);
+      expect(cancelledRevision).toBeGreaterThan(pendingRevision);
       await pass(1000);
       const after = await reopen();
       await joinAs(after.queue);
-      expect(await revisionOf(after.queue)).toBeGreaterThanOrEqual(cancelled);
+      expect(await readRevision(after.queue)).toBeGreaterThanOrEqual(cancelledRevision);
     });
   });
 }

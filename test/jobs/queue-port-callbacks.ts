@@ -11,24 +11,24 @@ const createCallbackJob = (url: string): Partial<NewJob> => ({
 export function describeCallbacks({ joined }: Queues): void {
   describe('a callback', () => {
     test('is one message for each client once the job has ended, and none before', async () => {
-      const { queue, documents, claimed, statusOf } = await joined();
-      const due: string[] = [];
-      documents.subscribe('delivery-due', ({ delivery_id: id }) => void due.push(id));
+      const { queue, documents, claimed, statusOf: readJobStatus } = await joined();
+      const dueCallbacks: string[] = [];
+      documents.subscribe('delivery-due', ({ delivery_id: id }) => void dueCallbacks.push(id));
       const urls = ['https://one.test/', 'https://two.test/'];
       // Submitting equal work twice creates one job with two callbacks; repeating a request adds no callback.
       for (const url of [...urls, ...urls]) await queue.submit(createJob('a', createCallbackJob(url)));
       await queue.submit(createJob('a'));
-      expect((await statusOf('a'))!.callbacks).toMatchObject(
+      expect((await readJobStatus('a'))!.callbacks).toMatchObject(
         urls.map((url) => ({ url, state: 'waiting', attempts: 0 })),
       );
       const { lease } = await claimed();
       expect(await documents.ids('delivery')).toEqual([]);
       await queue.complete(lease, succeed);
-      const { callbacks, finished_at: endedAt, result } = (await statusOf('a'))!;
+      const { callbacks, finished_at: endedAt, result } = (await readJobStatus('a'))!;
       expect(callbacks).toMatchObject(urls.map((url) => ({ url, state: 'due', next_attempt_at: endedAt })));
       expect(result).toBe(42);
       const { documents: messages } = await documents.list('delivery', readDelivery);
-      expect(due.toSorted()).toEqual(messages.map(({ delivery_id: id }) => id).toSorted());
+      expect(dueCallbacks.toSorted()).toEqual(messages.map(({ delivery_id: id }) => id).toSorted());
       for (const { url, body } of messages) {
         expect(urls).toContain(url);
         expect(JSON.parse(body)).toMatchObject({

@@ -143,8 +143,8 @@ function describeClaims({ joined }: Queues): void {
       const ids = Array.from({ length: 20 }, (_, i) => `j${i}`);
       await Promise.all(ids.map((id) => queue.submit(createJob(id))));
       const claims = await Promise.all(Array.from({ length: 30 }, () => claim()));
-      const taken = claims.flatMap((claim) => claim?.lease.jobId ?? []);
-      expect(taken.toSorted()).toEqual(ids.map((id) => `backtest:${id}`).toSorted());
+      const takenJobs = claims.flatMap((claim) => claim?.lease.jobId ?? []);
+      expect(takenJobs.toSorted()).toEqual(ids.map((id) => `backtest:${id}`).toSorted());
       expect(await queue.counts()).toEqual({ pending: 0, running: 20 });
     });
 

@@ -16,10 +16,10 @@ export function describeOrder({ joined, joinAs }: Queues): void {
       await queue.submit(createJob('n2', createOrigin('b')));
       await queue.submit(createJob('h1', describeJob('a', 'high')));
       await queue.submit(createJob('h2', describeJob('a', 'high')));
-      const failing = await claimed();
-      expect(failing.lease.jobId).toBe('backtest:h1');
+      const failingClaim = await claimed();
+      expect(failingClaim.lease.jobId).toBe('backtest:h1');
       const error = { code: 'INTERNAL', message: 'as the test wants', detail: null } as const;
-      expect(await queue.complete(failing.lease, { type: 'fail', error })).toBe(true);
+      expect(await queue.complete(failingClaim.lease, { type: 'fail', error })).toBe(true);
       expect((await queue.retry('backtest:h1')).priority).toBe('high');
       expect((await queue.lanes()).heavy.waiting).toBe(5);
       const world = await reopen();
@@ -40,13 +40,13 @@ export function describeOrder({ joined, joinAs }: Queues): void {
       expect(other.lease.jobId).toBe('optimise:o');
       await queue.complete(other.lease, succeed);
       expect(await claim()).toBeUndefined();
-      const later = await reopen();
-      const { claim: claimLater } = await joinAs(later.queue);
+      const reopened = await reopen();
+      const { claim: claimLater } = await joinAs(reopened.queue);
       expect(await claimLater()).toBeUndefined();
-      expect(await later.paused.get('backtest')).toEqual(pause);
-      await later.paused.resume('backtest', by);
-      const resumed = [await claimLater(), await claimLater(), await claimLater()];
-      expect(resumed.map((each) => each?.lease.jobId)).toEqual(['backtest:b1', 'backtest:b2', undefined]);
+      expect(await reopened.paused.get('backtest')).toEqual(pause);
+      await reopened.paused.resume('backtest', by);
+      const resumedJobs = [await claimLater(), await claimLater(), await claimLater()];
+      expect(resumedJobs.map((each) => each?.lease.jobId)).toEqual(['backtest:b1', 'backtest:b2', undefined]);
     });
   });
 }

@@ -50,15 +50,15 @@ export const succeed = { type: 'succeed', result: { value: 42 }, message: 'Done.
 
 /** Creates queues for one test, which are closed after the test. */
 export function createQueues(open: OpenQueue) {
-  const opened: OpenedQueue[] = [];
+  const openedQueues: OpenedQueue[] = [];
   afterEach(async () => {
-    for (const queue of opened.splice(0)) await queue.discard();
+    for (const queue of openedQueues.splice(0)) await queue.discard();
   });
 
   /** Returns a queue that one node has joined. */
   async function joinQueue(limits: Partial<QueueLimits> = {}) {
     const world = await open({ ...LIMITS, ...limits });
-    opened.push(world);
+    openedQueues.push(world);
     return { ...world, ...(await joinAs(world.queue)) };
   }
 
@@ -73,16 +73,16 @@ export function createQueues(open: OpenQueue) {
     const claim = (order: Partial<ClaimOrder> = {}): Promise<Claim | undefined> =>
       queue.claim({ lane: 'heavy', exceptOwners: new Set(), freeBytes: state.freeBytes, take: () => true, ...order });
     const requireClaim = async (order: Partial<ClaimOrder> = {}): Promise<Claim> => (await claim(order))!; // a job is available
-    const statusOf = async (ident: string) => (await queue.find(`backtest:${ident}`))?.status;
+    const readJobStatus = async (ident: string) => (await queue.find(`backtest:${ident}`))?.status;
     /** Resolves when a job has reached a state. */
     const reach = (ident: string, status: string): Promise<void> =>
       new Promise((resolve) => {
         // a poll after the end of the test finds a closed store
-        const isInStatus = async () => (await statusOf(ident))?.status === status && (stop(), resolve());
+        const isInStatus = async () => (await readJobStatus(ident))?.status === status && (stop(), resolve());
         const stop = queue.watch(`backtest:${ident}`, () => void isInStatus().catch(() => {}));
         void isInStatus().catch(() => {});
       });
-    return { state, recovered, claim, claimed: requireClaim, statusOf, reach };
+    return { state, recovered, claim, claimed: requireClaim, statusOf: readJobStatus, reach };
   }
 
   return { joined: joinQueue, joinAs };

@@ -180,11 +180,12 @@ describe.each(names)('an order of %s', (name) => {
   const { order, located } = ORDERS[name];
 
   test('is unchanged in another process, and resolved there', async () => {
-    const arrived = JSON.parse(JSON.stringify(order)) as TaskInput<typeof name>;
-    expect(arrived).toEqual(order);
-    const input = await resolveTask(name, arrived, resources);
-    const written = 'outputs' in order ? { outputs: { destination: resources.destination, names: order.outputs } } : {};
-    expect(input).toEqual({ ...order, ...('market' in order && { market: handle }), ...located, ...written });
+    const arrivedInput = JSON.parse(JSON.stringify(order)) as TaskInput<typeof name>;
+    expect(arrivedInput).toEqual(order);
+    const input = await resolveTask(name, arrivedInput, resources);
+    const writtenOutputs =
+      'outputs' in order ? { outputs: { destination: resources.destination, names: order.outputs } } : {};
+    expect(input).toEqual({ ...order, ...('market' in order && { market: handle }), ...located, ...writtenOutputs });
   });
 
   test.runIf('market' in order)('receives the memory of the market itself', async () => {
@@ -206,8 +207,8 @@ test('render requests the market of each run that has one', async () => {
   const { runs } = await resolveTask('render', order, resources);
   expect(runs.map(({ market: own }) => own)).toEqual([handle, null]);
   expect(runs[0]!.market).toBe(handle);
-  const without = { ...order, runs: order.runs.map((run) => ({ ...run, market: null })) };
-  expect(await resolveTask('render', without, { ...resources, market: refuse })).toMatchObject({
+  const orderWithoutMarket = { ...order, runs: order.runs.map((run) => ({ ...run, market: null })) };
+  expect(await resolveTask('render', orderWithoutMarket, { ...resources, market: refuse })).toMatchObject({
     runs: [{ market: null }, { market: null }],
   });
 });
@@ -233,19 +234,19 @@ test('backtests of a process receive the files that it has written, if no other 
     return inputs;
   };
   const folder = { kind: 'folder', folder: '/node', lowWaterMark: {} } as const;
-  const [files, again] = await listInputs(folder);
+  const [files, secondFiles] = await listInputs(folder);
   expect(files).toBeInstanceOf(BigUint64Array);
-  expect(again).toBe(files);
+  expect(secondFiles).toBe(files);
   expect(await listInputs({ ...folder, storeId: 'shared' })).toEqual([undefined, undefined]);
 });
 
 test('an order whose market a node lacks is refused and reaches no thread', async () => {
-  const reached: string[] = [];
-  const threads = { run: ({ task }: { task: string }) => reached.push(task) } as unknown as ThreadPool;
-  const gone = new Refusal('NO_DATA_SOURCE', 'The market has been replaced.');
-  const node = createNodePool(threads, { ...resources, market: async () => Promise.reject(gone) });
+  const reachedRefs: string[] = [];
+  const threads = { run: ({ task }: { task: string }) => reachedRefs.push(task) } as unknown as ThreadPool;
+  const goneRefusal = new Refusal('NO_DATA_SOURCE', 'The market has been replaced.');
+  const node = createNodePool(threads, { ...resources, market: async () => Promise.reject(goneRefusal) });
   const run = node.run({ lane: 'heavy', task: 'optimise', input: { market } as TaskInput<'optimise'> });
-  await expect(run.output).rejects.toBe(gone);
-  expect(reached).toEqual([]);
+  await expect(run.output).rejects.toBe(goneRefusal);
+  expect(reachedRefs).toEqual([]);
   expect(run.isAlive()).toBe(true);
 });

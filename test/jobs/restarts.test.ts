@@ -30,9 +30,9 @@ describe('the origin of a job', () => {
     world.errands[0]!.fail(new Error('a defect'));
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
-    const about = world.fields.filter(({ job_id: jobId }) => jobId === 'backtest:a');
-    expect(about).toHaveLength(4); // accepted, running, the defect, failed
-    for (const line of about) expect(line).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
+    const jobFields = world.fields.filter(({ job_id: jobId }) => jobId === 'backtest:a');
+    expect(jobFields).toHaveLength(4); // accepted, running, the defect, failed
+    for (const line of jobFields) expect(line).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
   });
 
   test('is kept after the process ends', async () => {

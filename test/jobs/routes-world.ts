@@ -20,7 +20,7 @@ import { openArtifactWriter } from '#store/artifact-writer.js';
 import { openStore } from '#store/open-store.js';
 import type { ArtifactDestination } from '#store/port.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
-import { plain } from './job-world.js';
+import { plainKind } from './job-world.js';
 
 /**
  * Creates a job kind that ends when the test requests it, with the given result.
@@ -37,7 +37,7 @@ function createTestTask(destination: () => ArtifactDestination) {
   let result = runNextTask();
   const kind: JobKind<{ readonly of: string; readonly large: boolean }> = {
     kind: 'backtest',
-    ...plain,
+    ...plainKind,
     async run({ large }, attempt) {
       attempt.report(0.25, 'Working.');
       const value = await Promise.race([
@@ -79,7 +79,7 @@ export async function openWorld(): Promise<World> {
   onTestFinished(() => home.close());
   const store = await openStore({ home, onFailure: () => {} });
   onTestFinished(() => store.close());
-  const silent = pino({ level: 'silent' });
+  const silentLog = pino({ level: 'silent' });
   const pool: ComputePool = {
     run: () => {
       throw new Error('no task is asked for');
@@ -89,34 +89,34 @@ export async function openWorld(): Promise<World> {
   };
   const limits = { ...deriveNodeLimits({ workers: 1, memoryBytes: 1e9 }), cancelGraceMs: 100, queryMsMax: 1000 };
   const clock = systemClock;
-  const paused = await createPausedKinds({ documents: store.documents, clock, isShared: false });
-  const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent, paused });
-  const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: silent });
+  const pausedKinds = await createPausedKinds({ documents: store.documents, clock, isShared: false });
+  const queue = createLocalQueue({ store: store.documents, clock, limits, log: silentLog, paused: pausedKinds });
+  const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: silentLog });
   const { kind, finish, fail } = createTestTask(() => store.artifacts.destination);
   engine.register({ [kind.kind]: kind });
   await engine.start();
   onTestFinished(() => engine.stop());
-  const stopping = new AbortController();
-  const ended = new Set<string>();
+  const stoppingController = new AbortController();
+  const endedJobs = new Set<string>();
   const app = createApp({
     api: jobRoutes,
     handlers: createJobHandlers(
-      createJobsService({ system: engine, artifacts: store.artifacts, stopping: stopping.signal }),
-      createJobKinds({ paused, now: Date.now }),
+      createJobsService({ system: engine, artifacts: store.artifacts, stopping: stoppingController.signal }),
+      createJobKinds({ paused: pausedKinds, now: Date.now }),
     ),
     authenticate({ request }) {
       const keyId = request.headers.get('x-api-key');
-      if (keyId !== null && ended.has(keyId)) throw new Refusal('UNAUTHENTICATED', 'The key has ended.');
+      if (keyId !== null && endedJobs.has(keyId)) throw new Refusal('UNAUTHENTICATED', 'The key has ended.');
       return { keyId, name: keyId, scopes: new Set(SCOPES) };
     },
     version: '0.0.0',
-    log: silent,
+    log: silentLog,
   });
   return {
     app,
     engine,
-    stopping,
-    ended,
+    stopping: stoppingController,
+    ended: endedJobs,
     finish,
     fail,
     async submit(ident, large = false) {
@@ -137,7 +137,7 @@ export async function waitUntilEnd(app: App, jobId: string): Promise<void> {
 }
 
 /** Yields the events of a stream as they arrive. */
-export async function* eventsOf(response: Response): AsyncGenerator<{
+export async function* readEvents(response: Response): AsyncGenerator<{
   readonly id: number;
   readonly data: { readonly status: string; readonly message: string; readonly result: unknown };
 }> {

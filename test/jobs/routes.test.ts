@@ -58,10 +58,10 @@ describe('POST /jobs/retry', () => {
     await waitUntilEnd(app, 'backtest:c');
     const failedAt = (await engine.get('backtest:b'))!.finished_at!;
     expect((await retry(app, { kinds: ['render'] })).answer).toEqual({ retried: [], refused: [], is_complete: true });
-    const later = new Date(Date.parse(failedAt) + 60_000).toISOString();
-    expect((await retry(app, { since: later })).answer).toMatchObject({ retried: [] });
-    const named = { job_ids: ['backtest:c', 'backtest:nobody'] };
-    expect((await retry(app, named)).answer).toMatchObject({ retried: [], refused: [] });
+    const laterTime = new Date(Date.parse(failedAt) + 60_000).toISOString();
+    expect((await retry(app, { since: laterTime })).answer).toMatchObject({ retried: [] });
+    const namedJobs = { job_ids: ['backtest:c', 'backtest:nobody'] };
+    expect((await retry(app, namedJobs)).answer).toMatchObject({ retried: [], refused: [] });
     expect((await retry(app, { job_ids: ['backtest:b'], limit: 1 })).answer).toEqual({
       retried: ['backtest:b'],
       refused: [],
@@ -121,9 +121,9 @@ describe('GET /jobs/{job_id}', () => {
   test('with wait responds at the change', async () => {
     const { app, submit, finish } = await openWorld();
     await submit('a');
-    const waiting = ask(app, '/jobs/backtest:a?wait=60');
+    const waitingAnswer = ask(app, '/jobs/backtest:a?wait=60');
     finish(42);
-    expect(await (await waiting).json()).toMatchObject({ status: expect.stringMatching(/running|succeeded/) });
+    expect(await (await waitingAnswer).json()).toMatchObject({ status: expect.stringMatching(/running|succeeded/) });
     await waitUntilEnd(app, 'backtest:a');
     expect(await (await ask(app, '/jobs/backtest:a?wait=60')).json()).toMatchObject({
       status: 'succeeded',
@@ -140,9 +140,9 @@ describe('GET /jobs/{job_id}', () => {
       message: 'Working.',
       progress: 0.25,
     });
-    const waiting = ask(app, '/jobs/backtest:a?wait=60');
+    const waitingAnswer = ask(app, '/jobs/backtest:a?wait=60');
     stopping.abort();
-    expect((await waiting).status).toBe(200);
+    expect((await waitingAnswer).status).toBe(200);
   });
 
   test.each(['-1', '61', 'long'])('refuses to wait %s', async (wait) => {

@@ -7,7 +7,7 @@ import { createLocalQueue } from '#jobs/local/local-queue.js';
 import type { ArtifactRef } from '#store/port.js';
 import { createArtifacts, createClock, createPool, createStore, writeFile } from './simulation/ports.js';
 import { createWitness, type Witness } from './simulation/witness.js';
-import { createWorld, tokenOf, type Fault, type Payload, type World } from './simulation/world.js';
+import { createWorld, readToken, type Fault, type Payload, type World } from './simulation/world.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 /**
@@ -76,8 +76,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     await checkAll(world, witness, service);
   }
   checkEnd(world);
-  const ended = [...witness.seen.values()];
-  const count = (state: string): number => ended.filter(({ status }) => status === state).length;
+  const endedStatuses = [...witness.seen.values()];
+  const count = (state: string): number => endedStatuses.filter(({ status }) => status === state).length;
   return {
     events: world.done,
     restarts: service.restarts,
@@ -99,9 +99,9 @@ async function checkAll(world: World, witness: Witness, service: Service): Promi
 
 /** Checks the invariants that apply after all jobs have ended. */
 function checkEnd(world: World): void {
-  const owned = [...world.disk.values()].join('\n');
+  const storedTexts = [...world.disk.values()].join('\n');
   for (const [name, owner] of world.files)
-    if (owner === world.process && !owned.includes(name)) world.say(`the artifact ${name} was left behind`);
+    if (owner === world.process && !storedTexts.includes(name)) world.say(`the artifact ${name} was left behind`);
   for (const { job_id: jobId, status } of JOB_IDS.flatMap((id) => world.recordOnDisk(id) ?? []))
     if (!isTerminal(status)) world.say(`${jobId} stayed ${status}`);
 }
@@ -123,7 +123,7 @@ interface Service {
 function createService(world: World, witness: Witness): Service {
   const kind = createKind(world, witness);
   const listeners = { onJobWritten: witness.noteStart, onCrash: witness.noteCrash };
-  const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+  const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
   let engine: JobSystem;
   let isUp = false;
   let restarts = 0;
@@ -134,12 +134,12 @@ function createService(world: World, witness: Witness): Service {
     witness.noteRestart();
     const clock = createClock(world, owner);
     engine = createJobSystem({
-      queue: createLocalQueue({ store: createStore(world, owner, listeners), clock, limits: LIMITS, log: quiet }),
+      queue: createLocalQueue({ store: createStore(world, owner, listeners), clock, limits: LIMITS, log: quietLog }),
       artifacts: createArtifacts(world, owner),
       pool: createPool(world, owner, listeners),
       clock,
       limits: LIMITS,
-      log: quiet,
+      log: quietLog,
     });
     engine.register({ [kind.kind]: kind });
     world.removeUnowned([...world.files.keys()]);
@@ -186,7 +186,7 @@ function createKind(world: World, witness: Witness): JobKind<Payload> {
   return {
     kind: 'backtest',
     key: ({ ident }) => ident,
-    decode: (stored) => stored as Payload,
+    decode: (payload) => payload as Payload,
     async run(payload, attempt): Promise<Completion> {
       const finish = witness.checkStart(payload, attempt.signal);
       const { token } = payload;
@@ -234,9 +234,10 @@ function createClients(world: World, witness: Witness, service: Service): Client
   function submit(): void {
     const ident = IDENTS[between(0, IDENTS.length)]!;
     // Half of the requests repeat an earlier request of the same client.
-    const sent = [...witness.seen.values()];
-    const repeated = random() < 0.5 ? sent.findLast(({ job_id }) => job_id === `backtest:${ident}`) : undefined;
-    const token = repeated === undefined ? `${ident}-${submissions}` : tokenOf(repeated);
+    const sentStatuses = [...witness.seen.values()];
+    const repeatedStatus =
+      random() < 0.5 ? sentStatuses.findLast(({ job_id }) => job_id === `backtest:${ident}`) : undefined;
+    const token = repeatedStatus === undefined ? `${ident}-${submissions}` : readToken(repeatedStatus);
     submissions++;
     const owner = world.process;
     service.engine
@@ -248,7 +249,7 @@ function createClients(world: World, witness: Witness, service: Service): Client
         origin: { owner: ident, requestId: `r${submissions}`, author: null, note: null, traceId: null, callback: null },
       })
       .then((status) => {
-        if (owner === world.process && tokenOf(status) === token) witness.noteSubmitted(status);
+        if (owner === world.process && readToken(status) === token) witness.noteSubmitted(status);
       })
       .catch(requireRefusal);
   }

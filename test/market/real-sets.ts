@@ -28,14 +28,14 @@ export function readWideTable(
   const bytes = readFileSync(`${REAL_SETS}/${file}`);
   const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
   const [header = '', ...lines] = text.trim().split(/\r?\n/);
-  const published = header.split(',').slice(1);
-  const step = published.length <= WHOLE_NAMES_MAX ? 1 : Math.ceil(published.length / namesMax);
+  const publishedNames = header.split(',').slice(1);
+  const step = publishedNames.length <= WHOLE_NAMES_MAX ? 1 : Math.ceil(publishedNames.length / namesMax);
   const takeSome = <T>(cells: readonly T[]) => cells.filter((_, i) => i % step === 0);
   const rows = lines.map((line): [string, string[]] => {
     const [date = '', ...cells] = line.split(',');
     return [formatIsoDate(date), takeSome(cells)];
   });
-  return { names: takeSome(published), rows };
+  return { names: takeSome(publishedNames), rows };
 }
 
 /** Converts a date such as 3/10/2004 to 2004-03-10. */
@@ -49,17 +49,17 @@ function formatIsoDate(text: string): string {
  * Returns the long format that a store reads: one row per security and date with a price; additional tables become
  * additional columns.
  */
-export function formatLongCsv(close: string, others: Readonly<Record<string, string>> = {}): string {
+export function formatLongCsv(close: string, otherColumns: Readonly<Record<string, string>> = {}): string {
   const { names, rows } = readWideTable(close);
-  const more = Object.entries(others).map(([field, file]) => {
+  const otherPanels = Object.entries(otherColumns).map(([field, file]) => {
     const table = readWideTable(file);
     return { field, position: new Map(table.names.map((name, i) => [name, i])), byDate: new Map(table.rows) };
   });
-  const lines = [['identifier', 'date', 'CLOSE', ...more.map(({ field }) => field)].join(',')];
+  const lines = [['identifier', 'date', 'CLOSE', ...otherPanels.map(({ field }) => field)].join(',')];
   for (const [date, cells] of rows) {
     names.forEach((name, i) => {
       if ((cells[i] ?? '') === '') return;
-      const rest = more.map(({ position, byDate }) => byDate.get(date)?.[position.get(name) ?? -1] ?? '');
+      const rest = otherPanels.map(({ position, byDate }) => byDate.get(date)?.[position.get(name) ?? -1] ?? '');
       lines.push([name, date, cells[i], ...rest].join(','));
     });
   }

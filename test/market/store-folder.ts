@@ -42,13 +42,13 @@ export async function readFolder(
 }
 
 /** Returns the content of a valid folder. */
-export async function contentOf(folder: string): Promise<MarketContent> {
+export async function readFolderContent(folder: string): Promise<MarketContent> {
   const { read, findings } = await readFolder(folder);
   if (read === undefined) throw new Error(JSON.stringify(findings));
   return read.content;
 }
 
-export const hashOf = async (folder: string) => computeContentHash(await contentOf(folder));
+export const readContentHash = async (folder: string) => computeContentHash(await readFolderContent(folder));
 
 /** Returns the code and the location of findings. */
 export const formatFindingPaths = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);

@@ -35,18 +35,18 @@ export function capInStages<K>(weights: ReadonlyMap<K, number>, { single, group 
     );
   if (group !== undefined) {
     const large = values.flatMap((value, k) => (value > group.above + 1e-12 ? [k] : []));
-    const together = sum(large.map((k) => values[k]!));
-    if (together > group.together + 1e-12) {
-      const others = values.flatMap((_, k) => (large.includes(k) ? [] : [k]));
+    const largeTotal = sum(large.map((k) => values[k]!));
+    if (largeTotal > group.together + 1e-12) {
+      const otherPositions = values.flatMap((_, k) => (large.includes(k) ? [] : [k]));
       const rest = 1 - group.to;
       const cut = cutTo(
-        others,
-        others.map((k) => values[k]!),
+        otherPositions,
+        otherPositions.map((k) => values[k]!),
         group.above / rest,
       );
       const next = values.slice();
-      for (const k of large) next[k] = (values[k]! * group.to) / together;
-      others.forEach((k, i) => (next[k] = cut[i]! * rest));
+      for (const k of large) next[k] = (values[k]! * group.to) / largeTotal;
+      otherPositions.forEach((k, i) => (next[k] = cut[i]! * rest));
       values = next;
     }
   }
@@ -95,16 +95,16 @@ export const createDevelopedNet: Rulebook = (market, baseDate) => ({
       });
       const bands = { lower: 0.8, upper: 0.9, target: 0.85 };
       const countries = [...new Set(eligible.map((i) => market.text(i, t, 'COUNTRY')))];
-      const held = countries.flatMap((country) => {
-        const own = eligible.filter((i) => market.text(i, t, 'COUNTRY') === country);
+      const selectedSecurities = countries.flatMap((country) => {
+        const countrySecurities = eligible.filter((i) => market.text(i, t, 'COUNTRY') === country);
         return selectCoverage(
-          rankSecurities(own, (i) => market.cap(i, t)),
+          rankSecurities(countrySecurities, (i) => market.cap(i, t)),
           computeFloatCap,
           members,
           bands,
         );
       });
-      return computeProportional(held, computeFloatCap);
+      return computeProportional(selectedSecurities, computeFloatCap);
     },
   }),
 });

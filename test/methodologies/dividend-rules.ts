@@ -4,9 +4,9 @@ import type { Rulebook } from './parents.js';
 import { capByGroup, computeProportional } from './plain-functions.js';
 
 /** Returns equal weights with at most 30 % per sector. */
-const weightEquallyWithin = (market: Market, t: number, held: readonly number[]) =>
+const weightEquallyWithin = (market: Market, t: number, securities: readonly number[]) =>
   capByGroup(
-    computeProportional(held, () => 1),
+    computeProportional(securities, () => 1),
     (i) => market.text(i, t, 'SECTOR'),
     { cap: 1, groupCap: 0.3 },
   );
@@ -28,8 +28,8 @@ export const runRisingDividends: Rulebook = (market, baseDate) => ({
       const eligible = market
         .listed(t)
         .filter((i) => market.floatCap(i, t) >= 3e9 && computeMedian(market.traded(i, t, 63)) >= 5e6);
-      const years = new Map(eligible.map((i) => [i, market.yearsOfGrowth(i, t)]));
-      const listRising = (least: number) => eligible.filter((i) => years.get(i)! >= least);
+      const years = new Map(eligible.map((i) => [i, market.countYearsOfGrowth(i, t)]));
+      const listRising = (yearsMin: number) => eligible.filter((i) => years.get(i)! >= yearsMin);
       return weightEquallyWithin(market, t, listRising(25).length >= 40 ? listRising(25) : listRising(20));
     },
     reviews: [

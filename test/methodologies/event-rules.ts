@@ -23,15 +23,15 @@ interface ChangingIndex {
 function computeCappedWeights(
   changing: ChangingIndex,
   t: number,
-  { held, cap }: { held: readonly number[]; cap: number },
+  { securities, cap }: { securities: readonly number[]; cap: number },
 ): Weights {
   const { market } = changing;
   const weights = capWeights(
-    computeProportional(held, (i) => market.floatCap(i, t)),
+    computeProportional(securities, (i) => market.floatCap(i, t)),
     cap,
   );
-  const least = held.toSorted((a, b) => weights.get(a)! - weights.get(b)!)[0]!;
-  changing.unit = market.floatCap(least, t) / weights.get(least)!;
+  const smallest = securities.toSorted((a, b) => weights.get(a)! - weights.get(b)!)[0]!;
+  changing.unit = market.floatCap(smallest, t) / weights.get(smallest)!;
   return weights;
 }
 
@@ -41,8 +41,8 @@ function replaceSecurity(
   shares: Shares,
   { t, enters, leaves }: { readonly t: number; readonly enters: number; readonly leaves: number | null },
 ): Shares {
-  const staying = [...shares].filter(([i]) => i !== leaves);
-  return new Map([...staying, [enters, market.floatCap(enters, t) / unit / market.price(enters, t)]]);
+  const stayingShares = [...shares].filter(([i]) => i !== leaves);
+  return new Map([...stayingShares, [enters, market.floatCap(enters, t) / unit / market.price(enters, t)]]);
 }
 
 interface VacancyTerms {
@@ -59,8 +59,8 @@ function replaceLeavers(
   shares: Shares,
   { t, heldAfter, order, passes }: VacancyTerms,
 ): Shares {
-  const left = [...heldAfter(t - 1)!.keys()].filter((i) => !shares.has(i));
-  return left.reduce((next) => {
+  const leavers = [...heldAfter(t - 1)!.keys()].filter((i) => !shares.has(i));
+  return leavers.reduce((next) => {
     const enters = order.find((i) => !next.has(i) && passes(i));
     return enters === undefined ? next : replaceSecurity(changing, next, { t, enters, leaves: null });
   }, shares);
@@ -71,21 +71,21 @@ function replaceLeavers(
  * did not select.
  */
 export const runLargest100: Rulebook = (market, baseDate) => {
-  const changing: ChangingIndex = { market, unit: NaN };
+  const changingIndex: ChangingIndex = { market, unit: NaN };
   let leftOut: readonly number[] = [];
   const run = runIndex(market, baseDate, {
     ...EVERY_QUARTER,
     lag: 13,
     decide(t, members) {
       const order = rankSecurities(market.listed(t), (i) => market.cap(i, t));
-      const held = selectBuffered(order, members, { count: 100, enter: 90, exit: 110 });
-      leftOut = order.filter((i) => !held.includes(i));
-      return computeCappedWeights(changing, t, { held, cap: 1 });
+      const securities = selectBuffered(order, members, { count: 100, enter: 90, exit: 110 });
+      leftOut = order.filter((i) => !securities.includes(i));
+      return computeCappedWeights(changingIndex, t, { securities, cap: 1 });
     },
     between(t, shares, heldAfter) {
       const list = new Set(market.listed(t));
       const isListed = (i: number) => list.has(i);
-      const next = replaceLeavers(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
+      const next = replaceLeavers(changingIndex, shares, { t, heldAfter, order: leftOut, passes: isListed });
       return next === shares ? undefined : next;
     },
   });
@@ -114,15 +114,15 @@ function listSelection(market: Market, t: number, { coverage, members }: { cover
       computeFloatSize,
     );
     const total = sum(order.map(computeFloatSize));
-    let covered = 0;
+    let coveredCount = 0;
     for (const i of order) {
-      const next = covered + computeFloatSize(i) / total;
+      const next = coveredCount + computeFloatSize(i) / total;
       if (next >= coverage) {
-        if (Math.abs(next - coverage) < Math.abs(covered - coverage)) list.add(i);
+        if (Math.abs(next - coverage) < Math.abs(coveredCount - coverage)) list.add(i);
         break;
       }
       list.add(i);
-      covered = next;
+      coveredCount = next;
     }
   }
   return rankSecurities([...list], computeFloatSize);
@@ -132,7 +132,7 @@ export const createLeadersOfGroups =
   ({ coverage, exit }: Leaders): Rulebook =>
   (market, baseDate) => {
     const { dates, close } = market.store;
-    const changing: ChangingIndex = { market, unit: NaN };
+    const changingIndex: ChangingIndex = { market, unit: NaN };
     const cap = 0.1;
     const listOn = (t: number, members: Members) => listSelection(market, t, { coverage, members });
     const exits = new Set(rebalanceSessions(dates, { months: EVERY_MONTH, anchor: { day: 'date', date: 7 } }));
@@ -143,25 +143,25 @@ export const createLeadersOfGroups =
       const decision = findMonthBefore(dates, t);
       const members = exits.has(t) ? heldAfter(decision) : undefined;
       if (members === undefined) return shares;
-      const others = new Set(listOn(decision, null));
+      const otherMembers = new Set(listOn(decision, null));
       const order = listOn(decision, new Set(members.keys()));
       const low = order.slice(exit).filter((i) => shares.has(i));
-      const better = order.filter((i) => !shares.has(i) && others.has(i));
+      const better = order.filter((i) => !shares.has(i) && otherMembers.has(i));
       return low.toReversed().reduce((next, leaves, k) => {
         const enters = better[k];
         const pays = enters !== undefined && order.indexOf(enters) < order.indexOf(leaves);
-        return pays ? replaceSecurity(changing, next, { t, enters, leaves }) : next;
+        return pays ? replaceSecurity(changingIndex, next, { t, enters, leaves }) : next;
       }, shares);
     }
 
     function addEntries(t: number, shares: Shares): Shares {
-      const begun = firstBar.flatMap((first, i) => (first + 20 === t && !shares.has(i) ? [i] : []));
-      if (begun.length === 0) return shares;
+      const newListings = firstBar.flatMap((first, i) => (first + 20 === t && !shares.has(i) ? [i] : []));
+      if (newListings.length === 0) return shares;
       const order = listOn(t, new Set(shares.keys()));
-      const fresh = order.slice(0, 25).filter((i) => begun.includes(i));
+      const freshSecurities = order.slice(0, 25).filter((i) => newListings.includes(i));
       const worst = rankSecurities([...shares.keys()], (i) => order.indexOf(i));
-      return fresh.reduce(
-        (next, enters, k) => replaceSecurity(changing, next, { t, enters, leaves: worst[k]! }),
+      return freshSecurities.reduce(
+        (next, enters, k) => replaceSecurity(changingIndex, next, { t, enters, leaves: worst[k]! }),
         shares,
       );
     }
@@ -172,21 +172,21 @@ export const createLeadersOfGroups =
       reference: findMonthBefore,
       decide(t, members) {
         const list = listOn(t, members);
-        const held = selectBuffered(list, members, { count: 50, enter: 40, exit: 60 });
-        leftOut = list.filter((i) => !held.includes(i));
-        return computeCappedWeights(changing, t, { held, cap });
+        const securities = selectBuffered(list, members, { count: 50, enter: 40, exit: 60 });
+        leftOut = list.filter((i) => !securities.includes(i));
+        return computeCappedWeights(changingIndex, t, { securities, cap });
       },
       reviews: [
         {
           months: [3, 6, 12],
           anchor: THIRD_FRIDAY,
-          decide: (t, members) => computeCappedWeights(changing, t, { held: [...members!], cap }),
+          decide: (t, members) => computeCappedWeights(changingIndex, t, { securities: [...members!], cap }),
         },
       ],
       between(t, shares, heldAfter) {
         const isListed = (i: number) => listOn(t, null).includes(i);
-        const filled = replaceLeavers(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
-        const next = addEntries(t, addExits(t, filled, heldAfter));
+        const filledShares = replaceLeavers(changingIndex, shares, { t, heldAfter, order: leftOut, passes: isListed });
+        const next = addEntries(t, addExits(t, filledShares, heldAfter));
         return next === shares ? undefined : next;
       },
     });

@@ -18,6 +18,6 @@ const FILE = fileURLToPath(new URL('../../../test/methodologies/evidence.json', 
 /** Reads the evidence of the latest run that updated the file. */
 export const readEvidence = (): Evidence[] => JSON.parse(readFileSync(FILE, 'utf8')) as Evidence[];
 
-export function writeEvidence(found: readonly Evidence[]): void {
-  writeFileSync(FILE, `${JSON.stringify(found, null, 2)}\n`);
+export function writeEvidence(evidence: readonly Evidence[]): void {
+  writeFileSync(FILE, `${JSON.stringify(evidence, null, 2)}\n`);
 }

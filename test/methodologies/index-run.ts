@@ -39,9 +39,9 @@ export interface Review {
   /** Number of closes over which a composition takes effect. */
   readonly closes?: number;
   /**
-   * Returns the target weights at the close of a session; `held` are the weights of the constituents, including drift.
+   * Returns the target weights at the close of a session; `heldWeights` are the weights of the constituents, including drift.
    */
-  decide(t: number, members: Members, held: Weights): Weights;
+  decide(t: number, members: Members, heldWeights: Weights): Weights;
 }
 
 export interface Terms extends Review {
@@ -70,15 +70,15 @@ export function rebalanceSessions(
   dates: readonly string[],
   { months, anchor }: Pick<Terms, 'months' | 'anchor'>,
 ): number[] {
-  const monthsOfStore = [...new Set(dates.map((date) => date.slice(0, 7)))];
-  return monthsOfStore.flatMap((month) => {
+  const storeMonths = [...new Set(dates.map((date) => date.slice(0, 7)))];
+  return storeMonths.flatMap((month) => {
     if (!months.includes(Number(month.slice(5)))) return [];
     const inMonth = dates.flatMap((date, t) => (date.startsWith(month) ? [t] : []));
     if (anchor.day === 'first') return [inMonth[0]!];
     if (anchor.day === 'last') return [inMonth.at(-1)!];
-    const wanted =
+    const wantedSession =
       anchor.day === 'weekday' ? findNthWeekday(month, anchor) : `${month}-${String(anchor.date).padStart(2, '0')}`;
-    const t = dates.findIndex((date) => date >= wanted); // a holiday moves the date to the next session
+    const t = dates.findIndex((date) => date >= wantedSession); // a holiday moves the date to the next session
     return t < 0 ? [] : [t];
   });
 }
@@ -105,17 +105,17 @@ interface DueReview {
  * the base date.
  */
 function listDueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, DueReview> {
-  const due = new Map<number, DueReview>();
+  const dueReviews = new Map<number, DueReview>();
   for (const review of [terms, ...(terms.reviews ?? [])]) {
     const { lag = 0, reference = () => -1, pricing } = review;
     const sessions = rebalanceSessions(dates, review).filter((t) => t > base);
     for (const t of review === terms ? [base, ...sessions] : sessions) {
-      if (due.has(t)) continue;
+      if (dueReviews.has(t)) continue;
       const decision = review.reference === undefined ? t - lag : Math.min(t, reference(dates, t));
-      due.set(t, { review, decision, pricing: pricing?.(dates, t) ?? decision });
+      dueReviews.set(t, { review, decision, pricing: pricing?.(dates, t) ?? decision });
     }
   }
-  return due;
+  return dueReviews;
 }
 
 /** Composition that takes effect over several closes. */
@@ -133,7 +133,7 @@ interface Phase {
 export function runIndex(market: Market, baseDate: string, terms: Terms): PlainRun {
   const { dates } = market.store;
   const base = dates.findIndex((date) => date >= baseDate);
-  const due = listDueBySession(dates, base, terms);
+  const dueReviews = listDueBySession(dates, base, terms);
   const compositions: Composition[] = [];
   const levels: number[] = [];
   const heldOn = new Map<number, Shares>();
@@ -141,7 +141,7 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
   let shares: Shares = new Map();
   let phase = null as Phase | null;
   let level = BASE_VALUE;
-  const weightsOf = (held: Shares, t: number) =>
+  const computeWeights = (held: Shares, t: number) =>
     computeProportional([...held.keys()], (i) => held.get(i)! * market.price(i, t));
   for (let t = base; t < dates.length; t++) {
     if (t > base) {
@@ -156,14 +156,14 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
     }
     levels.push(level);
     heldOn.set(t, shares);
-    const now = due.get(t);
-    const changed =
+    const now = dueReviews.get(t);
+    const changedShares =
       now === undefined && phase === null ? terms.between?.(t, shares, (s) => heldAfter.get(s)) : undefined;
-    if (changed !== undefined) shares = changed;
+    if (changedShares !== undefined) shares = changedShares;
     if (now !== undefined) {
       const before = heldOn.get(Math.max(base, now.decision))!;
       const members = t === base ? null : new Set(before.keys());
-      const weights = now.review.decide(now.decision, members, weightsOf(before, now.decision));
+      const weights = now.review.decide(now.decision, members, computeWeights(before, now.decision));
       const to = computePendingShares(market, weights, { from: now.pricing, to: t, terms });
       const { closes = 1 } = now.review;
       if (t === base || closes === 1) shares = to;
@@ -173,9 +173,9 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
       phase.done++;
       shares = mixShares(phase);
       if (phase.done === phase.closes) phase = null;
-      compositions.push({ date: dates[t]!, weights: weightsOf(shares, t) });
-    } else if (now !== undefined || changed !== undefined)
-      compositions.push({ date: dates[t]!, weights: weightsOf(shares, t) });
+      compositions.push({ date: dates[t]!, weights: computeWeights(shares, t) });
+    } else if (now !== undefined || changedShares !== undefined)
+      compositions.push({ date: dates[t]!, weights: computeWeights(shares, t) });
     heldAfter.set(t, shares);
   }
   return { base, levels, compositions };
@@ -194,23 +194,26 @@ function computePendingShares(
   return shares;
 }
 
-const valueOf = (market: Market, shares: Shares, t: number): number =>
-  sum([...shares].map(([i, own]) => own * market.price(i, t)));
+const computeValue = (market: Market, shares: Shares, t: number): number =>
+  sum([...shares].map(([i, shareCount]) => shareCount * market.price(i, t)));
 
 function scaleShares(
   market: Market,
   shares: Shares,
   { like, t }: { readonly like: Shares; readonly t: number },
 ): Shares {
-  const scale = valueOf(market, like, t) / valueOf(market, shares, t);
-  return new Map([...shares].map(([i, own]) => [i, own * scale]));
+  const scale = computeValue(market, like, t) / computeValue(market, shares, t);
+  return new Map([...shares].map(([i, shareCount]) => [i, shareCount * scale]));
 }
 
 function mixShares({ from, to, done, closes }: Phase): Shares {
   const share = done / closes;
   const all = new Set([...from.keys(), ...to.keys()]);
-  const both = [...all].map((i): [number, number] => [i, (1 - share) * (from.get(i) ?? 0) + share * (to.get(i) ?? 0)]);
-  return new Map(both.filter(([, own]) => own !== 0));
+  const mixedShares = [...all].map((i): [number, number] => [
+    i,
+    (1 - share) * (from.get(i) ?? 0) + share * (to.get(i) ?? 0),
+  ]);
+  return new Map(mixedShares.filter(([, shareCount]) => shareCount !== 0));
 }
 
 const isKeepingShares = ({ basket, splitsKeepWeight }: Terms): boolean =>
@@ -226,11 +229,11 @@ function computeGrowthTo(market: Market, before: Shares, t: number, terms: Terms
   const keepsCount = isKeepingShares(terms);
   let [opening, value, cash] = [0, 0, 0];
   for (const [i, shares] of before) {
-    const own = shares * (keepsCount ? 1 : split[i]![t]!);
-    opening += own * (market.price(i, t - 1) / split[i]![t]! - special[i]![t]!);
-    value += own * market.price(i, t);
+    const shareCount = shares * (keepsCount ? 1 : split[i]![t]!);
+    opening += shareCount * (market.price(i, t - 1) / split[i]![t]! - special[i]![t]!);
+    value += shareCount * market.price(i, t);
     if (dividends === 'price') continue;
-    cash += own * market.dividend(i, t) * (dividends === 'net' ? 1 - withheld(i, t) : 1);
+    cash += shareCount * market.dividend(i, t) * (dividends === 'net' ? 1 - withheld(i, t) : 1);
   }
   return (value + cash) / opening;
 }

@@ -24,7 +24,7 @@ export interface Market {
   /** Returns the ordinary dividends of twelve months divided by the close. */
   yield(i: number, t: number): number;
   /** Returns the number of complete calendar years of rising dividends before the year of the session. */
-  yearsOfGrowth(i: number, t: number): number;
+  countYearsOfGrowth(i: number, t: number): number;
   members(universe: string, t: number): number[];
 }
 
@@ -33,16 +33,16 @@ const LISTED_SESSIONS = 5;
 
 export function createMarket(store: RawStore): Market {
   const { dates, close, split } = store;
-  const paid = store.dividends.map((rows) => new Map(rows.map(({ date, value }) => [date, value])));
+  const dividends = store.dividends.map((rows) => new Map(rows.map(({ date, value }) => [date, value])));
 
   const splits = split.map((ratios) =>
-    ratios.reduce<number[]>((found, ratio, t) => (ratio === 1 ? found : [...found, t]), []),
+    ratios.reduce<number[]>((sessions, ratio, t) => (ratio === 1 ? sessions : [...sessions, t]), []),
   );
   /** Returns the number of shares into which one share of a date has been split by a session. */
   const computeSharesSince = (i: number, date: string, t: number): number =>
     splits[i]!.reduce((product, s) => (s <= t && dates[s]! > date ? product * split[i]![s]! : product), 1);
 
-  const createDividend = (i: number, t: number): number => paid[i]!.get(dates[t]!) ?? 0;
+  const createDividend = (i: number, t: number): number => dividends[i]!.get(dates[t]!) ?? 0;
   const computeGrowth = (i: number, t: number, withDividends = false): number =>
     (split[i]![t]! * (close[i]![t]! + (withDividends ? createDividend(i, t) : 0))) /
     (close[i]![t - 1]! - store.special[i]![t]!);
@@ -79,7 +79,7 @@ export function createMarket(store: RawStore): Market {
         year.reduce((total, { date, value }) => total + value / computeSharesSince(i, date, t), 0) / computePrice(i, t)
       );
     },
-    yearsOfGrowth(i, t) {
+    countYearsOfGrowth(i, t) {
       const total = new Map<number, number>();
       for (const { date, value } of store.dividends[i]!)
         if (date <= dates[t]!) {

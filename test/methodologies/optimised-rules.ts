@@ -19,7 +19,7 @@ const DAY = 86_400_000;
  * Returns the covariance of a year of returns with dividends, shrunk by a fifth towards the mean variance on the
  * diagonal.
  */
-function covarianceOf(market: Market, securities: readonly number[], t: number): number[][] {
+function computeCovariance(market: Market, securities: readonly number[], t: number): number[][] {
   const returns = securities.map((i) => market.returns(i, t, 252, true));
   const sample = sampleCovariance(returns[0]!.map((_, s) => returns.map((row) => row[s]!)));
   const level = sum(sample.map((row, i) => row[i]!)) / sample.length;
@@ -38,9 +38,9 @@ const createUnitTerm = (k: number, coefficient = 1): Row['terms'] => [[k, coeffi
 
 /** Returns rows that keep each value between two bounds. */
 const createBoundRows = (low: readonly number[], high: readonly number[]): Row[] =>
-  low.flatMap((least, k) => [
+  low.flatMap((lower, k) => [
     { terms: createUnitTerm(k), most: high[k]! },
-    { terms: createUnitTerm(k, -1), most: -least },
+    { terms: createUnitTerm(k, -1), most: -lower },
   ]);
 
 /**
@@ -55,10 +55,13 @@ function groupRows(
   const groups = new Set(securities.map((i) => market.text(i, t, name)));
   return [...groups].flatMap((group) => {
     const members = securities.flatMap((i, k) => (market.text(i, t, name) === group ? [k] : []));
-    const own = sum(members.map((k) => parent[k]!));
+    const groupWeight = sum(members.map((k) => parent[k]!));
     return [
-      { terms: members.map((k): [number, number] => [k, 1]), most: own < small ? 3 * own : own + within },
-      { terms: members.map((k): [number, number] => [k, -1]), most: within - own },
+      {
+        terms: members.map((k): [number, number] => [k, 1]),
+        most: groupWeight < small ? 3 * groupWeight : groupWeight + within,
+      },
+      { terms: members.map((k): [number, number] => [k, -1]), most: within - groupWeight },
     ];
   });
 }
@@ -69,10 +72,10 @@ function groupRows(
  */
 function createStyleRows({ parent }: Problem, values: readonly number[], within: number): Row[] {
   const z = computeZScores(values).map((value) => (Number.isNaN(value) ? 0 : value));
-  const own = sum(z.map((value, k) => value * parent[k]!));
+  const exposure = sum(z.map((value, k) => value * parent[k]!));
   return [
-    { terms: z.map((value, k): [number, number] => [k, value]), most: own + within },
-    { terms: z.map((value, k): [number, number] => [k, -value]), most: within - own },
+    { terms: z.map((value, k): [number, number] => [k, value]), most: exposure + within },
+    { terms: z.map((value, k): [number, number] => [k, -value]), most: within - exposure },
   ];
 }
 
@@ -80,7 +83,7 @@ function createStyleRows({ parent }: Problem, values: readonly number[], within:
 function deriveIndices(
   { market, baseDate, count }: { readonly market: Market; readonly baseDate: string; readonly count: number },
   dividends: 'price' | 'total',
-  decide: (problem: Problem, held: Weights | null) => Weights,
+  decide: (problem: Problem, heldWeights: Weights | null) => Weights,
 ): Readonly<Record<string, PlainRun>> {
   const parentOn = new Map<number, Weights>();
   const computeFloatCap = (t: number) => (i: number) => market.floatCap(i, t);
@@ -97,11 +100,11 @@ function deriveIndices(
   const run = runIndex(market, baseDate, {
     ...HALF_YEARLY,
     dividends,
-    decide(t, members, held) {
+    decide(t, members, heldWeights) {
       const weights = parentOn.get(t)!;
       const securities = [...weights.keys()];
       const problem = { market, t, securities, parent: securities.map((i) => weights.get(i)!) };
-      return decide(problem, members === null ? null : held);
+      return decide(problem, members === null ? null : heldWeights);
     },
   });
   return { '-PARENT': PARENT, '': run };
@@ -115,10 +118,10 @@ const keepPositive = (securities: readonly number[], x: readonly number[]): Weig
  * Returns rows for variables that measure the distance from each held weight; the sum of these variables is at most
  * twice the limit.
  */
-function createTurnoverRows(securities: readonly number[], held: Weights, limit: number): Row[] {
+function createTurnoverRows(securities: readonly number[], heldWeights: Weights, limit: number): Row[] {
   const n = securities.length;
-  const outside = sum([...held].map(([i, weight]) => (securities.includes(i) ? 0 : weight)));
-  const from = securities.map((i) => held.get(i) ?? 0);
+  const outsideWeight = sum([...heldWeights].map(([i, weight]) => (securities.includes(i) ? 0 : weight)));
+  const from = securities.map((i) => heldWeights.get(i) ?? 0);
   const createDifference = (k: number, sign: number): Row['terms'] => [
     [k, sign],
     [n + k, -1],
@@ -128,7 +131,7 @@ function createTurnoverRows(securities: readonly number[], held: Weights, limit:
       { terms: createDifference(k, 1), most: weight },
       { terms: createDifference(k, -1), most: -weight },
     ]),
-    { terms: from.map((_, k): [number, number] => [n + k, 1]), most: 2 * limit - outside },
+    { terms: from.map((_, k): [number, number] => [n + k, 1]), most: 2 * limit - outsideWeight },
   ];
 }
 
@@ -153,37 +156,39 @@ const STAGES: readonly Limits[] = [
  */
 function minimiseVariance({
   covariance,
-  rowsOf,
+  createRows,
   least,
 }: {
   readonly covariance: readonly (readonly number[])[];
   /** Returns the rows of the weights of some securities and of additional variables. */
-  rowsOf(kept: readonly number[]): { readonly rows: readonly Row[]; readonly further: number };
+  createRows(kept: readonly number[]): { readonly rows: readonly Row[]; readonly further: number };
   readonly least: number;
 }): number[] | undefined {
   let best: { readonly x: number[]; readonly variance: number } | undefined;
   const search = (kept: readonly number[], raised: ReadonlySet<number>): void => {
-    const { rows, further } = rowsOf(kept);
+    const { rows, further } = createRows(kept);
     const n = kept.length;
     const P = Array.from({ length: n + further }, (_, i) =>
       Array.from({ length: n + further }, (__, j) => (i < n && j < n ? covariance[kept[i]!]![kept[j]!]! : 0)),
     );
-    const raisedRows = kept.flatMap((k, at) =>
-      raised.has(k) ? [{ terms: createUnitTerm(at, -1), most: -least }] : [],
+    const raisedRows = kept.flatMap((k, position) =>
+      raised.has(k) ? [{ terms: createUnitTerm(position, -1), most: -least }] : [],
     );
-    const solved = solveProgramme({ P, q: P.map(() => 0), summed: n, rows: [...rows, ...raisedRows] });
-    if (solved === undefined) return;
-    const x = solved.slice(0, n);
+    const solution = solveProgramme({ P, q: P.map(() => 0), summed: n, rows: [...rows, ...raisedRows] });
+    if (solution === undefined) return;
+    const x = solution.slice(0, n);
     const variance = sum(x.map((a, i) => sum(x.map((b, j) => a * b * P[i]![j]!))));
     if (best !== undefined && variance >= best.variance * (1 - 1e-13)) return;
-    const open = kept.flatMap((_, at) => (x[at]! > 1e-9 && x[at]! < least - 1e-12 ? [at] : []));
-    if (open.length === 0) {
-      const whole = covariance.map(() => 0);
-      kept.forEach((k, at) => (whole[k] = x[at]!));
-      best = { x: whole, variance };
+    const openPositions = kept.flatMap((_, position) =>
+      x[position]! > 1e-9 && x[position]! < least - 1e-12 ? [position] : [],
+    );
+    if (openPositions.length === 0) {
+      const zeros = covariance.map(() => 0);
+      kept.forEach((k, position) => (zeros[k] = x[position]!));
+      best = { x: zeros, variance };
       return;
     }
-    const at = open.toSorted((a, b) => Math.abs(x[b]! - least / 2) - Math.abs(x[a]! - least / 2))[0]!;
+    const at = openPositions.toSorted((a, b) => Math.abs(x[b]! - least / 2) - Math.abs(x[a]! - least / 2))[0]!;
     const k = kept[at]!;
     const excludeSecurity = () =>
       search(
@@ -207,36 +212,36 @@ function minimiseVariance({
 }
 
 export const createMinimumVolatility =
-  (count: number, most: number): Rulebook =>
+  (count: number, weightMax: number): Rulebook =>
   (market, baseDate) =>
-    deriveIndices({ market, baseDate, count }, 'price', (problem, held) => {
+    deriveIndices({ market, baseDate, count }, 'price', (problem, heldWeights) => {
       const { t, securities, parent } = problem;
-      const covariance = covarianceOf(market, securities, t);
+      const covariance = computeCovariance(market, securities, t);
       const styles = [
         securities.map((i) => Math.log(market.floatCap(i, t))),
         securities.map((i) => market.fact(i, t, 'BOOK_TO_PRICE')),
         securities.map((i) => market.yield(i, t)),
       ];
-      const fixed = [
+      const fixedRows = [
         ...createBoundRows(
           parent.map(() => 0),
-          parent.map((weight) => Math.min(most, 20 * weight)),
+          parent.map((weight) => Math.min(weightMax, 20 * weight)),
         ),
         ...styles.flatMap((values) => createStyleRows(problem, values, 0.25)),
       ];
       for (const { turnover, sectors, countries } of STAGES) {
         const rows = [
-          ...fixed,
+          ...fixedRows,
           ...groupRows(problem, 'SECTOR', { within: sectors, small: 0.025 }),
           ...groupRows(problem, 'COUNTRY', { within: countries, small: 0.025 }),
         ];
-        const rowsOf = (kept: readonly number[]) => {
-          const own = listKeptRows(rows, kept);
-          if (held === null) return { rows: own, further: 0 };
+        const createRows = (kept: readonly number[]) => {
+          const keptRows = listKeptRows(rows, kept);
+          if (heldWeights === null) return { rows: keptRows, further: 0 };
           const names = kept.map((k) => securities[k]!);
-          return { rows: [...own, ...createTurnoverRows(names, held, turnover)], further: kept.length };
+          return { rows: [...keptRows, ...createTurnoverRows(names, heldWeights, turnover)], further: kept.length };
         };
-        const x = minimiseVariance({ covariance, rowsOf, least: 0.0005 });
+        const x = minimiseVariance({ covariance, createRows, least: 0.0005 });
         if (x !== undefined) return keepPositive(securities, x);
       }
       throw new Error('no weights keep the limits');
@@ -244,48 +249,48 @@ export const createMinimumVolatility =
 
 /** Returns the rows restricted to the remaining securities; rows without any of these securities are omitted. */
 function listKeptRows(rows: readonly Row[], kept: readonly number[]): Row[] {
-  const place = new Map(kept.map((k, at) => [k, at]));
+  const place = new Map(kept.map((k, position) => [k, position]));
   return rows.flatMap(({ terms, most }) => {
-    const own = terms.flatMap(([k, a]): [number, number][] => (place.has(k) ? [[place.get(k)!, a]] : []));
-    return own.length === 0 ? [] : [{ terms: own, most }];
+    const keptTerms = terms.flatMap(([k, a]): [number, number][] => (place.has(k) ? [[place.get(k)!, a]] : []));
+    return keptTerms.length === 0 ? [] : [{ terms: keptTerms, most }];
   });
 }
 
 export const createParisAligned =
-  (count: number, most: number): Rulebook =>
+  (count: number, weightMax: number): Rulebook =>
   (market, baseDate) => {
     let atBase = NaN;
-    return deriveIndices({ market, baseDate, count }, 'total', (problem, held) => {
+    return deriveIndices({ market, baseDate, count }, 'total', (problem, heldWeights) => {
       const { t, securities, parent } = problem;
-      const covariance = covarianceOf(market, securities, t);
+      const covariance = computeCovariance(market, securities, t);
       const intensity = securities.map((i) => market.fact(i, t, 'CARBON_INTENSITY'));
-      if (held === null) atBase = sum(intensity.map((value, k) => value * parent[k]!));
+      if (heldWeights === null) atBase = sum(intensity.map((value, k) => value * parent[k]!));
       const years = (Date.parse(market.store.dates[t]!) - Date.parse(baseDate)) / DAY / 365.25;
       const bound = 0.5 * atBase * 0.93 ** years;
-      const excluded = securities.map((i) => market.text(i, t, 'EXCLUDED_BUSINESS') === 'Yes');
+      const isExcluded = securities.map((i) => market.text(i, t, 'EXCLUDED_BUSINESS') === 'Yes');
       const high = securities.flatMap((i, k) => (market.text(i, t, 'CLIMATE_IMPACT') === 'High' ? [k] : []));
-      const kept = securities.flatMap((_, k) => (excluded[k]! ? [] : [k]));
+      const keptPositions = securities.flatMap((_, k) => (isExcluded[k]! ? [] : [k]));
       const rows = [
         ...createBoundRows(
           parent.map(() => 0),
-          parent.map((weight) => weight + most),
+          parent.map((weight) => weight + weightMax),
         ),
         ...groupRows(problem, 'SECTOR', { within: 0.15 }),
         { terms: intensity.map((value, k): [number, number] => [k, (value - bound) / bound]), most: 0 },
         { terms: high.map((k): [number, number] => [k, -1]), most: -sum(high.map((k) => parent[k]!)) },
       ];
       // excluded securities are not variables
-      const place = new Map(kept.map((k, at) => [k, at]));
+      const place = new Map(keptPositions.map((k, position) => [k, position]));
       const inner = rows.flatMap(({ terms, most }) => {
-        const own = terms.flatMap(([k, a]): [number, number][] => (place.has(k) ? [[place.get(k)!, a]] : []));
-        return own.length === 0 ? [] : [{ terms: own, most }];
+        const keptTerms = terms.flatMap(([k, a]): [number, number][] => (place.has(k) ? [[place.get(k)!, a]] : []));
+        return keptTerms.length === 0 ? [] : [{ terms: keptTerms, most }];
       });
-      const P = kept.map((i) => kept.map((j) => covariance[i]![j]!));
-      const q = kept.map((i) => -sum(parent.map((weight, j) => covariance[i]![j]! * weight)));
-      const x = solveProgramme({ P, q, summed: kept.length, rows: inner });
+      const P = keptPositions.map((i) => keptPositions.map((j) => covariance[i]![j]!));
+      const q = keptPositions.map((i) => -sum(parent.map((weight, j) => covariance[i]![j]! * weight)));
+      const x = solveProgramme({ P, q, summed: keptPositions.length, rows: inner });
       if (x === undefined) throw new Error('no weights keep the limits');
       return keepPositive(
-        kept.map((k) => securities[k]!),
+        keptPositions.map((k) => securities[k]!),
         x,
       );
     });

@@ -41,8 +41,8 @@ export function addGiants(store: RawStore): RawStore {
     const first = row.findIndex((value) => !Number.isNaN(value));
     return row[first]! * store.shares[i]![first]!;
   });
-  const most = Math.max(...caps);
-  const createVolume = (i: number) => (i % 6 === 4 ? ((i === LARGEST ? 1500 : 30) * most) / caps[i]! : 1);
+  const largest = Math.max(...caps);
+  const createVolume = (i: number) => (i % 6 === 4 ? ((i === LARGEST ? 1500 : 30) * largest) / caps[i]! : 1);
   return {
     ...store,
     shares: store.shares.map((row, i) => row.map((count) => Math.round(count * createVolume(i)))),
@@ -57,7 +57,7 @@ const listDaysBetween = (first: string, last: string): string[] =>
     new Date(Date.parse(first) + k * DAY).toISOString().slice(0, 10),
   );
 
-const normalOf = (random: () => number) => () =>
+const createNormal = (random: () => number) => () =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
 /**
@@ -65,18 +65,18 @@ const normalOf = (random: () => number) => () =>
  */
 export function drawCoins(): RawStore {
   const random = createGenerator(39);
-  const normal = normalOf(random);
+  const normal = createNormal(random);
   const dates = listDaysBetween('2014-12-01', '2018-06-29');
   const ids = Array.from({ length: COINS }, (_, i) => `COIN${String(i).padStart(2, '0')}`);
   const store = createEmptyStore({ dates, ids }, random);
-  const common = dates.map(() => 0.02 * normal());
+  const commonReturns = dates.map(() => 0.02 * normal());
   ids.forEach((_, i) => {
     const from = i % 5 === 4 ? 40 * i : 0;
     let price = 0.5 + 200 * random();
     let supply = Math.round((4e7 * (1 + random())) / (1 + i));
     const turnover = 3e-4 * random() + 1e-5;
     for (let t = from; t < dates.length; t++) {
-      price *= Math.exp(common[t]! + 0.035 * normal());
+      price *= Math.exp(commonReturns[t]! + 0.035 * normal());
       supply = Math.round(supply * 1.0001);
       store.close[i]![t] = Number(price.toPrecision(7));
       store.shares[i]![t] = supply;
@@ -94,7 +94,7 @@ const COMMODITIES = ['CL', 'GC', 'NG', 'ZC'];
  */
 export function drawContracts(dates: readonly string[]): RawStore {
   const random = createGenerator(38);
-  const normal = normalOf(random);
+  const normal = createNormal(random);
   const months = [...new Set(dates.map((date) => date.slice(0, 7)))];
   const contracts = COMMODITIES.flatMap((name) => months.map((month, k) => ({ name, month, k })));
   const store = createEmptyStore({ dates, ids: contracts.map(({ name, month }) => `${name}-${month}`) }, random);

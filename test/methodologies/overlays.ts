@@ -8,7 +8,7 @@ const DAY = 86_400_000;
 const BASE_VALUE = 1000;
 
 /** Returns levels from the growth of each session after the base. */
-function levelsOf(base: number, length: number, growth: (t: number) => number): PlainRun {
+function computeLevels(base: number, length: number, growth: (t: number) => number): PlainRun {
   const levels = [BASE_VALUE];
   for (let t = base + 1; t < length; t++) levels.push(levels.at(-1)! * growth(t));
   return { base, levels, compositions: [] };
@@ -18,7 +18,7 @@ const countDaysBetween = ({ store }: Market, t: number): number =>
   (Date.parse(store.dates[t]!) - Date.parse(store.dates[t - 1]!)) / DAY;
 
 /** Returns the growth of a run over a session. */
-const growthOf = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
+const computeGrowth = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
 
 /** Returns the interest of a session at the rate of the previous close, by calendar days over 360. */
 const computeInterest = (market: Market, series: string, t: number): number =>
@@ -57,9 +57,12 @@ function computeRiskControl(
     return Math.sqrt((year * weights.reduce((a, weight, k) => a + weight * squares[k]!, 0)) / total);
   };
   const computeTargetExposure = (t: number): number => {
-    const known = t - base - 2;
-    if (known <= 0) return Math.min(1, most);
-    return Math.min(most, target / Math.max(computeVolatility(known, 11.2022), computeVolatility(known, 22.7566)));
+    const knownSession = t - base - 2;
+    if (knownSession <= 0) return Math.min(1, most);
+    return Math.min(
+      most,
+      target / Math.max(computeVolatility(knownSession, 11.2022), computeVolatility(knownSession, 22.7566)),
+    );
   };
   const isReview = (t: number): boolean => isMonthly !== true || dates[t]!.slice(0, 7) !== dates[t + 1]?.slice(0, 7);
   const exposures: number[] = [computeTargetExposure(base)];
@@ -70,9 +73,9 @@ function computeRiskControl(
     const limit = step ?? Infinity;
     exposures.push(moves ? before + Math.max(-limit, Math.min(limit, change)) : before);
   }
-  return levelsOf(base, dates.length, (t) => {
-    const held = exposures[t - 1 - base]!;
-    return 1 + held * (growthOf(parent, t) - 1) + (1 - held) * computeInterest(market, 'CASH', t);
+  return computeLevels(base, dates.length, (t) => {
+    const heldExposure = exposures[t - 1 - base]!;
+    return 1 + heldExposure * (computeGrowth(parent, t) - 1) + (1 - heldExposure) * computeInterest(market, 'CASH', t);
   });
 }
 
@@ -92,10 +95,10 @@ const createQuanto =
   (market, baseDate) => {
     const parent = runTotalReturnParent(market, baseDate, count);
     const rate = market.store.series['EURUSD']!;
-    const euros = levelsOf(
+    const euros = computeLevels(
       parent.base,
       market.store.dates.length,
-      (t) => (growthOf(parent, t) * rate[t - 1]!) / rate[t]!,
+      (t) => (computeGrowth(parent, t) * rate[t - 1]!) / rate[t]!,
     );
     return { '-PARENT': parent, '-UNHEDGED': euros, '': { ...parent, compositions: [] } };
   };
@@ -127,10 +130,10 @@ const createRiskControlled =
   (market, baseDate) => {
     const parent = runTotalReturnParent(market, baseDate, count);
     const total = computeRiskControl(market, parent, { target: 0.1, most: 1.5 });
-    const excess = levelsOf(
+    const excess = computeLevels(
       parent.base,
       market.store.dates.length,
-      (t) => growthOf(total, t) / (1 + computeInterest(market, 'CASH', t)),
+      (t) => computeGrowth(total, t) / (1 + computeInterest(market, 'CASH', t)),
     );
     return { '-PARENT': parent, '-TOTAL': total, '': excess };
   };
@@ -140,14 +143,14 @@ const createDecrements =
   (market, baseDate) => {
     const parent = runTotalReturnParent(market, baseDate, count);
     const { length } = market.store.dates;
-    const percent = levelsOf(
+    const percent = computeLevels(
       parent.base,
       length,
-      (t) => growthOf(parent, t) * 0.95 ** (countDaysBetween(market, t) / 365),
+      (t) => computeGrowth(parent, t) * 0.95 ** (countDaysBetween(market, t) / 365),
     );
     const points = [BASE_VALUE];
     for (let t = parent.base + 1; t < length; t++)
-      points.push(points.at(-1)! * growthOf(parent, t) - (50 * countDaysBetween(market, t)) / 365);
+      points.push(points.at(-1)! * computeGrowth(parent, t) - (50 * countDaysBetween(market, t)) / 365);
     return { '-PARENT': parent, '-PERCENT': percent, '-POINTS': { ...percent, levels: points } };
   };
 
@@ -156,10 +159,10 @@ const createLeveraged =
   (market, baseDate) => {
     const parent = runTotalReturnParent(market, baseDate, count);
     const computeLeveragedLevels = (factor: number) =>
-      levelsOf(
+      computeLevels(
         parent.base,
         market.store.dates.length,
-        (t) => 1 + factor * (growthOf(parent, t) - 1) + (1 - factor) * computeInterest(market, 'CASH', t),
+        (t) => 1 + factor * (computeGrowth(parent, t) - 1) + (1 - factor) * computeInterest(market, 'CASH', t),
       );
     return { '-PARENT': parent, '-2X': computeLeveragedLevels(2), '-1X': computeLeveragedLevels(-1) };
   };
@@ -169,9 +172,9 @@ const createLeveraged =
  * month end.
  */
 function findMonthEndAfter({ store: { dates } }: Market, t: number): number {
-  const lastOf = (month: string) => dates.findLastIndex((date) => date.startsWith(month));
-  const own = lastOf(dates[t]!.slice(0, 7));
-  return own > t || own === dates.length - 1 ? own : lastOf(dates[t + 1]!.slice(0, 7));
+  const findLast = (month: string) => dates.findLastIndex((date) => date.startsWith(month));
+  const monthEnd = findLast(dates[t]!.slice(0, 7));
+  return monthEnd > t || monthEnd === dates.length - 1 ? monthEnd : findLast(dates[t + 1]!.slice(0, 7));
 }
 
 /**
@@ -193,21 +196,21 @@ function computeMonthlyHedge(market: Market, parent: PlainRun, adjust: 'monthly'
   };
   const convertLevel = (t: number): number => levels[t - base]! * computeEuros(t);
   const result = [BASE_VALUE];
-  let struck = base;
+  let strikeSession = base;
   let end = findMonthEndAfter(market, base);
   let set = base;
-  let opening = mark(base, struck, end);
+  let opening = mark(base, strikeSession, end);
   let gain = 0;
   for (let t = base + 1; t < dates.length; t++) {
-    const now = mark(t, struck, end);
+    const now = mark(t, strikeSession, end);
     gain += (opening - now) / computeEuros(set);
     result.push(result[set - base]! * (convertLevel(t) / convertLevel(set) + gain));
     if (t === end && t < dates.length - 1) {
-      struck = t;
+      strikeSession = t;
       end = findMonthEndAfter(market, t);
-      opening = mark(t, struck, end);
+      opening = mark(t, strikeSession, end);
     } else opening = now;
-    if (adjust === 'daily' || struck === t) {
+    if (adjust === 'daily' || strikeSession === t) {
       set = t;
       gain = 0;
     }
@@ -239,7 +242,7 @@ function computeBlend(market: Market, parts: readonly Part[], month: number): Pl
   const levels = [BASE_VALUE];
   let values = parts.map(({ weight }) => BASE_VALUE * weight);
   for (let t = base + 1; t < dates.length; t++) {
-    values = values.map((value, k) => value * growthOf(parts[k]!.run, t));
+    values = values.map((value, k) => value * computeGrowth(parts[k]!.run, t));
     const level = values.reduce((a, b) => a + b, 0);
     levels.push(level);
     if (resets.has(t)) values = parts.map(({ weight }) => level * weight);

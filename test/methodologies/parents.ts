@@ -79,12 +79,12 @@ export const hasBars = (market: Market, t: number, sessions: number) => (i: numb
   market.store.close[i]!.subarray(t - sessions + 1, t + 1).every((close) => !Number.isNaN(close));
 
 /** Returns the standard deviation of the existing returns; missing if fewer than half exist. */
-export function deviationOf(returns: readonly number[]): number {
-  const known = returns.filter((value) => !Number.isNaN(value));
-  return known.length < returns.length / 2 ? NaN : sampleDeviation(known);
+export function computeDeviation(returns: readonly number[]): number {
+  const knownReturns = returns.filter((value) => !Number.isNaN(value));
+  return knownReturns.length < returns.length / 2 ? NaN : sampleDeviation(knownReturns);
 }
 
-export function momentumOf(
+export function computeMomentum(
   market: Market,
   i: number,
   { t, sessions }: { readonly t: number; readonly sessions: number },

@@ -13,25 +13,25 @@ export function sampleDeviation(values: readonly number[]): number {
 
 /** Returns the distances from the mean in population standard deviations. */
 export function computeZScores(values: readonly number[]): number[] {
-  const known = listKnownValues(values);
-  const centre = computeMean(known);
-  const deviation = Math.sqrt(sum(known.map((value) => (value - centre) ** 2)) / known.length);
+  const knownValues = listKnownValues(values);
+  const centre = computeMean(knownValues);
+  const deviation = Math.sqrt(sum(knownValues.map((value) => (value - centre) ** 2)) / knownValues.length);
   return values.map((value) => (deviation === 0 && !Number.isNaN(value) ? 0 : (value - centre) / deviation));
 }
 
 /** Returns a quantile by linear interpolation between the order statistics. */
 export function computeQuantile(values: readonly number[], share: number): number {
   const sorted = listKnownValues(values).toSorted((a, b) => a - b);
-  const at = share * (sorted.length - 1);
-  const below = Math.floor(at);
-  const above = Math.min(sorted.length - 1, below + 1);
-  return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
+  const position = share * (sorted.length - 1);
+  const lowerPosition = Math.floor(position);
+  const above = Math.min(sorted.length - 1, lowerPosition + 1);
+  return sorted[lowerPosition]! + (position - lowerPosition) * (sorted[above]! - sorted[lowerPosition]!);
 }
 
 /** Returns the values clipped to two of their percentiles. */
 export function winsoriseValues(values: readonly number[], low: number, high: number): number[] {
-  const [least, most] = [computeQuantile(values, low), computeQuantile(values, high)];
-  return values.map((value) => Math.min(most, Math.max(least, value)));
+  const [lower, upper] = [computeQuantile(values, low), computeQuantile(values, high)];
+  return values.map((value) => Math.min(upper, Math.max(lower, value)));
 }
 
 /** Returns for each value the share of the other values that rank lower. */
@@ -54,7 +54,7 @@ export function applyByGroup(
 ): number[] {
   const result = values.map(() => NaN);
   for (const group of new Set(groups)) {
-    const positions = groups.flatMap((own, i) => (own === group ? [i] : []));
+    const positions = groups.flatMap((otherGroup, i) => (otherGroup === group ? [i] : []));
     const match = of(positions.map((i) => values[i]!));
     positions.forEach((i, k) => (result[i] = match[k]!));
   }
@@ -63,7 +63,7 @@ export function applyByGroup(
 
 /** Returns the score 1 + z, or 1 / (1 - z) for negative z. */
 export const computeScore = (z: number): number => (z >= 0 ? 1 + z : 1 / (1 - z));
-export const clampSymmetric = (value: number, most: number): number => Math.min(most, Math.max(-most, value));
+export const clampSymmetric = (value: number, limit: number): number => Math.min(limit, Math.max(-limit, value));
 
 /** Computes the cumulative normal distribution by its power series. */
 export function computeNormalProbability(x: number): number {
@@ -77,10 +77,10 @@ export function computeNormalProbability(x: number): number {
 }
 
 /** Returns the securities that have a value, largest first; equal values keep their order. */
-export function rankSecurities(securities: readonly number[], valueOf: (security: number) => number): number[] {
+export function rankSecurities(securities: readonly number[], computeValue: (security: number) => number): number[] {
   return securities
-    .filter((security) => !Number.isNaN(valueOf(security)))
-    .toSorted((a, b) => valueOf(b) - valueOf(a) || a - b);
+    .filter((security) => !Number.isNaN(computeValue(security)))
+    .toSorted((a, b) => computeValue(b) - computeValue(a) || a - b);
 }
 
 interface Buffer {
@@ -99,10 +99,11 @@ export function selectBuffered(
   { count, enter, exit }: Buffer,
 ): number[] {
   if (members === null) return order.slice(0, count);
-  const kept = new Set(order.slice(0, enter));
-  for (const security of order.slice(enter, exit)) if (kept.size < count && members.has(security)) kept.add(security);
-  for (const security of order) if (kept.size < count) kept.add(security);
-  return order.filter((security) => kept.has(security));
+  const keptSecurities = new Set(order.slice(0, enter));
+  for (const security of order.slice(enter, exit))
+    if (keptSecurities.size < count && members.has(security)) keptSecurities.add(security);
+  for (const security of order) if (keptSecurities.size < count) keptSecurities.add(security);
+  return order.filter((security) => keptSecurities.has(security));
 }
 
 interface Band {
@@ -117,36 +118,37 @@ interface Band {
  */
 export function selectCoverage(
   order: readonly number[],
-  sizeOf: (security: number) => number,
+  computeSize: (security: number) => number,
   members: ReadonlySet<number> | null,
   { lower, upper, target }: Band,
 ): number[] {
-  const total = sum(order.map(sizeOf));
+  const total = sum(order.map(computeSize));
   const isCovered = (share: number): number => {
-    let covered = 0;
+    let coveredCount = 0;
     let count = 0;
-    while (count < order.length && covered < share * total * (1 - 1e-12)) covered += sizeOf(order[count++]!);
+    while (count < order.length && coveredCount < share * total * (1 - 1e-12))
+      coveredCount += computeSize(order[count++]!);
     return count;
   };
-  const kept = new Set(order.slice(0, isCovered(lower)));
-  for (const security of order.slice(0, isCovered(upper))) if (members?.has(security)) kept.add(security);
-  let covered = sum([...kept].map(sizeOf));
+  const keptSecurities = new Set(order.slice(0, isCovered(lower)));
+  for (const security of order.slice(0, isCovered(upper))) if (members?.has(security)) keptSecurities.add(security);
+  let coveredSize = sum([...keptSecurities].map(computeSize));
   for (const security of order) {
-    if (covered >= target * total * (1 - 1e-12)) break;
-    if (kept.has(security)) continue;
-    kept.add(security);
-    covered += sizeOf(security);
+    if (coveredSize >= target * total * (1 - 1e-12)) break;
+    if (keptSecurities.has(security)) continue;
+    keptSecurities.add(security);
+    coveredSize += computeSize(security);
   }
-  return order.filter((security) => kept.has(security));
+  return order.filter((security) => keptSecurities.has(security));
 }
 
 export type Weights = Map<number, number>;
 
 /** Returns weights in proportion to sizes; securities without a positive size are excluded. */
-export function computeProportional(securities: readonly number[], sizeOf: (security: number) => number): Weights {
-  const held = securities.filter((security) => sizeOf(security) > 0);
-  const total = sum(held.map(sizeOf));
-  return new Map(held.map((security) => [security, sizeOf(security) / total]));
+export function computeProportional(securities: readonly number[], computeSize: (security: number) => number): Weights {
+  const sizedSecurities = securities.filter((security) => computeSize(security) > 0);
+  const total = sum(sizedSecurities.map(computeSize));
+  return new Map(sizedSecurities.map((security) => [security, computeSize(security) / total]));
 }
 
 /**
@@ -154,15 +156,15 @@ export function computeProportional(securities: readonly number[], sizeOf: (secu
  * cap.
  */
 export function capWeights(weights: Weights, cap: number): Weights {
-  const least = Math.max(cap, 1 / weights.size);
+  const feasibleCap = Math.max(cap, 1 / weights.size);
   const atCap = new Set<number>();
   for (;;) {
-    const free = [...weights].filter(([security]) => !atCap.has(security));
-    const scale = (1 - atCap.size * least) / sum(free.map(([, weight]) => weight));
-    const above = free.filter(([, weight]) => weight * scale > least + 1e-13);
+    const uncapped = [...weights].filter(([security]) => !atCap.has(security));
+    const scale = (1 - atCap.size * feasibleCap) / sum(uncapped.map(([, weight]) => weight));
+    const above = uncapped.filter(([, weight]) => weight * scale > feasibleCap + 1e-13);
     if (above.length === 0)
       return new Map(
-        [...weights].map(([security, weight]) => [security, atCap.has(security) ? least : weight * scale]),
+        [...weights].map(([security, weight]) => [security, atCap.has(security) ? feasibleCap : weight * scale]),
       );
     for (const [security] of above) atCap.add(security);
   }
@@ -181,11 +183,11 @@ function findRoot(of: (x: number) => number, wanted: number): number {
 }
 
 /** Caps each weight at its own cap; otherwise weights keep their proportions. */
-export function capEach(weights: Weights, capOf: (security: number) => number): Weights {
+export function capEach(weights: Weights, getCap: (security: number) => number): Weights {
   const entries = [...weights];
-  const sumCapped = (scale: number) => sum(entries.map(([i, weight]) => Math.min(capOf(i), weight * scale)));
+  const sumCapped = (scale: number) => sum(entries.map(([i, weight]) => Math.min(getCap(i), weight * scale)));
   const scale = findRoot(sumCapped, 1);
-  return new Map(entries.map(([i, weight]) => [i, Math.min(capOf(i), weight * scale)]));
+  return new Map(entries.map(([i, weight]) => [i, Math.min(getCap(i), weight * scale)]));
 }
 
 /**
@@ -194,24 +196,24 @@ export function capEach(weights: Weights, capOf: (security: number) => number): 
  */
 export function capByGroup(
   weights: Weights,
-  groupOf: (security: number) => unknown,
+  getGroup: (security: number) => unknown,
   { cap, groupCap }: { readonly cap: number; readonly groupCap: number },
 ): Weights {
-  const single = Math.max(cap, 1 / weights.size);
+  const singleCap = Math.max(cap, 1 / weights.size);
   const entries = [...weights];
   const sumCapped = (members: typeof entries, scale: number) =>
-    sum(members.map(([, w]) => Math.min(single, w * scale)));
+    sum(members.map(([, w]) => Math.min(singleCap, w * scale)));
   const groups = new Map<unknown, typeof entries>();
-  for (const entry of entries) groups.set(groupOf(entry[0]), [...(groups.get(groupOf(entry[0])) ?? []), entry]);
+  for (const entry of entries) groups.set(getGroup(entry[0]), [...(groups.get(getGroup(entry[0])) ?? []), entry]);
   const full = new Set<unknown>();
   for (;;) {
-    const free = entries.filter(([security]) => !full.has(groupOf(security)));
-    const scale = findRoot((x) => sumCapped(free, x), 1 - full.size * groupCap);
-    const over = [...groups].filter(
+    const uncapped = entries.filter(([security]) => !full.has(getGroup(security)));
+    const scale = findRoot((x) => sumCapped(uncapped, x), 1 - full.size * groupCap);
+    const overweightGroups = [...groups].filter(
       ([group, members]) => !full.has(group) && sumCapped(members, scale) > groupCap + 1e-13,
     );
-    if (over.length > 0) {
-      for (const [group] of over) full.add(group);
+    if (overweightGroups.length > 0) {
+      for (const [group] of overweightGroups) full.add(group);
       continue;
     }
     const scales = new Map(
@@ -220,7 +222,9 @@ export function capByGroup(
         full.has(group) ? findRoot((x) => sumCapped(members, x), groupCap) : scale,
       ]),
     );
-    return new Map(entries.map(([security, w]) => [security, Math.min(single, w * scales.get(groupOf(security))!)]));
+    return new Map(
+      entries.map(([security, w]) => [security, Math.min(singleCap, w * scales.get(getGroup(security))!)]),
+    );
   }
 }
 
@@ -229,15 +233,15 @@ export function computeEqualRiskWeights(covariance: readonly (readonly number[])
   const n = covariance.length;
   const x = covariance.map((row, i) => 1 / Math.sqrt(row[i]!));
   for (let round = 0; round < 5000; round++) {
-    let moved = 0;
+    let movement = 0;
     for (let i = 0; i < n; i++) {
-      const own = covariance[i]![i]!;
-      const others = sum(x.map((value, j) => (j === i ? 0 : covariance[i]![j]! * value)));
-      const next = (-others + Math.sqrt(others ** 2 + (4 * own) / n)) / (2 * own);
-      moved = Math.max(moved, Math.abs(next - x[i]!) / next);
+      const variance = covariance[i]![i]!;
+      const covarianceSum = sum(x.map((value, j) => (j === i ? 0 : covariance[i]![j]! * value)));
+      const next = (-covarianceSum + Math.sqrt(covarianceSum ** 2 + (4 * variance) / n)) / (2 * variance);
+      movement = Math.max(movement, Math.abs(next - x[i]!) / next);
       x[i] = next;
     }
-    if (moved < 1e-15) break;
+    if (movement < 1e-15) break;
   }
   const total = sum(x);
   return x.map((value) => value / total);
@@ -261,24 +265,29 @@ export function solveMostDiversified(covariance: readonly (readonly number[])[])
   const deviations = covariance.map((row, i) => Math.sqrt(row[i]!));
   const correlation = covariance.map((row, i) => row.map((value, j) => value / (deviations[i]! * deviations[j]!)));
   const all = correlation.map((_, i) => i);
-  let held = all;
+  let heldPositions = all;
   for (let round = 0; round < 10 * all.length; round++) {
-    const solved = solve(
-      held.map((i) => held.map((j) => correlation[i]![j]!)),
-      held.map(() => 1),
+    const solution = solve(
+      heldPositions.map((i) => heldPositions.map((j) => correlation[i]![j]!)),
+      heldPositions.map(() => 1),
     );
-    const least = Math.min(...solved);
-    if (least < 0) {
-      held = held.filter((_, k) => solved[k]! > least);
+    const lowest = Math.min(...solution);
+    if (lowest < 0) {
+      heldPositions = heldPositions.filter((_, k) => solution[k]! > lowest);
       continue;
     }
-    const computeSlope = (i: number): number => sum(held.map((j, k) => correlation[i]![j]! * solved[k]!)) - 1;
-    const missing = all.filter((i) => !held.includes(i)).toSorted((a, b) => computeSlope(a) - computeSlope(b))[0];
+    const computeSlope = (i: number): number =>
+      sum(heldPositions.map((j, k) => correlation[i]![j]! * solution[k]!)) - 1;
+    const missing = all
+      .filter((i) => !heldPositions.includes(i))
+      .toSorted((a, b) => computeSlope(a) - computeSlope(b))[0];
     if (missing === undefined || computeSlope(missing) >= -1e-12) {
-      const weights = all.map((i) => (held.includes(i) ? solved[held.indexOf(i)]! / deviations[i]! : 0));
+      const weights = all.map((i) =>
+        heldPositions.includes(i) ? solution[heldPositions.indexOf(i)]! / deviations[i]! : 0,
+      );
       return weights.map((weight) => weight / sum(weights));
     }
-    held = [...held, missing].toSorted((a, b) => a - b);
+    heldPositions = [...heldPositions, missing].toSorted((a, b) => a - b);
   }
   throw new Error('the active set does not settle');
 }

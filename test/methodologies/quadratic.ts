@@ -36,14 +36,15 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
   let y = 0;
   let slack = rows.map(() => 1);
   let dual = rows.map(() => 1);
-  const computeRowValue = ({ terms }: Row, at: readonly number[]) => terms.reduce((sum, [i, a]) => sum + a * at[i]!, 0);
+  const computeRowValue = ({ terms }: Row, point: readonly number[]) =>
+    terms.reduce((sum, [i, a]) => sum + a * point[i]!, 0);
   for (let round = 0; round < ROUNDS; round++) {
     const gradient = P.map((row, i) => row.reduce((sum, p, j) => sum + p * x[j]!, q[i]! + y * sums[i]!));
     rows.forEach(({ terms }, k) => terms.forEach(([i, a]) => (gradient[i]! += a * dual[k]!)));
     const budget = x.reduce((sum, value, i) => sum + sums[i]! * value, -1);
-    const beyond = rows.map((row, k) => computeRowValue(row, x) + slack[k]! - row.most);
+    const violations = rows.map((row, k) => computeRowValue(row, x) + slack[k]! - row.most);
     const gap = slack.reduce((sum, s, k) => sum + s * dual[k]!, 0) / rows.length;
-    const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...beyond.map(Math.abs));
+    const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...violations.map(Math.abs));
     if (worst < SUFFICIENT_GAP && gap < GAP) {
       const binding = rows.filter((_, k) => dual[k]! > slack[k]!);
       return polishOptimum({ P, q, summed, rows }, binding);
@@ -54,15 +55,15 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
       // Target complementarity of each row; slack and dual variables are eliminated.
       const right = gradient.map((g) => -g);
       rows.forEach(({ terms }, k) => {
-        const own = (target[k]! - slack[k]! * dual[k]! + dual[k]! * beyond[k]!) / slack[k]!;
-        terms.forEach(([i, a]) => (right[i]! -= a * own));
+        const dualTerm = (target[k]! - slack[k]! * dual[k]! + dual[k]! * violations[k]!) / slack[k]!;
+        terms.forEach(([i, a]) => (right[i]! -= a * dualTerm));
       });
-      const free = solveFactored(factor, right);
-      const along = solveFactored(factor, sums);
+      const freeStep = solveFactored(factor, right);
+      const budgetStep = solveFactored(factor, sums);
       const computeDotProduct = (v: readonly number[]) => v.reduce((sum, value, i) => sum + sums[i]! * value, 0);
-      const dy = (computeDotProduct(free) + budget) / computeDotProduct(along);
-      const dx = free.map((value, i) => value - dy * along[i]!);
-      const ds = rows.map((row, k) => -beyond[k]! - computeRowValue(row, dx));
+      const dy = (computeDotProduct(freeStep) + budget) / computeDotProduct(budgetStep);
+      const dx = freeStep.map((value, i) => value - dy * budgetStep[i]!);
+      const ds = rows.map((row, k) => -violations[k]! - computeRowValue(row, dx));
       const dz = ds.map((d, k) => (target[k]! - slack[k]! * dual[k]! - dual[k]! * d) / slack[k]!);
       return { dx, dy, ds, dz };
     };
@@ -88,18 +89,18 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
  * degeneracy has a negative multiplier and is removed; a violated row is added, until the optimality conditions hold.
  */
 function polishOptimum({ P, q, summed, rows }: Programme, binding: readonly Row[]): number[] {
-  let held = binding.slice();
+  let bindingRows = binding.slice();
   for (let round = 0; round < SETS_MAX; round++) {
-    const { x, multipliers } = addEquations({ P, q, summed, rows: held });
-    const least = Math.min(...multipliers);
-    if (least < -EXACT_GAP) {
-      held = held.filter((_, k) => multipliers[k] !== least);
+    const { x, multipliers } = addEquations({ P, q, summed, rows: bindingRows });
+    const lowest = Math.min(...multipliers);
+    if (lowest < -EXACT_GAP) {
+      bindingRows = bindingRows.filter((_, k) => multipliers[k] !== lowest);
       continue;
     }
-    const beyond = rows.map(({ terms, most }) => terms.reduce((sum, [i, a]) => sum + a * x[i]!, -most));
-    const most = Math.max(...beyond);
-    if (most <= EXACT_GAP) return x;
-    held = [...held, rows[beyond.indexOf(most)]!];
+    const violations = rows.map(({ terms, most }) => terms.reduce((sum, [i, a]) => sum + a * x[i]!, -most));
+    const highest = Math.max(...violations);
+    if (highest <= EXACT_GAP) return x;
+    bindingRows = [...bindingRows, rows[violations.indexOf(highest)]!];
   }
   throw new Error('no set of rows satisfies the conditions of optimality');
 }
@@ -108,18 +109,18 @@ function polishOptimum({ P, q, summed, rows }: Programme, binding: readonly Row[
 function addEquations({ P, q, summed, rows }: Programme): { readonly x: number[]; readonly multipliers: number[] } {
   const n = q.length;
   const budget: Row = { terms: Array.from({ length: summed }, (_, i) => [i, 1] as const), most: 1 };
-  const equal = [budget, ...rows];
-  const size = n + equal.length;
+  const equalRows = [budget, ...rows];
+  const size = n + equalRows.length;
   const matrix = Array.from({ length: size }, (_, i) =>
     Array.from({ length: size }, (__, j) => (i < n && j < n ? P[i]![j]! : 0)),
   );
-  equal.forEach(({ terms }, k) =>
+  equalRows.forEach(({ terms }, k) =>
     terms.forEach(([i, a]) => {
       matrix[n + k]![i]! += a;
       matrix[i]![n + k]! += a;
     }),
   );
-  const solution = solve(matrix, [...q.map((value) => -value), ...equal.map(({ most }) => most)]);
+  const solution = solve(matrix, [...q.map((value) => -value), ...equalRows.map(({ most }) => most)]);
   return { x: solution.slice(0, n), multipliers: solution.slice(n + 1) };
 }
 
@@ -128,7 +129,7 @@ function addEquations({ P, q, summed, rows }: Programme): { readonly x: number[]
  * shortened.
  */
 function computeLargestStep(values: readonly number[], change: readonly number[]): number {
-  return values.reduce((most, value, k) => (change[k]! < 0 ? Math.min(most, -value / change[k]!) : most), 1 / PART);
+  return values.reduce((step, value, k) => (change[k]! < 0 ? Math.min(step, -value / change[k]!) : step), 1 / PART);
 }
 
 /** Returns the lower factor of P plus the outer products of the rows, weighted by dual / slack. */

@@ -8,26 +8,26 @@ import { selectBuffered, capWeights, computeProportional, rankSecurities, type W
  * Selects forty securities. A constituent that ranks below `exit` is replaced by a security of rank 47 or better, and a
  * security of rank `entry` or better replaces the lowest-ranked constituent below rank 47.
  */
-function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, { entry = 0, exit = 0 }): number[] {
+function selectForty(order: readonly number[], members: ReadonlySet<number> | null, { entry = 0, exit = 0 }): number[] {
   if (members === null) return order.slice(0, 40);
   const rank = new Map(order.map((i, k) => [i, k + 1]));
-  const held = new Set(order.filter((i) => members.has(i)));
-  const findWorst = () => order.findLast((i) => held.has(i))!;
-  const listOthers = () => order.filter((i) => !held.has(i));
-  while (held.size < 40) held.add(listOthers()[0]!); // a delisting leaves fewer than forty
+  const selectedSecurities = new Set(order.filter((i) => members.has(i)));
+  const findWorst = () => order.findLast((i) => selectedSecurities.has(i))!;
+  const listOthers = () => order.filter((i) => !selectedSecurities.has(i));
+  while (selectedSecurities.size < 40) selectedSecurities.add(listOthers()[0]!); // a delisting leaves fewer than forty
   for (const candidate of listOthers()) {
-    const leaving = findWorst();
-    if (rank.get(candidate)! > entry || rank.get(leaving)! <= 47) break;
-    held.delete(leaving);
-    held.add(candidate);
+    const leavingSecurity = findWorst();
+    if (rank.get(candidate)! > entry || rank.get(leavingSecurity)! <= 47) break;
+    selectedSecurities.delete(leavingSecurity);
+    selectedSecurities.add(candidate);
   }
   for (const candidate of listOthers()) {
-    const leaving = findWorst();
-    if (rank.get(candidate)! > 47 || rank.get(leaving)! <= exit) break;
-    held.delete(leaving);
-    held.add(candidate);
+    const leavingSecurity = findWorst();
+    if (rank.get(candidate)! > 47 || rank.get(leavingSecurity)! <= exit) break;
+    selectedSecurities.delete(leavingSecurity);
+    selectedSecurities.add(candidate);
   }
-  return order.filter((i) => held.has(i));
+  return order.filter((i) => selectedSecurities.has(i));
 }
 
 export const runLeaders40: Rulebook = (market, baseDate) => {
@@ -39,7 +39,7 @@ export const runLeaders40: Rulebook = (market, baseDate) => {
       const computeFloatCap = (i: number) => market.floatCap(i, t);
       return capWeights(
         computeProportional(
-          fortyOf(rankSecurities(market.listed(t), computeFloatCap), members, limits),
+          selectForty(rankSecurities(market.listed(t), computeFloatCap), members, limits),
           computeFloatCap,
         ),
         0.15,
@@ -55,8 +55,8 @@ export const runLeaders40: Rulebook = (market, baseDate) => {
   };
 };
 
-const weightByCap = (market: Market, t: number, held: readonly number[]): Weights =>
-  computeProportional(held, (i) => market.cap(i, t));
+const weightByCap = (market: Market, t: number, securities: readonly number[]): Weights =>
+  computeProportional(securities, (i) => market.cap(i, t));
 
 export const runGrowth100: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
@@ -64,8 +64,8 @@ export const runGrowth100: Rulebook = (market, baseDate) => ({
     anchor: THIRD_FRIDAY,
     reference: findMonthBefore,
     decide(t, members) {
-      const others = market.listed(t).filter((i) => market.text(i, t, 'SECTOR') !== 'Financials');
-      const order = rankSecurities(others, (i) => market.cap(i, t));
+      const nonFinancials = market.listed(t).filter((i) => market.text(i, t, 'SECTOR') !== 'Financials');
+      const order = rankSecurities(nonFinancials, (i) => market.cap(i, t));
       return capInStages(weightByCap(market, t, selectBuffered(order, members, { count: 100, enter: 75, exit: 125 })), {
         single: { above: 0.15, to: 0.14 },
         group: { above: 0.045, together: 0.4, to: 0.385 },

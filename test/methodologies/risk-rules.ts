@@ -41,9 +41,9 @@ export function computeHierarchicalWeights(covariance: readonly (readonly number
     if (leaves.length < 2) return;
     const half = Math.floor(leaves.length / 2);
     const [left, right] = [leaves.slice(0, half), leaves.slice(half)];
-    const [own, other] = [computeVariance(left), computeVariance(right)];
-    for (const i of left) weights[i]! *= 1 - own / (own + other);
-    for (const i of right) weights[i]! *= own / (own + other);
+    const [leftVariance, rightVariance] = [computeVariance(left), computeVariance(right)];
+    for (const i of left) weights[i]! *= 1 - leftVariance / (leftVariance + rightVariance);
+    for (const i of right) weights[i]! *= leftVariance / (leftVariance + rightVariance);
     splitLeaves(left);
     splitLeaves(right);
   };
@@ -57,10 +57,10 @@ export const runHierarchicalRiskParity: Rulebook = (market, baseDate) => ({
     anchor: { day: 'last' },
     decide(t) {
       // Leaves are positions in the list of securities.
-      const { held, covariance } = selectThirtyLargest(market, t);
-      const order = held.map((_, k) => k).toSorted((a, b) => held[a]! - held[b]!);
+      const { held: securities, covariance } = selectThirtyLargest(market, t);
+      const order = securities.map((_, k) => k).toSorted((a, b) => securities[a]! - securities[b]!);
       const weights = computeHierarchicalWeights(order.map((a) => order.map((b) => covariance[a]![b]!)));
-      return new Map(order.map((k, at) => [held[k]!, weights[at]!]));
+      return new Map(order.map((k, position) => [securities[k]!, weights[position]!]));
     },
   }),
 });

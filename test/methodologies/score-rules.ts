@@ -7,8 +7,8 @@ import {
   LAST_FRIDAY,
   runOnParent,
   hasBars,
-  deviationOf,
-  momentumOf,
+  computeDeviation,
+  computeMomentum,
   findMonthBefore,
 } from './parents.js';
 import {
@@ -60,16 +60,16 @@ export const createMomentumScore =
       count,
       schedule: { months: [3, 9], anchor: THIRD_FRIDAY, reference: findMonthBefore },
       decide(parent, t, members, parentWeights) {
-        const risk = parent.map((i) => deviationOf(market.returns(i, t, 252)));
+        const risk = parent.map((i) => computeDeviation(market.returns(i, t, 252)));
         const scoreMomentum = (sessions: number) =>
-          computeZScores(parent.map((i, k) => momentumOf(market, i, { t: t - 21, sessions }) / risk[k]!));
+          computeZScores(parent.map((i, k) => computeMomentum(market, i, { t: t - 21, sessions }) / risk[k]!));
         const [year, half] = [scoreMomentum(231), scoreMomentum(105)];
         const scores = new Map(
           parent.map((i, k) => [i, computeScore(clampSymmetric(0.5 * year[k]! + 0.5 * half[k]!, 3))]),
         );
         const order = rankSecurities(parent.filter(hasBars(market, t, 253)), (i) => scores.get(i)!);
-        const held = selectBuffered(order, members, { count: 100, enter: 80, exit: 120 });
-        const raw = computeProportional(held, (i) => market.floatCap(i, t) * scores.get(i)!);
+        const securities = selectBuffered(order, members, { count: 100, enter: 80, exit: 120 });
+        const raw = computeProportional(securities, (i) => market.floatCap(i, t) * scores.get(i)!);
         return capEach(raw, (i) => Math.min(0.09, 3 * parentWeights.get(i)!));
       },
     });
@@ -117,12 +117,12 @@ export const createComposite =
       schedule: { months: [6, 12], anchor: THIRD_FRIDAY, reference: findMonthBefore },
       decide(parent, t, members) {
         const z = computeCompositeScores(market, parent, { t, ratios, tails: 0.025, most: 4 });
-        const held = selectBuffered(
+        const securities = selectBuffered(
           rankSecurities(parent, (i) => computeScore(z.get(i)!)),
           members,
           { count: 100, enter: 80, exit: 120 },
         );
-        const raw = computeProportional(held, (i) => market.floatCap(i, t) * computeScore(z.get(i)!));
+        const raw = computeProportional(securities, (i) => market.floatCap(i, t) * computeScore(z.get(i)!));
         return capByGroup(raw, (i) => market.text(i, t, 'SECTOR'), { cap: 0.05, groupCap: 0.4 });
       },
     });
@@ -148,15 +148,15 @@ export const createSectorNeutral =
           parent.map(readSector),
           listPercentiles,
         );
-        const held = parent.filter((_, k) => rank[k]! >= 0.5);
+        const securities = parent.filter((_, k) => rank[k]! >= 0.5);
         const computeScoredSize = (i: number) => market.floatCap(i, t) * computeScore(z.get(i)!);
         const computeSectorCap = (name: string) =>
           sum(parent.filter((i) => readSector(i) === name).map((i) => market.floatCap(i, t)));
         const computeSectorSize = (name: string) =>
-          sum(held.filter((i) => readSector(i) === name).map(computeScoredSize));
+          sum(securities.filter((i) => readSector(i) === name).map(computeScoredSize));
         return capWeights(
           computeProportional(
-            held,
+            securities,
             (i) => (computeScoredSize(i) / computeSectorSize(readSector(i))) * computeSectorCap(readSector(i)),
           ),
           0.05,
@@ -206,12 +206,12 @@ export const factorTilts: Rulebook = (market, baseDate) => ({
           1,
         ),
         tiltValues(
-          all.map((i) => deviationOf(market.returns(i, t, 252))),
+          all.map((i) => computeDeviation(market.returns(i, t, 252))),
           -1,
         ),
       ];
       const size = new Map(
-        all.map((i, k) => [i, tilts.reduce((product, own) => product * own[k]!, market.floatCap(i, t))]),
+        all.map((i, k) => [i, tilts.reduce((product, tilt) => product * tilt[k]!, market.floatCap(i, t))]),
       );
       return computeProportional(all, (i) => size.get(i)!);
     },
@@ -236,7 +236,7 @@ export const createStylePair =
         }),
       );
     };
-    const createStyle = (shareOf: (probability: number) => number) =>
+    const createStyle = (computeShare: (probability: number) => number) =>
       runOnParent({
         market,
         baseDate,
@@ -244,7 +244,7 @@ export const createStylePair =
         schedule: { months: [6], anchor: LAST_FRIDAY },
         decide(parent, t) {
           const p = listProbabilities(parent, t);
-          return computeProportional(parent, (i) => market.floatCap(i, t) * shareOf(p.get(i)!));
+          return computeProportional(parent, (i) => market.floatCap(i, t) * computeShare(p.get(i)!));
         },
       });
     const value = createStyle((p) => p);
@@ -268,8 +268,8 @@ export const selectDividend: Rulebook = (market, baseDate) => ({
       );
       const eligible = all.filter((i) => {
         const payout = market.fact(i, t, 'PAYOUT_RATIO');
-        const most = members?.has(i) === true ? 0.8 : 0.6;
-        return yields.get(i)! > 0 && payout >= 0 && payout <= most && market.yearsOfGrowth(i, t) >= 1;
+        const payoutMax = members?.has(i) === true ? 0.8 : 0.6;
+        return yields.get(i)! > 0 && payout >= 0 && payout <= payoutMax && market.countYearsOfGrowth(i, t) >= 1;
       });
       const order = rankSecurities(eligible, (i) => yields.get(i)! / countries.get(formatCountry(i))!);
       return capWeights(
@@ -285,11 +285,11 @@ export const runThematic: Rulebook = (market, baseDate) => ({
     months: [5, 11],
     anchor: THIRD_FRIDAY,
     decide(t, members) {
-      const held = market
+      const securities = market
         .listed(t)
         .filter((i) => market.fact(i, t, 'THEME_REVENUE') >= (members?.has(i) === true ? 0.2 : 0.25));
       return capWeights(
-        computeProportional(held, (i) => market.floatCap(i, t) * market.fact(i, t, 'THEME_SCORE')),
+        computeProportional(securities, (i) => market.floatCap(i, t) * market.fact(i, t, 'THEME_SCORE')),
         0.05,
       );
     },
@@ -301,12 +301,11 @@ export const runThematic: Rulebook = (market, baseDate) => ({
  * dividends.
  */
 export function selectThirtyLargest(market: Market, t: number) {
-  const held = rankSecurities(market.listed(t).filter(hasBars(market, t, 253)), (i) => market.floatCap(i, t)).slice(
-    0,
-    30,
-  );
-  const returns = held.map((i) => market.returns(i, t, 252, true));
-  return { held, covariance: sampleCovariance(returns[0]!.map((_, s) => returns.map((row) => row[s]!))) };
+  const securities = rankSecurities(market.listed(t).filter(hasBars(market, t, 253)), (i) =>
+    market.floatCap(i, t),
+  ).slice(0, 30);
+  const returns = securities.map((i) => market.returns(i, t, 252, true));
+  return { held: securities, covariance: sampleCovariance(returns[0]!.map((_, s) => returns.map((row) => row[s]!))) };
 }
 
 export const runEqualRisk: Rulebook = (market, baseDate) => ({
@@ -314,9 +313,9 @@ export const runEqualRisk: Rulebook = (market, baseDate) => ({
     months: QUARTERLY,
     anchor: { day: 'last' },
     decide(t) {
-      const { held, covariance } = selectThirtyLargest(market, t);
+      const { held: securities, covariance } = selectThirtyLargest(market, t);
       const weights = computeEqualRiskWeights(covariance);
-      return new Map(held.map((i, k) => [i, weights[k]!]));
+      return new Map(securities.map((i, k) => [i, weights[k]!]));
     },
   }),
 });
@@ -331,9 +330,9 @@ export const runMaximumDiversification: Rulebook = (market, baseDate) => {
     '': runIndex(market, baseDate, {
       ...schedule,
       decide(t) {
-        const { held, covariance } = selectThirtyLargest(market, t);
+        const { held: securities, covariance } = selectThirtyLargest(market, t);
         const weights = solveMostDiversified(covariance);
-        return new Map(held.flatMap((i, k) => (weights[k]! > 0 ? [[i, weights[k]!]] : [])));
+        return new Map(securities.flatMap((i, k) => (weights[k]! > 0 ? [[i, weights[k]!]] : [])));
       },
     }),
   };

@@ -53,7 +53,7 @@ export const createBestInClass =
         const total = sum(eligible.map(computeFloatCap));
         const computeRating = (i: number) => market.fact(i, t, 'ESG_RATING') + computeFloatCap(i) / total;
         const sectors = new Set(eligible.map((i) => market.text(i, t, 'SECTOR')));
-        const held = [...sectors].flatMap((sector) =>
+        const securities = [...sectors].flatMap((sector) =>
           selectCoverage(
             rankSecurities(
               eligible.filter((i) => market.text(i, t, 'SECTOR') === sector),
@@ -64,7 +64,7 @@ export const createBestInClass =
             { lower: 0.35, upper: 0.65, target: 0.5 },
           ),
         );
-        return computeProportional(held, computeFloatCap);
+        return computeProportional(securities, computeFloatCap);
       },
     });
 
@@ -131,9 +131,14 @@ export const runMidCap50: Rulebook = (market, baseDate) => {
       ...schedule,
       decide(t, members) {
         const computeFloatCap = (i: number) => market.floatCap(i, t);
-        const others = rankSecurities(market.listed(t), computeFloatCap).filter((i) => !leadersOn.get(t)!.has(i));
+        const otherSecurities = rankSecurities(market.listed(t), computeFloatCap).filter(
+          (i) => !leadersOn.get(t)!.has(i),
+        );
         return capWeights(
-          computeProportional(selectBuffered(others, members, { count: 50, enter: 40, exit: 60 }), computeFloatCap),
+          computeProportional(
+            selectBuffered(otherSecurities, members, { count: 50, enter: 40, exit: 60 }),
+            computeFloatCap,
+          ),
           0.1,
         );
       },
@@ -181,11 +186,11 @@ export const runIndustryQuotas: Rulebook = (market, baseDate) => ({
     anchor: { day: 'weekday', weekday: 5, nth: 1 },
     decide(t) {
       const order = rankSecurities(market.listed(t), (i) => market.floatCap(i, t));
-      const held = Object.entries(QUOTAS).flatMap(([sector, count]) =>
+      const securities = Object.entries(QUOTAS).flatMap(([sector, count]) =>
         order.filter((i) => market.text(i, t, 'SECTOR') === sector).slice(0, count),
       );
       return capWeights(
-        computeProportional(held, (i) => market.floatCap(i, t)),
+        computeProportional(securities, (i) => market.floatCap(i, t)),
         0.08,
       );
     },
@@ -212,8 +217,8 @@ export const createFloatBands =
       decide(t, members) {
         const all = market.listed(t);
         const annualise = (values: number[]) => {
-          const known = values.filter((value) => !Number.isNaN(value));
-          return known.length < 126 ? NaN : computeMean(known);
+          const knownValues = values.filter((value) => !Number.isNaN(value));
+          return knownValues.length < 126 ? NaN : computeMean(knownValues);
         };
         const liquidity = listPercentiles(all.map((i) => annualise(market.traded(i, t, 252))));
         const eligible = all.filter((i, k) => liquidity[k]! >= (members?.has(i) === true ? 0.4 : 0.5));

@@ -170,7 +170,7 @@ function drawBars(store: Bars, i: number, { random, normal, market, sector }: Dr
   const { dates } = store;
   const list = i % 12 === 7 ? 60 + Math.floor(random() * 500) : 0;
   const splits = i % 20 === 3 ? 250 + Math.floor(random() * 700) : -1;
-  const [beta, own] = [0.5 + random(), 0.006 + 0.018 * random()];
+  const [beta, ownVolatility] = [0.5 + random(), 0.006 + 0.018 * random()];
   let price = 15 + 120 * random();
   let shares = Math.round(2e7 * Math.exp(1.6 * normal()) * 10);
   let float = Math.round(100 * (0.08 + 0.92 * random())) / 100;
@@ -179,7 +179,7 @@ function drawBars(store: Bars, i: number, { random, normal, market, sector }: Dr
   const gap = { from: i % 15 === 11 ? 200 + Math.floor(random() * 800) : -1, length: 1 + (i % 3) };
   const end = store.delisted[i]! < 0 ? dates.length - 1 : store.delisted[i]!;
   for (let t = list; t <= end; t++) {
-    price *= Math.exp(beta * market[t]! + sector[t]! + own * normal());
+    price *= Math.exp(beta * market[t]! + sector[t]! + ownVolatility * normal());
     if (t === splits && t > list) {
       store.split[i]![t] = 2;
       price /= 2;
@@ -205,7 +205,7 @@ function drawDividends(store: Bars, i: number, random: () => number) {
   const { dates, close, split, delisted } = store;
   if (i % 4 === 3) return [];
   const firstBar = close[i]!.findIndex((value) => !Number.isNaN(value));
-  const paid: { date: string; value: number }[] = [];
+  const dividends: { date: string; value: number }[] = [];
   const isOld = i % 3 === 0 && firstBar === 0;
   const firstYear = isOld ? 1986 + Math.floor(random() * 12) : 2014;
   let amount = 0.1 + 0.4 * random();
@@ -218,15 +218,15 @@ function drawDividends(store: Bars, i: number, random: () => number) {
       const basis = t < 0 ? 1 : split[i]!.slice(0, t + 1).reduce((product, ratio) => product * ratio, 1);
       const yearly = year < 2014 ? 4 : 1;
       const value = Math.round((amount * yearly * 1e4) / basis) / 1e4;
-      paid.push({ date: t < 0 ? from : dates[t]!, value });
+      dividends.push({ date: t < 0 ? from : dates[t]!, value });
     }
   }
-  return paid;
+  return dividends;
 }
 
 function drawFacts({ dates, split }: Bars, i: number, random: () => number) {
   const levels = Object.fromEntries(Object.keys(FUNDAMENTALS).map((name) => [name, random()]));
-  const fixed = {
+  const fixedFacts = {
     SECTOR: SECTORS[i % SECTORS.length]!,
     COUNTRY: i % 50 === 8 ? 'CH' : COUNTRIES[(i * 7) % COUNTRIES.length]!,
     ASSET_CLASS: i % 10 === 0 ? 'Bond' : 'Equity',
@@ -234,17 +234,19 @@ function drawFacts({ dates, split }: Bars, i: number, random: () => number) {
     EXCLUDED_BUSINESS: i % 14 === 9 ? 'Yes' : 'No',
     CLIMATE_IMPACT: HIGH_IMPACT.has(SECTORS[i % SECTORS.length]!) ? 'High' : 'Low',
   };
-  const absent = new Set(Object.keys(FUNDAMENTALS).filter((name) => !COMPLETE_FIELDS.has(name) && random() < 0.04));
+  const absentFields = new Set(
+    Object.keys(FUNDAMENTALS).filter((name) => !COMPLETE_FIELDS.has(name) && random() < 0.04),
+  );
   const rows: { from: string; facts: Facts }[] = [];
   const firstFactor = i % 9 === 0 ? 0.5 : 1;
   const days = dates.filter((_, t) => t % 61 === i % 5 || t === 0 || split[i]![t] !== 1);
   for (const from of days) {
     const t = dates.indexOf(from);
     const factor = firstFactor * split[i]!.slice(0, t + 1).reduce((product, ratio) => product * ratio, 1);
-    const facts: Record<string, string | number> = { ...fixed, PRICE_FACTOR: factor };
+    const facts: Record<string, string | number> = { ...fixedFacts, PRICE_FACTOR: factor };
     for (const [name, [least, most]] of Object.entries(FUNDAMENTALS)) {
       levels[name] = Math.min(1, Math.max(0, levels[name]! + 0.08 * (random() - 0.5)));
-      if (absent.has(name)) continue;
+      if (absentFields.has(name)) continue;
       const value = least + (most - least) * levels[name];
       facts[name] = WHOLE_NUMBER_FIELDS.has(name) ? Math.round(value) : Number(value.toPrecision(6));
     }
@@ -266,9 +268,9 @@ function drawUniverses({ dates, close }: Bars, random: () => number): Record<str
     const past: Membership[] = [];
     reserve.forEach((security, k) => {
       const date = dates[Math.min(dates.length - 1, 200 + k * every)]!;
-      const leaving = [...rows.keys()][Math.floor(random() * rows.size)]!;
-      past.push({ ...rows.get(leaving)!, end: date });
-      rows.delete(leaving);
+      const leavingSecurity = [...rows.keys()][Math.floor(random() * rows.size)]!;
+      past.push({ ...rows.get(leavingSecurity)!, end: date });
+      rows.delete(leavingSecurity);
       rows.set(security, { security, start: date, end: null });
     });
     return [...past, ...rows.values()];
@@ -311,8 +313,8 @@ export async function writeStore(store: RawStore, folder: string): Promise<void>
     ),
   );
   await write('market', 'date,identifier,CLOSE,VOLUME,SHARES_OUTSTANDING,FREE_FLOAT', bars);
-  const rowsOf = store.facts.flat();
-  const columns = [...new Set(rowsOf.flatMap(({ facts: row }) => Object.keys(row)))];
+  const factRows = store.facts.flat();
+  const columns = [...new Set(factRows.flatMap(({ facts: row }) => Object.keys(row)))];
   const facts = ids.flatMap((id, i) =>
     store.facts[i]!.map((row) => [id, row.from, ...columns.map((name) => row.facts[name] ?? '')].join(',')),
   );

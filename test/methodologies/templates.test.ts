@@ -92,8 +92,8 @@ test('every template that ships has rules written down in plain code, and runs o
   const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
   const all = new Set(Object.values(MARKETS).flatMap(({ rulebooks }) => Object.keys(rulebooks)));
   expect(templates.map(({ id }) => id)).toEqual([...all].toSorted());
-  const own = Object.keys(MARKETS.drawn.rulebooks);
-  expect(templates.filter(({ id, can_run: canRun }) => own.includes(id) && canRun !== true)).toEqual([]);
+  const drawnIds = Object.keys(MARKETS.drawn.rulebooks);
+  expect(templates.filter(({ id, can_run: canRun }) => drawnIds.includes(id) && canRun !== true)).toEqual([]);
 });
 
 test.each(Object.keys(MARKETS.drawn.rulebooks))('%s: members, weights and levels are those of its rules', (id) =>
@@ -112,26 +112,26 @@ async function compareTemplate(storeId: StoreId, id: string): Promise<void> {
   let [weightDifference, levelDifference, serviceMs] = [0, 0, 0];
   for (const document of documents) {
     const indexId = String(document['id']);
-    const scaled = [PARENT, ...(SCALED_TEXTS[id] ?? [])].reduce(
+    const scaledText = [PARENT, ...(SCALED_TEXTS[id] ?? [])].reduce(
       (text, [a, b]) => text.replaceAll(a, b),
       JSON.stringify(document),
     );
-    await service.ok('PUT', `/indices/${indexId}`, scaled);
+    await service.ok('PUT', `/indices/${indexId}`, scaledText);
     const start = process.cpuUsage();
     const job = await service.job<BacktestResult>(`/analytics/${indexId}/backtest`);
     const { user, system } = process.cpuUsage(start);
     serviceMs += (user + system) / 1000;
     expect(job.error).toBeNull();
     causes.set(indexId, new Set(job.result.rebalances.map(({ cause }) => cause)));
-    const plain = runs[indexId.slice(stem.length)]!;
+    const plainRun = runs[indexId.slice(stem.length)]!;
     weightDifference = Math.max(
       weightDifference,
-      compareWeights(indexId, job.result, { plain, ids: market.store.ids }),
+      compareWeights(indexId, job.result, { plainRun, ids: market.store.ids }),
     );
     levelDifference = Math.max(
       levelDifference,
       compareLevels(await service.ok<Levels>('GET', `/analytics/${indexId}/levels`), {
-        plain,
+        plainRun,
         dates: market.store.dates,
       }),
     );
@@ -159,10 +159,13 @@ test('a template becomes an index under another id by one command, which replace
   expect((await runHere(words)).status).toBe(0);
   const { universe } = await service.ok<{ universe: { of: unknown[] } }>('GET', '/indices/CALM');
   expect(universe.of[0]).toMatchObject({ kind: 'index', id: 'CALM-PARENT' });
-  const again = await runHere(words);
-  expect([again.status, again.err]).toEqual([64, expect.stringContaining('already stored: CALM-PARENT, CALM')]);
-  const unknown = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/nothing-of-it');
-  expect([unknown.status, unknown.body.error.code]).toEqual([404, 'TEMPLATE_NOT_FOUND']);
+  const repeatedOutcome = await runHere(words);
+  expect([repeatedOutcome.status, repeatedOutcome.err]).toEqual([
+    64,
+    expect.stringContaining('already stored: CALM-PARENT, CALM'),
+  ]);
+  const unknownAnswer = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/nothing-of-it');
+  expect([unknownAnswer.status, unknownAnswer.body.error.code]).toEqual([404, 'TEMPLATE_NOT_FOUND']);
 });
 
 test('the level of a template is that of the index it becomes, over the last three years', async () => {
@@ -184,9 +187,9 @@ test('the caps of three methodologies hold weights on the store of giants', () =
   const caps = { 'fixed-count-600': 0.2, 'mid-cap-50': 0.1, 'select-dividend': 0.15 };
   for (const [id, rulebook] of Object.entries(CAPPED)) {
     const { compositions } = rulebook(MARKETS.giants.market, BASE_DATE)['']!;
-    const most = compositions.map(({ weights }) => Math.max(...weights.values()));
+    const largestWeights = compositions.map(({ weights }) => Math.max(...weights.values()));
     expect(
-      most.filter((weight) => Math.abs(weight - caps[id as keyof typeof caps]) < 1e-12).length,
+      largestWeights.filter((weight) => Math.abs(weight - caps[id as keyof typeof caps]) < 1e-12).length,
       id,
     ).toBeGreaterThan(2);
   }
@@ -209,15 +212,15 @@ test('a store without shares, sectors and series cannot run the templates that r
   const market = { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data };
   await service.ok('POST', '/data/import', { name: 'Bare', store_id: 'bare', activate: true, tables: { market } });
   const { templates } = await service.ok<TemplateCollection>('GET', '/indices/templates');
-  const missingOf = (id: string) =>
+  const listMissing = (id: string) =>
     templates
-      .find((own) => own.id === id)!
+      .find((template) => template.id === id)!
       .needs.filter(({ missing }) => missing)
       .map(({ name }) => name);
   expect(templates.map(({ can_run: canRun }) => canRun)).toEqual(templates.map(() => false));
-  expect(missingOf('industry-quotas')).toEqual(['SECTOR', 'SHARES_OUTSTANDING']);
-  expect(missingOf('leveraged-and-short')).toEqual(['SHARES_OUTSTANDING', 'CASH']);
-  expect(missingOf('price-average')).toEqual(['AVERAGE']);
+  expect(listMissing('industry-quotas')).toEqual(['SECTOR', 'SHARES_OUTSTANDING']);
+  expect(listMissing('leveraged-and-short')).toEqual(['SHARES_OUTSTANDING', 'CASH']);
+  expect(listMissing('price-average')).toEqual(['AVERAGE']);
   const refusal = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/industry-quotas/level');
   expect([refusal.status, refusal.body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
 });
@@ -226,24 +229,24 @@ test('a store without shares, sectors and series cannot run the templates that r
 function compareWeights(
   indexId: string,
   { rebalances }: BacktestResult,
-  { plain: { compositions }, ids }: { readonly plain: PlainRun; readonly ids: readonly string[] },
+  { plainRun: { compositions }, ids }: { readonly plainRun: PlainRun; readonly ids: readonly string[] },
 ): number {
   if (compositions.length === 0) return 0;
   expect(compositions.length, indexId).toBeGreaterThanOrEqual(REVIEWS_MIN);
   expect(rebalances.map(({ date }) => date.slice(0, 10))).toEqual(compositions.map(({ date }) => date));
   const differences = rebalances.flatMap(({ date, weights }, k) => {
-    const own = new Map([...compositions[k]!.weights].map(([i, weight]) => [ids[i]!, weight]));
-    expect(Object.keys(weights).toSorted(), `${indexId} ${date}`).toEqual([...own.keys()].toSorted());
-    return Object.entries(weights).map(([name, weight]) => Math.abs(weight - own.get(name)!));
+    const plainWeights = new Map([...compositions[k]!.weights].map(([i, weight]) => [ids[i]!, weight]));
+    expect(Object.keys(weights).toSorted(), `${indexId} ${date}`).toEqual([...plainWeights.keys()].toSorted());
+    return Object.entries(weights).map(([name, weight]) => Math.abs(weight - plainWeights.get(name)!));
   });
   return Math.max(...differences);
 }
 
 function compareLevels(
   { levels: { index, data } }: Levels,
-  { plain, dates }: { readonly plain: PlainRun; readonly dates: readonly string[] },
+  { plainRun, dates }: { readonly plainRun: PlainRun; readonly dates: readonly string[] },
 ): number {
-  expect(index.map((date) => date.slice(0, 10))).toEqual(dates.slice(plain.base));
+  expect(index.map((date) => date.slice(0, 10))).toEqual(dates.slice(plainRun.base));
   expect(data.length).toBeGreaterThanOrEqual(SESSIONS_MIN);
-  return Math.max(...data.map((level, k) => Math.abs(level / plain.levels[k]! - 1)));
+  return Math.max(...data.map((level, k) => Math.abs(level / plainRun.levels[k]! - 1)));
 }

@@ -38,13 +38,13 @@ test('a key has up to a hundred waiting jobs; more are refused with Retry-After,
   const answers = await Promise.all(
     Array.from({ length: 150 }, (_, i) => service.ask<RefusalBody>('POST', `/risk-models/m${i}/estimate`, body, first)),
   );
-  const refused = answers.filter(({ status }) => status !== 202);
-  expect(answers.length - refused.length).toBe(LIMITS.MAX_KEY_QUEUED_JOBS);
+  const refusals = answers.filter(({ status }) => status !== 202);
+  expect(answers.length - refusals.length).toBe(LIMITS.MAX_KEY_QUEUED_JOBS);
   for (const {
     status,
     retryAfter,
     body: { error },
-  } of refused)
+  } of refusals)
     expect([status, error.code, Number(retryAfter) > 0, error.detail]).toEqual([
       429,
       'RATE_LIMITED',
@@ -56,11 +56,11 @@ test('a key has up to a hundred waiting jobs; more are refused with Retry-After,
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
   // A few waiting jobs are computed to their end; in the soak, all of them.
   const accepted = [...answers.keys()].filter((i) => answers[i]!.status === 202).map((i) => `risk:m${i}`);
-  const done = IS_SOAK ? accepted : accepted.slice(-DONE_COUNT);
-  for (const jobId of accepted) if (!done.includes(jobId)) await service.ask('DELETE', `/jobs/${jobId}`);
+  const doneJobs = IS_SOAK ? accepted : accepted.slice(-DONE_COUNT);
+  for (const jobId of accepted) if (!doneJobs.includes(jobId)) await service.ask('DELETE', `/jobs/${jobId}`);
   await service.ask('DELETE', '/jobs/simulate:ONE');
   for (const jobId of accepted)
-    expect((await service.finished(jobId)).status).toBe(done.includes(jobId) ? 'succeeded' : 'cancelled');
+    expect((await service.finished(jobId)).status).toBe(doneJobs.includes(jobId) ? 'succeeded' : 'cancelled');
   expect((await service.ask('POST', '/risk-models/again/estimate', body, first)).status).toBe(202);
   expect((await service.finished('risk:again')).status).toBe('succeeded');
 });

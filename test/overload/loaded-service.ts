@@ -30,14 +30,14 @@ export interface LoadedService {
 
 export async function startLoadedService(words: readonly string[] = [], clients = 2): Promise<LoadedService> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-overload-'));
-  const issued = Array.from({ length: clients }, (_, i) =>
+  const issuedKeys = Array.from({ length: clients }, (_, i) =>
     issueKey({ name: `client-${i}`, scopes: ['admin'], expires: null }, Date.now()),
   );
   const service = await startService(join(base, 'home'), ['--log-level', 'error', '--drain-ms', '0', ...words], {
-    DIVISOR_API_KEYS: issued.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(','),
+    DIVISOR_API_KEYS: issuedKeys.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(','),
   });
   const { hostname, port } = new URL(service.url);
-  const keys = issued.map(({ key }) => key);
+  const keys = issuedKeys.map(({ key }) => key);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
   /**
@@ -45,7 +45,7 @@ export async function startLoadedService(words: readonly string[] = [], clients 
    * the service rather than the client.
    */
   function ask<T>(method: string, path: string, body?: unknown, key: string = keys[0]!): Promise<Answer<T>> {
-    const began = performance.now();
+    const startMs = performance.now();
     const text = body === undefined ? undefined : JSON.stringify(body);
     const headers = {
       'x-api-key': key,
@@ -57,7 +57,7 @@ export async function startLoadedService(words: readonly string[] = [], clients 
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
         incoming.on('error', reject);
         incoming.on('end', () => {
-          const ms = performance.now() - began;
+          const ms = performance.now() - startMs;
           const text = Buffer.concat(chunks).toString('utf8');
           const isJson = incoming.headers['content-type']?.includes('json') === true;
           resolve({

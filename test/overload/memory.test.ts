@@ -39,15 +39,15 @@ test('memory goes back after work, and does not grow from one time of work to th
   for (let i = 0; i < INDICES; i++)
     await service.ask('PUT', `/indices/I${i}`, { ...createIndexBody(`I${i}`), base_date: body.start });
   const start = await service.resident();
-  const rested: number[] = [];
+  const restedBytes: number[] = [];
   for (let round = 0; round < 2; round++) {
     await runBacktests(round * 200, (round + 1) * 200);
-    const worked = await service.resident();
+    const workedBytes = await service.resident();
     await sleep(PAUSE_MS);
-    rested.push(await service.resident());
-    const sizes = [start, worked, rested[round]!].map((size) => size.toFixed(0));
+    restedBytes.push(await service.resident());
+    const sizes = [start, workedBytes, restedBytes[round]!].map((size) => size.toFixed(0));
     console.log(`resident at the start, after work and after the pause, MB: ${sizes.join(' ')}`);
   }
-  expect(rested[0]! - start).toBeLessThan(GROWTH_MB_MAX);
-  expect(rested[1]! - rested[0]!).toBeLessThan(50);
+  expect(restedBytes[0]! - start).toBeLessThan(GROWTH_MB_MAX);
+  expect(restedBytes[1]! - restedBytes[0]!).toBeLessThan(50);
 });

@@ -100,40 +100,41 @@ describe('with every worker busy for minutes', () => {
 });
 
 test('a cancelled job is readable as cancelled at once, and its worker works again soon', async () => {
-  const readable: number[] = [];
-  const returned: number[] = [];
+  const readableMs: number[] = [];
+  const returnedMs: number[] = [];
   for (let i = 0; i < (IS_SOAK ? 100 : 1); i++) {
     const end = await saturate();
-    const small = (await service.ask('POST', '/risk-models/small/estimate', { index_id: 'ONE', start: '2024-01-02' }))
-      .body.job_id;
-    const began = performance.now();
+    const smallAnswer = (
+      await service.ask('POST', '/risk-models/small/estimate', { index_id: 'ONE', start: '2024-01-02' })
+    ).body.job_id;
+    const startMs = performance.now();
     await service.ask('DELETE', '/jobs/simulate:ONE');
     expect((await service.ask('GET', '/jobs/simulate:ONE')).body.status).toBe('cancelled');
-    readable.push(performance.now() - began);
-    while ((await service.ask('GET', `/jobs/${small}`)).body.status === 'pending') await pause(2);
-    returned.push(performance.now() - began);
+    readableMs.push(performance.now() - startMs);
+    while ((await service.ask('GET', `/jobs/${smallAnswer}`)).body.status === 'pending') await pause(2);
+    returnedMs.push(performance.now() - startMs);
     await end();
-    await service.finished(small);
+    await service.finished(smallAnswer);
   }
   console.log(
-    `cancel readable: ${formatPercentiles(createPercentiles(readable))}; the next job runs: ${formatPercentiles(createPercentiles(returned))}`,
+    `cancel readable: ${formatPercentiles(createPercentiles(readableMs))}; the next job runs: ${formatPercentiles(createPercentiles(returnedMs))}`,
   );
   if (!IS_SOAK) return;
-  expect(createPercentiles(readable).p99).toBeLessThan(100);
-  expect(createPercentiles(returned).p99).toBeLessThan(500);
+  expect(createPercentiles(readableMs).p99).toBeLessThan(100);
+  expect(createPercentiles(returnedMs).p99).toBeLessThan(500);
 }, 300_000);
 
 test('clients take turns: one that comes after another’s dozen jobs does not wait for them', async () => {
   const [first, second] = service.keys;
   const body = { index_id: 'ONE', intensity_method: 'ledoit_wolf', start: IS_SOAK ? undefined : '2024-01-02' };
   const end = await saturate(); // makes all jobs wait before the first one starts
-  const many: string[] = [];
+  const manyJobs: string[] = [];
   for (let i = 0; i < 12; i++)
-    many.push((await service.ask('POST', `/risk-models/m${i}/estimate`, body, first)).body.job_id);
-  const late = (await service.ask('POST', '/risk-models/late/estimate', body, second)).body.job_id;
+    manyJobs.push((await service.ask('POST', `/risk-models/m${i}/estimate`, body, first)).body.job_id);
+  const lateJob = (await service.ask('POST', '/risk-models/late/estimate', body, second)).body.job_id;
   await end();
-  const lateStatus = await service.finished(late);
-  const statuses = await Promise.all(many.map((jobId) => service.finished(jobId)));
+  const lateStatus = await service.finished(lateJob);
+  const statuses = await Promise.all(manyJobs.map((jobId) => service.finished(jobId)));
   const before = statuses.filter((job) => job.finished_at! < lateStatus.started_at!).length;
   expect(lateStatus.error).toBeNull();
   expect(before).toBeLessThanOrEqual(WORKERS + 1);
@@ -156,12 +157,12 @@ test('slow readers cost no memory and delay no other client', async () => {
   );
   const times: number[] = [];
   for (let i = 0; i < 100; i++) times.push((await service.ask('GET', '/health')).ms);
-  const grown = (await service.resident()) - before;
+  const grownBytes = (await service.resident()) - before;
   console.log(
-    `50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grown.toFixed(0)} MB more resident, GET ${formatPercentiles(createPercentiles(times))}`,
+    `50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grownBytes.toFixed(0)} MB more resident, GET ${formatPercentiles(createPercentiles(times))}`,
   );
   for (const reader of readers) reader.destroy();
-  expect(grown).toBeLessThan(100);
+  expect(grownBytes).toBeLessThan(100);
   if (IS_SOAK) expect(createPercentiles(times).p95).toBeLessThan(500);
 });
 
@@ -192,16 +193,16 @@ test.runIf(IS_SOAK)(
         }
       }
     }
-    const grown = (await service.resident()) - before;
+    const grownBytes = (await service.resident()) - before;
     console.log(
-      `12,000 submissions: ${accepted.length} accepted, ${count} refused, ${grown.toFixed(0)} MB more resident`,
+      `12,000 submissions: ${accepted.length} accepted, ${count} refused, ${grownBytes.toFixed(0)} MB more resident`,
     );
     expect(accepted.length).toBe(10_000);
-    expect(grown).toBeLessThan(200);
+    expect(grownBytes).toBeLessThan(200);
     await end();
-    const began = performance.now();
+    const startMs = performance.now();
     for (const jobId of accepted) expect((await service.finished(jobId)).status).toBe('succeeded');
-    console.log(`they ended ${((performance.now() - began) / 1000).toFixed(0)} s later`);
+    console.log(`they ended ${((performance.now() - startMs) / 1000).toFixed(0)} s later`);
   },
   900_000,
 );
@@ -223,7 +224,7 @@ test.runIf(IS_SOAK)(
       sizes.push(await service.resident());
     }
     const after = sizes.slice(2);
-    const slope = slopeOf(after);
+    const slope = computeSlope(after);
     console.log(
       `resident after each hundred jobs, MB: ${sizes.map((size) => size.toFixed(0)).join(' ')}; slope ${slope.toFixed(2)} MB per 100 jobs`,
     );
@@ -233,14 +234,14 @@ test.runIf(IS_SOAK)(
 );
 
 /** Returns the least-squares slope over equal steps. */
-function slopeOf(values: readonly number[]): number {
+function computeSlope(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  let along = 0;
-  let across = 0;
+  let covarianceSum = 0;
+  let varianceSum = 0;
   for (const [i, value] of values.entries()) {
-    along += (i - middle) * (value - mean);
-    across += (i - middle) ** 2;
+    covarianceSum += (i - middle) * (value - mean);
+    varianceSum += (i - middle) ** 2;
   }
-  return along / across;
+  return covarianceSum / varianceSum;
 }

@@ -18,28 +18,28 @@ const CUT_METHODS = {
 
 test.each(Object.entries(CUT_METHODS))(
   'no data passes %s while it is disconnected, and all data afterwards',
-  async (_, open) => {
+  async (_, openLink) => {
     const { server, url } = await openEcho();
-    const way = await open(url);
+    const way = await openLink(url);
     const { hostname, port, pathname, username } = new URL(way.url);
     expect([pathname, username]).toEqual(['/db', 'user']);
     const socket = connect(Number(port), hostname);
-    let heard = '';
-    socket.setEncoding('utf8').on('data', (text: string) => (heard += text));
+    let heardText = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (heardText += text));
     socket.write('before');
     await once(socket, 'data');
     way.stall();
     socket.write(' while');
     // Many other connections open and close meanwhile.
-    const direct = connect(Number(new URL(url).port), '127.0.0.1');
+    const directSocket = connect(Number(new URL(url).port), '127.0.0.1');
     for (let i = 0; i < 200; i++) {
-      direct.write('round');
-      await once(direct, 'data');
+      directSocket.write('round');
+      await once(directSocket, 'data');
     }
-    direct.destroy();
-    expect(heard).toBe('before');
+    directSocket.destroy();
+    expect(heardText).toBe('before');
     way.pass();
-    await expect.poll(() => heard).toBe('before while');
+    await expect.poll(() => heardText).toBe('before while');
     socket.destroy();
     await way.close();
     server.close();

@@ -52,7 +52,7 @@ export async function openCutLink(url: string): Promise<StallingProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'divisor-link-'));
   const path = join(folder, 'outside');
   const sockets = new Set<Socket>();
-  const outside = createServer((inner) => {
+  const outsideServer = createServer((inner) => {
     const upstream = connect(Number(target.port), target.hostname);
     const end = (): void => {
       inner.destroy();
@@ -63,7 +63,7 @@ export async function openCutLink(url: string): Promise<StallingProxy> {
     for (const socket of [inner, upstream]) socket.on('error', end).on('close', end);
     inner.pipe(upstream.setNoDelay(true)).pipe(inner);
   });
-  await new Promise<void>((resolve) => outside.listen(path, resolve));
+  await new Promise<void>((resolve) => outsideServer.listen(path, resolve));
   runIp('netns', 'add', name);
   runIp('link', 'add', name, 'type', 'veth', 'peer', 'name', 'inner', 'netns', name);
   runIp('addr', 'add', `${network}.1/30`, 'dev', name);
@@ -71,10 +71,10 @@ export async function openCutLink(url: string): Promise<StallingProxy> {
   runIp('-n', name, 'addr', 'add', `${network}.2/30`, 'dev', 'inner');
   runIp('-n', name, 'link', 'set', 'inner', 'up');
   const forwarder = await forward(name, `${network}.2`, path);
-  const own = new URL(url);
-  own.host = `${network}.2:5432`;
+  const address = new URL(url);
+  address.host = `${network}.2:5432`;
   return {
-    url: own.href,
+    url: address.href,
     stall: () => runIp('-n', name, 'link', 'set', 'inner', 'down'),
     pass: () => runIp('-n', name, 'link', 'set', 'inner', 'up'),
     turnTo(other) {
@@ -86,7 +86,7 @@ export async function openCutLink(url: string): Promise<StallingProxy> {
       await once(forwarder, 'close');
       runIp('netns', 'delete', name); // also removes both ends of the link
       for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => outside.close(resolve));
+      await new Promise((resolve) => outsideServer.close(resolve));
       rmSync(folder, { recursive: true, force: true });
     },
   };

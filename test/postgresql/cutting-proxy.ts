@@ -51,11 +51,11 @@ export async function openCuttingProxy(url: string): Promise<CuttingProxy> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const own = new URL(url);
-  own.port = String((server.address() as AddressInfo).port);
+  const address = new URL(url);
+  address.port = String((server.address() as AddressInfo).port);
 
   return {
-    url: own.href,
+    url: address.href,
     cutNext: (text, cut) => void (plan = { text, cut }),
     get cutCount() {
       return cutCount;

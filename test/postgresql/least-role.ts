@@ -19,8 +19,8 @@ export async function makeLeastRole(
 ): Promise<string> {
   await client.query(`CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`);
   for (const grant of GRANTS) await client.query(`GRANT ${grant.replaceAll('$schema', schema)} TO ${role}`);
-  const own = new URL(url);
-  own.username = role;
-  own.password = PASSWORD;
-  return own.href;
+  const roleUrl = new URL(url);
+  roleUrl.username = role;
+  roleUrl.password = PASSWORD;
+  return roleUrl.href;
 }

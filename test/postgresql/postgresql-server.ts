@@ -70,7 +70,7 @@ export interface PostgresqlOptions {
 export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   const { folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-')), outlives = false, settings = [] } = options;
   const data = join(folder, 'data');
-  const user = process.getuid?.() === 0 ? (userOf('postgres') ?? userOf('nobody')) : undefined;
+  const user = process.getuid?.() === 0 ? (findUser('postgres') ?? findUser('nobody')) : undefined;
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   const result = formatPreparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
@@ -78,10 +78,10 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
   else execFileSync('cp', ['-a', join(result, 'data'), data]); // preserves the owner
   const port = await freePort();
-  const encrypted = options.tls === undefined ? [] : listEncryption(options.tls, folder, user);
+  const tlsSettings = options.tls === undefined ? [] : listEncryption(options.tls, folder, user);
   const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
   const launch = (): ChildProcess =>
-    spawn(join(programs, 'postgres'), [...words, ...settings, ...encrypted], {
+    spawn(join(programs, 'postgres'), [...words, ...settings, ...tlsSettings], {
       stdio: 'ignore',
       ...user,
       cwd: folder,
@@ -153,9 +153,9 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
  */
 function formatPreparedFiles(run: string, user: { readonly uid: number; readonly gid: number } | undefined): string {
   chmodSync(run, 0o755);
-  const prepared = join(run, 'postgresql-files');
-  if (existsSync(prepared)) return prepared;
-  const folder = mkdtempSync(`${prepared}-`);
+  const preparedFolder = join(run, 'postgresql-files');
+  if (existsSync(preparedFolder)) return preparedFolder;
+  const folder = mkdtempSync(`${preparedFolder}-`);
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   const words = ['-U', 'tester', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--no-locale'];
@@ -166,12 +166,12 @@ function formatPreparedFiles(run: string, user: { readonly uid: number; readonly
     cwd: folder,
   });
   try {
-    renameSync(folder, prepared);
+    renameSync(folder, preparedFolder);
   } catch (thrown) {
-    if (!existsSync(prepared)) throw thrown;
+    if (!existsSync(preparedFolder)) throw thrown;
     rmSync(folder, { recursive: true, force: true }); // another process has created the files first
   }
-  return prepared;
+  return preparedFolder;
 }
 
 /** Copies the data of a running server, and configures the copy as its standby. */
@@ -258,7 +258,7 @@ function copyPrograms(native: string, folder: string): string {
   return programs;
 }
 
-function userOf(name: string): { readonly uid: number; readonly gid: number } | undefined {
+function findUser(name: string): { readonly uid: number; readonly gid: number } | undefined {
   try {
     const readUserId = (flag: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: 'pipe' }));
     return { uid: readUserId('-u'), gid: readUserId('-g') };

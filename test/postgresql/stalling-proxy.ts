@@ -37,10 +37,10 @@ export async function openStallingProxy(url: string): Promise<StallingProxy> {
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const own = new URL(url);
-  own.port = String((server.address() as AddressInfo).port);
+  const address = new URL(url);
+  address.port = String((server.address() as AddressInfo).port);
   return {
-    url: own.href,
+    url: address.href,
     stall() {
       isStalled = true;
       for (const socket of sockets) socket.pause();

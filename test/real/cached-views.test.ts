@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
 import { openLiveService, type LiveService } from './live.js';
-import { serveRagged, sessionsOf, type RaggedMarket } from './ragged-market.js';
+import { serveRagged, listSessions, type RaggedMarket } from './ragged-market.js';
 
 const [FIRST, LAST] = ['2021-01-04', '2023-03-31'];
 const MARKET: RaggedMarket = { seed: 3 };
@@ -21,7 +21,7 @@ describe('a figure computed for one request', () => {
   beforeAll(async () => {
     asked = await openLiveService(['--workers', '2']);
     fresh = await openLiveService(['--workers', '1']);
-    sessions = await sessionsOf(fresh, FIRST, LAST);
+    sessions = await listSessions(fresh, FIRST, LAST);
     await makeRuns(asked);
     await makeRuns(fresh);
     await serveRagged(fresh, sessions, CHANGED_MARKET);
@@ -32,26 +32,26 @@ describe('a figure computed for one request', () => {
   });
 
   test('answers no other request: runs, dates, models, benchmarks and versions of a store, together and separately', async () => {
-    const questions = questionsOf();
-    const together = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
+    const questions = listQuestions();
+    const jointViews = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
     await serveRagged(asked, sessions, CHANGED_MARKET);
     // Responses of another service that receives only requests for the changed store, in reverse order.
-    const alone = new Map<string, unknown>();
-    for (const path of questions.toReversed()) alone.set(path, await fresh.ok('GET', path));
-    const changed = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
-    questions.forEach((path, k) => expect(removeRuns(changed[k]), path).toEqual(removeRuns(alone.get(path))));
+    const ownViews = new Map<string, unknown>();
+    for (const path of questions.toReversed()) ownViews.set(path, await fresh.ok('GET', path));
+    const changedViews = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
+    questions.forEach((path, k) => expect(removeRuns(changedViews[k]), path).toEqual(removeRuns(ownViews.get(path))));
 
     await serveRagged(asked, sessions, MARKET);
-    const again: unknown[] = [];
-    for (const path of questions.toReversed()) again.unshift(await asked.ok('GET', path));
-    questions.forEach((path, k) => expect(again[k], path).toEqual(together[k]));
-    for (const view of changed) expect(JSON.stringify(view)).toContain('"stale":{"definition":false,"data":true,');
-    const differing = questions.filter((_, k) => removeState(together[k]) !== removeState(changed[k]));
+    const repeatedViews: unknown[] = [];
+    for (const path of questions.toReversed()) repeatedViews.unshift(await asked.ok('GET', path));
+    questions.forEach((path, k) => expect(repeatedViews[k], path).toEqual(jointViews[k]));
+    for (const view of changedViews) expect(JSON.stringify(view)).toContain('"stale":{"definition":false,"data":true,');
+    const differingQuestions = questions.filter((_, k) => removeState(jointViews[k]) !== removeState(changedViews[k]));
     // Only these views read sectors.
-    expect(differing.sort()).toEqual(
+    expect(differingQuestions.sort()).toEqual(
       questions.filter((path) => path.includes('market_sector') || path.includes('by=SECTOR')).sort(),
     );
-    expect(new Set(together.map((view) => JSON.stringify(view))).size).toBe(questions.length);
+    expect(new Set(jointViews.map((view) => JSON.stringify(view))).size).toBe(questions.length);
   });
 
   async function makeRuns(service: LiveService): Promise<void> {
@@ -92,11 +92,11 @@ function removeRuns(view: unknown): unknown {
  * which may be missing.
  */
 function removeState(view: unknown): string {
-  const left = new Set(['stale', 'shares_outstanding']);
-  return JSON.stringify(view, (key, value: unknown) => (left.has(key) ? undefined : value));
+  const removedMembers = new Set(['stale', 'shares_outstanding']);
+  return JSON.stringify(view, (key, value: unknown) => (removedMembers.has(key) ? undefined : value));
 }
 
-function questionsOf(): string[] {
+function listQuestions(): string[] {
   return RUNS.flatMap((id, k) => {
     const of = `/analytics/${id}`;
     return RUNS.filter((benchmark) => benchmark !== id)

@@ -69,7 +69,7 @@ const swap = fc
     dividend_yield: rate,
     borrow_rate: rate,
   })
-  .map(({ moved, ...request }) => ({ ...request, initial_level: request.spot * (1 + moved / 1000) }));
+  .map(({ moved: movedSpot, ...request }) => ({ ...request, initial_level: request.spot * (1 + movedSpot / 1000) }));
 
 type DerivativePrices = Record<string, number | null | [string, string, number, number][]>;
 

@@ -64,12 +64,16 @@ for (const { market, skipped, isCashless, load } of markets) {
     afterAll(() => service?.close());
 
     test.each(documents)('$name is stored without findings, selects and reconciles', async ({ document }) => {
-      const saved = await service.ok<{ findings: { code: string }[] }>('PUT', `/indices/${document.id}`, document);
+      const savedAnswer = await service.ok<{ findings: { code: string }[] }>(
+        'PUT',
+        `/indices/${document.id}`,
+        document,
+      );
       // The real prices have no dividends, which the service reports if the definition needs them.
       const { dividends = 'price' } = document.pipeline.treatment ?? {};
       // Every document without max_stale_sessions leads to a finding about the default that applies.
-      const own = saved.findings.map(({ code }) => code).filter((code) => code !== 'DEFAULT_TAKEN');
-      expect(own).toEqual(isCashless && dividends !== 'price' ? ['NO_DIVIDENDS'] : []);
+      const ownCodes = savedAnswer.findings.map(({ code }) => code).filter((code) => code !== 'DEFAULT_TAKEN');
+      expect(ownCodes).toEqual(isCashless && dividends !== 'price' ? ['NO_DIVIDENDS'] : []);
       const job = await service.job<{
         rebalances: { weights: Record<string, number> }[];
         index_level: { data: number[] };

@@ -39,7 +39,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   getTermStructure: 'expiries=2024-03-15,2024-06-21',
 };
 
-function pathsOf({ path }: Route): string[] {
+function listPaths({ path }: Route): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].reduce<string[]>(
     (paths, [place, name]) =>
       paths.flatMap((one) =>
@@ -72,7 +72,7 @@ describe('a home of version 0.1.0', () => {
   test.each(listPathsBy((method) => method === 'GET'))(
     'is answered by %s as the service documents it',
     async (operation, route) => {
-      for (const path of pathsOf(route)) {
+      for (const path of listPaths(route)) {
         const { status } = await service.ask(
           'GET',
           QUERIES[operation] === undefined ? path : `${path}?${QUERIES[operation]}`,
@@ -107,7 +107,7 @@ describe('a home of version 0.1.0', () => {
     ...listPathsBy((method) => method === 'POST' || method === 'PUT' || method === 'PATCH'),
     ...listPathsBy((method) => method === 'DELETE'),
   ])('takes %s as the service documents it', async (_operation, route) => {
-    for (const path of pathsOf(route)) {
+    for (const path of listPaths(route)) {
       const { status } = await service.ask(route.method, path, route.body?.example);
       expect(status, path).toBeLessThan(500);
     }

@@ -51,10 +51,10 @@ function expectClose(
   expected: readonly number[] | Record<string, number>,
 ) {
   expect(Object.keys(actual)).toEqual(Object.keys(expected));
-  const off = Object.entries(expected).filter(
+  const differingFigures = Object.entries(expected).filter(
     ([key, value]) => !close((actual as Record<string, number>)[key]!, value),
   );
-  expect(off.map(([key, value]) => [key, (actual as Record<string, number>)[key], value])).toEqual([]);
+  expect(differingFigures.map(([key, value]) => [key, (actual as Record<string, number>)[key], value])).toEqual([]);
 }
 
 describe.each(['price', 'total'] as const)('the four-name market over HTTP, %s return', (variant) => {
@@ -106,11 +106,11 @@ describe.each(['price', 'total'] as const)('the four-name market over HTTP, %s r
   test('decides the worked compositions', () => {
     expect(result.rebalances.map(({ date }) => date)).toEqual(Object.keys(expected.rebalances));
     for (const rebalance of result.rebalances) {
-      const worked = expected.rebalances[rebalance.date]!;
-      expectClose(rebalance.weights, worked.w);
-      expectClose(rebalance.uncapped_weights, worked.raw);
-      expect(rebalance.capped).toEqual(worked.capped);
-      expect(close(rebalance.redistributed, worked.redistributed)).toBe(true);
+      const expectedRebalance = expected.rebalances[rebalance.date]!;
+      expectClose(rebalance.weights, expectedRebalance.w);
+      expectClose(rebalance.uncapped_weights, expectedRebalance.raw);
+      expect(rebalance.capped).toEqual(expectedRebalance.capped);
+      expect(close(rebalance.redistributed, expectedRebalance.redistributed)).toBe(true);
     }
   });
 

@@ -129,8 +129,8 @@ test('another table is appended to a store that has a market, and to no other', 
   await service.job('/data/stores/parts/activate');
   const { fields } = await service.ok<{ fields: unknown }>('GET', '/data/reference/A');
   expect(fields).toMatchObject({ SECTOR: 'Energy' });
-  const alone = await createRefusal(send(ARROW, 'name=Alone&dataset=reference', reference));
-  expect([alone.code, alone.detail.findings!.map(({ code }) => code)]).toEqual([
+  const refusal = await createRefusal(send(ARROW, 'name=Alone&dataset=reference', reference));
+  expect([refusal.code, refusal.detail.findings!.map(({ code }) => code)]).toEqual([
     'VALIDATION_FAILED',
     ['EMPTY_DATASET'],
   ]);
@@ -159,8 +159,8 @@ test('a table is read by a mapping, which the query carries as JSON', async () =
     '/data/corporate-actions/A',
   );
   expect(actions.map(({ ex_date, value }) => [ex_date, Number(value.toFixed(9))])).toEqual([['2024-01-03', 1]]);
-  const appended = send(ARROW, `${query(JSON.stringify(mapping))}&on_exists=append`, vendor);
-  const codes = [await createRefusal(appended), await createRefusal(send(ARROW, query('{'), vendor))];
+  const appendedAnswer = send(ARROW, `${query(JSON.stringify(mapping))}&on_exists=append`, vendor);
+  const codes = [await createRefusal(appendedAnswer), await createRefusal(send(ARROW, query('{'), vendor))];
   expect(codes.map(({ detail }) => detail.findings!.map(({ code, path }) => `${code} ${path}`))).toEqual([
     ['NOT_IN_CHOICES mapping.adjusted_close'],
     ['WRONG_TYPE mapping'],
@@ -171,15 +171,15 @@ test('errors are reported at their position, and nothing of the import stays', a
   const listStoredFiles = () =>
     readdirSync(join(service.folder, 'home'), { recursive: true, encoding: 'utf8' }).toSorted();
   const before = listStoredFiles();
-  const broken = parquetMarket.slice(0, 100);
-  const odd = new Table({ identifier: vectorFromArray(['A']), date: vectorFromArray(['2024-01-02']) });
+  const brokenMarket = parquetMarket.slice(0, 100);
+  const oddTable = new Table({ identifier: vectorFromArray(['A']), date: vectorFromArray(['2024-01-02']) });
   const list = new Schema([new Field('CLOSE', new Struct([new Field('x', new Bool())]))]);
-  const nested = new Table([new RecordBatch(list, makeData({ type: new Struct(list.fields), length: 0 }))]);
+  const nestedTable = new Table([new RecordBatch(list, makeData({ type: new Struct(list.fields), length: 0 }))]);
   const refusals = [
-    await createRefusal(send(PARQUET, 'name=x', broken)),
+    await createRefusal(send(PARQUET, 'name=x', brokenMarket)),
     await createRefusal(send(ARROW, 'name=x', Buffer.from('no stream at all'))),
-    await createRefusal(send(ARROW, 'name=x', tableToIPC(odd))),
-    await createRefusal(send(ARROW, 'name=x', tableToIPC(nested))),
+    await createRefusal(send(ARROW, 'name=x', tableToIPC(oddTable))),
+    await createRefusal(send(ARROW, 'name=x', tableToIPC(nestedTable))),
     await createRefusal(send(ARROW, '', encodeArrowMarket('day'))),
     await createRefusal(send('application/json', 'name=x', Buffer.from('{}'))),
     await createRefusal(send(PARQUET, 'name=x', new Uint8Array(0))),
@@ -188,7 +188,7 @@ test('errors are reported at their position, and nothing of the import stays', a
   expect(
     refusals.map(({ code, detail }) => [
       code,
-      ...(detail?.findings ?? []).map((found) => `${found.code} ${found.path}`),
+      ...(detail?.findings ?? []).map((finding) => `${finding.code} ${finding.path}`),
     ]),
   ).toEqual([
     ['VALIDATION_FAILED', 'UNREADABLE_FILE market'],
@@ -211,31 +211,31 @@ function begin(
 ): Promise<RefusalBody['error'] | undefined> {
   return new Promise((resolve, reject) => {
     const address = new URL('/data/import?name=half', service.url);
-    const sent = httpRequest(
+    const sentRequest = httpRequest(
       address,
       { method: 'POST', headers: { 'content-type': ARROW, ...headers } },
       (response) => {
         response.setEncoding('utf8').on('data', (text: string) => {
-          sent.destroy();
+          sentRequest.destroy();
           resolve((JSON.parse(text) as RefusalBody).error);
         });
       },
     );
-    sent.on('error', (failure) => (breaksOff ? resolve(undefined) : reject(failure)));
-    sent.write('half a stream', () => {
-      if (breaksOff) sent.destroy(new Error('gone'));
+    sentRequest.on('error', (failure) => (breaksOff ? resolve(undefined) : reject(failure)));
+    sentRequest.write('half a stream', () => {
+      if (breaksOff) sentRequest.destroy(new Error('gone'));
     });
   });
 }
 
 test('a body beyond the limit is refused by its length, one that breaks off leaves its name free', async () => {
   const bytes = String(LIMITS.MAX_IMPORT_TABLE_BYTES + 1);
-  const refused = await begin({ 'content-length': bytes }, false);
-  expect([refused?.code, refused?.detail.limit]).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_TABLE_BYTES]);
+  const refusal = await begin({ 'content-length': bytes }, false);
+  expect([refusal?.code, refusal?.detail.limit]).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_TABLE_BYTES]);
   await begin({ 'transfer-encoding': 'chunked' }, true);
   // The name stays reserved until the service has noticed the end of the request.
-  let sent = await send(PARQUET, 'name=half', parquetMarket);
-  while (((sent.body as RefusalBody).error?.code ?? '') === 'STORE_LOADING')
-    sent = await send(PARQUET, 'name=half', parquetMarket);
-  expect(sent.status).toBe(201);
+  let sentAnswer = await send(PARQUET, 'name=half', parquetMarket);
+  while (((sentAnswer.body as RefusalBody).error?.code ?? '') === 'STORE_LOADING')
+    sentAnswer = await send(PARQUET, 'name=half', parquetMarket);
+  expect(sentAnswer.status).toBe(201);
 });

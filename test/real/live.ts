@@ -55,8 +55,8 @@ export async function openLiveService(words: readonly string[] = []): Promise<Li
     ],
     {},
   );
-  const running = await start(settings, createLog('error'));
-  const { url } = running.server;
+  const server = await start(settings, createLog('error'));
+  const { url } = server.server;
   // The document is fetched, because generating it again takes half a second.
   const document = (await (await fetch(new URL('/openapi.json', url))).json()) as OpenApiDocument;
   const conforms = createConformity(document);
@@ -74,11 +74,15 @@ export async function openLiveService(words: readonly string[] = []): Promise<Li
     const text = await response.text();
     const type = response.headers.get('content-type');
     const parsed = (type?.includes('json') === true && text !== '' ? JSON.parse(text) : text) as T;
-    const operation = operationOf(method, path);
+    const operation = findOperation(method, path);
     if (operation !== undefined) {
-      const broken = conforms(operation, { status: response.status, type: text === '' ? null : type, body: parsed });
-      if (broken.length > 0)
-        throw new Error(`${method} ${path} breaks its own document:\n${broken.slice(0, 5).join('\n')}`);
+      const violations = conforms(operation, {
+        status: response.status,
+        type: text === '' ? null : type,
+        body: parsed,
+      });
+      if (violations.length > 0)
+        throw new Error(`${method} ${path} breaks its own document:\n${violations.slice(0, 5).join('\n')}`);
     }
     return { status: response.status, headers: response.headers, body: parsed };
   }
@@ -103,7 +107,7 @@ export async function openLiveService(words: readonly string[] = []): Promise<Li
       return job as JobStatus & { readonly result: T };
     },
     async close() {
-      await stop({ ...running, drainMs: 0 });
+      await stop({ ...server, drainMs: 0 });
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -117,7 +121,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
 }));
 
 /** Returns the operation of a request; literal segments of a path precede parameters. */
-function operationOf(method: string, path: string): string | undefined {
+function findOperation(method: string, path: string): string | undefined {
   const [bare = ''] = path.split('?');
   return OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted(
     (a, b) => b.words - a.words,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { objectiveOf, solvers } from '../domain/optimisation/small-problems.js';
+import { createObjective, solvers } from '../domain/optimisation/small-problems.js';
 import { hasRealSets, readWideTable } from '../market/real-sets.js';
 
 /** Number of returns in the tests of Riskfolio-Lib, which use the last returns of the panel. */
@@ -24,8 +24,8 @@ const PUBLISHED = [
 /** Returns the weights of a method, by security. */
 function readWeights(file: string, column: string): ReadonlyMap<string, number> {
   const { names, rows } = readWideTable(`small-11/${file}.csv`);
-  const at = names.indexOf(column);
-  return new Map(rows.map(([name, cells]) => [name, Number(cells[at])]));
+  const position = names.indexOf(column);
+  return new Map(rows.map(([name, cells]) => [name, Number(cells[position])]));
 }
 
 describe.skipIf(!hasRealSets)('portfolios published by others', () => {
@@ -44,15 +44,15 @@ describe.skipIf(!hasRealSets)('portfolios published by others', () => {
           (YEAR * returns.reduce((sum, row) => sum + (row[i]! - mean) * (row[j]! - other), 0)) / (SESSIONS - 1),
       ),
     );
-    const even = new Float64Array(n).fill(1 / n);
+    const evenWeights = new Float64Array(n).fill(1 / n);
     const problem = createProblem({
       identifiers,
-      index: even,
+      index: evenWeights,
       previous: null,
       metric: createDenseMetric(Float64Array.from(covariance), n),
       rows: [],
-      datapoints: { numbers: () => even, categories: () => identifiers, medianValueTraded: () => even },
-      objective: objectiveOf(objective),
+      datapoints: { numbers: () => evenWeights, categories: () => identifiers, medianValueTraded: () => evenWeights },
+      objective: createObjective(objective),
       expectedReturns: Float64Array.from(means, (mean) => YEAR * mean),
       scenarios: () => Float64Array.from(returns.flat()),
       costs: null,

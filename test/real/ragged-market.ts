@@ -19,7 +19,7 @@ interface IrregularSecurity {
   /** Returns true if a session has a price; the random draw is in [0, 1). */
   readonly hasBar?: (session: number, draw: number) => boolean;
   /** Security whose closes this security has, multiplied by two. */
-  readonly twinOf?: string;
+  readonly twinName?: string;
   readonly isStill?: boolean;
   readonly withoutReference?: boolean;
 }
@@ -38,8 +38,8 @@ const oddities: readonly IrregularSecurity[] = [
     name: `N${String(k).padStart(2, '0')}`,
     sector: SECTORS[k % SECTORS.length]!,
   })),
-  { name: 'TWIN-A', sector: 'ENERGY', twinOf: 'N00' },
-  { name: 'TWIN-B', sector: 'FINANCE', twinOf: 'N00' },
+  { name: 'TWIN-A', sector: 'ENERGY', twinName: 'N00' },
+  { name: 'TWIN-B', sector: 'FINANCE', twinName: 'N00' },
   { name: 'STILL-A', sector: 'STILL', isStill: true },
   { name: 'STILL-B', sector: 'STILL', isStill: true },
   { name: 'ALONE', sector: 'ALONE' },
@@ -69,17 +69,17 @@ export function createRaggedMarket(
   const draw = createGenerator(seed);
   const rows: Cell[][] = [];
   const closes = new Map<string, number[]>();
-  const common = dates.map(() => 0.02 * (draw() - 0.49));
-  for (const { name, late = 0, hasBar = () => true, twinOf, isStill = false } of oddities) {
+  const marketReturns = dates.map(() => 0.02 * (draw() - 0.49));
+  for (const { name, late = 0, hasBar = () => true, twinName, isStill = false } of oddities) {
     const volatility = 0.01 + 0.03 * draw();
     const beta = 0.3 + draw();
     let price = 20 + 80 * draw();
     const own = dates.map((_, t) => {
-      const move = beta * common[t]! + volatility * (draw() - 0.5);
+      const move = beta * marketReturns[t]! + volatility * (draw() - 0.5);
       if (!isStill && t > 0) price *= 1 + move;
       return Number(price.toFixed(6));
     });
-    const prices = twinOf === undefined ? own : closes.get(twinOf)!.map((close) => 2 * close);
+    const prices = twinName === undefined ? own : closes.get(twinName)!.map((close) => 2 * close);
     closes.set(name, prices);
     const shares = Math.round(1e6 * (1 + 20 * draw()));
     prices.forEach((close, t) => {
@@ -89,8 +89,8 @@ export function createRaggedMarket(
   const reference = oddities
     .filter(({ withoutReference }) => withoutReference !== true)
     .flatMap(({ name, sector }, k): Cell[][] => {
-      const known = hasOtherSectors && k < REGULAR ? SECTORS[(k + 1 + (k >> 2)) % SECTORS.length]! : sector;
-      const first: Cell[] = [name, dates[0]!, known === '' ? null : known, k % 2 === 0 ? 'US' : 'CA'];
+      const knownSector = hasOtherSectors && k < REGULAR ? SECTORS[(k + 1 + (k >> 2)) % SECTORS.length]! : sector;
+      const first: Cell[] = [name, dates[0]!, knownSector === '' ? null : knownSector, k % 2 === 0 ? 'US' : 'CA'];
       // Some securities change their sector; the latest sector applies.
       return name === 'N05' ? [first, [name, dates[dates.length >> 1]!, 'ENERGY', 'US']] : [first];
     });
@@ -101,7 +101,7 @@ export function createRaggedMarket(
 }
 
 /** Returns the sessions of New York, taken from a market that is generated on these sessions. */
-export async function sessionsOf(service: LiveService, start: string, end: string): Promise<string[]> {
+export async function listSessions(service: LiveService, start: string, end: string): Promise<string[]> {
   expect(
     (
       await service.job('/data/synthetic', {

@@ -107,14 +107,14 @@ describe('the record of a run longer than the served rows', () => {
     expect(positions.index).toEqual(positions.data.map((_, i) => i));
     const keys = positions.data.map(([date, name]) => `${date} ${name}`);
     expect(keys).toEqual(keys.toSorted());
-    const held = record.portfolio.weights.data.reduce(
+    const heldCount = record.portfolio.weights.data.reduce(
       (count, row) => count + row.filter((weight) => Number(weight) > 0).length,
       0,
     );
-    const before = total - held;
+    const before = total - heldCount;
     // Each date before the dates of the weights panel also holds all securities of the panel.
     expect(before / (days.length - LIMITS.MAX_WEIGHT_DATES)).toBeCloseTo(20, 0);
-    const worth = new Map<string, number>();
+    const values = new Map<string, number>();
     for (const [date, , units, price, value] of positions.data as readonly (readonly [
       string,
       string,
@@ -124,13 +124,13 @@ describe('the record of a run longer than the served rows', () => {
       number,
     ])[]) {
       expect(Math.abs(units * price - value)).toBeLessThan(1e-9 * value);
-      worth.set(date, (worth.get(date) ?? 0) + value);
+      values.set(date, (values.get(date) ?? 0) + value);
     }
-    worth.delete(positions.data[0]![0] as string); // the security may have been in the index for a part of the time
-    expect(worth.size).toBeGreaterThan(900);
-    for (const [date, value] of worth) {
-      const at = nav.index.indexOf(date);
-      expect(Math.abs(value + cash.data[at]! - nav.data[at]!)).toBeLessThan(1e-9 * nav.data[at]!);
+    values.delete(positions.data[0]![0] as string); // the security may have been in the index for a part of the time
+    expect(values.size).toBeGreaterThan(900);
+    for (const [date, value] of values) {
+      const position = nav.index.indexOf(date);
+      expect(Math.abs(value + cash.data[position]! - nav.data[position]!)).toBeLessThan(1e-9 * nav.data[position]!);
     }
   });
 

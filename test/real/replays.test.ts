@@ -62,12 +62,12 @@ describe('replays over HTTP', () => {
     const { market } = fixture.import.tables;
     const data = structuredClone(market.data);
     data.at(-1)[2] *= 2;
-    const changed = {
+    const changedRun = {
       ...fixture.import,
       on_exists: 'replace',
       tables: { ...fixture.import.tables, market: { ...market, data } },
     };
-    await service.ok('POST', '/data/import', changed);
+    await service.ok('POST', '/data/import', changedRun);
     const view = await replay('FOUR');
     expect(view).toMatchObject({ equal: false, inputs_equal: false });
     expect(view.stored_content_hash).not.toBe(view.replayed_content_hash);
@@ -90,8 +90,8 @@ describe('replays over HTTP', () => {
     for (const path of columns) {
       const bytes = readFileSync(path);
       const header = JSON.parse(bytes.subarray(16, 16 + bytes.readUInt32LE(8)).toString());
-      const at = header.blocks.value.offset + 8 * 3;
-      bytes.writeDoubleLE(bytes.readDoubleLE(at) + 1e-9, at);
+      const offset = header.blocks.value.offset + 8 * 3;
+      bytes.writeDoubleLE(bytes.readDoubleLE(offset) + 1e-9, offset);
       writeFileSync(path, bytes);
     }
     const view = await replay('FOUR');

@@ -34,7 +34,7 @@ describe.skipIf(!isHere).each(Object.keys(FILES) as (keyof typeof FILES)[])('a r
 
   async function estimate(request: Partial<RiskModelRequest>, setting: 'wasm' | 'reference' | 'native' = 'wasm') {
     const { engine } = await openEngine(setting);
-    const window = windowOf(FILES[name]);
+    const window = readWindow(FILES[name]);
     const { coverage, diagnostics, covariance } = estimateRiskModel(
       engine,
       window,
@@ -87,7 +87,7 @@ describe.skipIf(!isHere).each(Object.keys(FILES) as (keyof typeof FILES)[])('a r
 });
 
 /** Returns all securities of a price file, on the days on which at least one of them has a price. */
-function windowOf(file: string) {
+function readWindow(file: string) {
   const bytes = readFileSync(new URL(file, DATA));
   const [head, ...lines] = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8').trim().split(/\r?\n/);
   const header = head!.split(',').slice(1);

@@ -92,7 +92,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
       await writeFile(join(folder, 'market.csv'), prices);
       await writeFile(
         join(folder, 'reference.csv'),
-        `identifier,CURRENCY,EXCHANGE\n${namesOf(prices)
+        `identifier,CURRENCY,EXCHANGE\n${listNames(prices)
           .map((name) => `${name},${currency},${calendar}`)
           .join('\n')}\n`,
       );
@@ -153,7 +153,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
         expect(checks.length).toBeGreaterThan(25);
         const { level, metrics, rebalances } = await service.ok<Overview>('GET', `/analytics/${id}/overview`);
         expect(rebalances).toBeGreaterThan(10);
-        const expected = statisticsOf(level.data);
+        const expected = computeStatistics(level.data);
         for (const [name, value] of Object.entries(expected))
           expect(Math.abs(metrics[name as keyof typeof metrics] / value - 1), name).toBeLessThan(1e-11);
         if (!isReplayed) return; // each set is tested with one of its runs, and each run on at least one set
@@ -185,7 +185,7 @@ function cutBars(csv: string, date: string): string {
   return `${[header, ...lines.filter((line) => line.split(',', 2)[1]! >= date)].join('\n')}\n`;
 }
 
-function namesOf(csv: string): string[] {
+function listNames(csv: string): string[] {
   return [
     ...new Set(
       csv
@@ -205,7 +205,7 @@ function addYears(date: string, years: number): string {
  * Computes statistics by definition: 252 periods a year, sample deviation, arithmetic mean divided by volatility, and
  * compounding by the number of returns.
  */
-function statisticsOf(level: readonly number[]): Overview['metrics'] {
+function computeStatistics(level: readonly number[]): Overview['metrics'] {
   const returns = level.slice(1).map((value, t) => value / level[t]! - 1);
   const n = returns.length;
   const mean = returns.reduce((sum, r) => sum + r, 0) / n;

@@ -21,7 +21,7 @@ export const hasSp500 = existsSync(SP500.closes);
  */
 export async function writeSp500Folder(folder: string): Promise<void> {
   const closes = readTable(SP500.closes);
-  const snapshot = snapshotOf();
+  const snapshot = readSnapshots();
   await mkdir(folder);
   await writeFile(join(folder, 'market.csv'), formatMarketCsv(closes, readTable(SP500.volumes), snapshot));
   await writeFile(join(folder, 'reference.csv'), formatReferenceCsv(new Set(closes.names), snapshot));
@@ -45,7 +45,7 @@ interface Snapshot {
   readonly dividendYield: string;
 }
 
-function snapshotOf(): Map<string, Snapshot> {
+function readSnapshots(): Map<string, Snapshot> {
   const rows = readFileSync(SP500.snapshot, 'utf8')
     .trim()
     .split(/\r?\n/)
@@ -77,13 +77,15 @@ function formatMarketCsv(closes: Table, volumes: Table, snapshot: Map<string, Sn
   return ['date,identifier,CLOSE,VOLUME,SHARES_OUTSTANDING', ...lines, ''].join('\n');
 }
 
-function formatReferenceCsv(held: ReadonlySet<string>, snapshot: Map<string, Snapshot>): string {
+function formatReferenceCsv(identifiers: ReadonlySet<string>, snapshot: Map<string, Snapshot>): string {
   const rows = readFileSync(SP500.constituents, 'utf8')
     .trim()
     .split(/\r?\n/)
     .slice(1)
     .map((line) => /^([^,]+),(?:"[^"]*"|[^,]*),([^,]+),/.exec(line)!);
   const sector = new Map(rows.map((match) => [match[1]!, match[2]!]));
-  const lines = [...held].map((name) => `${name},${sector.get(name) ?? ''},${snapshot.get(name)?.dividendYield ?? ''}`);
+  const lines = [...identifiers].map(
+    (name) => `${name},${sector.get(name) ?? ''},${snapshot.get(name)?.dividendYield ?? ''}`,
+  );
   return ['identifier,SECTOR,DIVIDEND_YIELD', ...lines, ''].join('\n');
 }

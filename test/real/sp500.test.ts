@@ -28,11 +28,11 @@ type ReferenceRun = Record<'equal' | 'inverse_volatility' | 'capped', ReferenceL
   readonly jumps: [string, string][];
 };
 
-const shared = { calendar: 'XNYS', universe: { kind: 'all' } };
+const sharedFields = { calendar: 'XNYS', universe: { kind: 'all' } };
 const treatment = { dividends: 'price' };
 const documents: Record<'equal' | 'inverse_volatility' | 'capped', Record<string, unknown>> = {
   equal: {
-    ...shared,
+    ...sharedFields,
     id: 'EQ',
     name: 'Equal weight, quarterly',
     base_date: '2010-01-04',
@@ -40,7 +40,7 @@ const documents: Record<'equal' | 'inverse_volatility' | 'capped', Record<string
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   },
   inverse_volatility: {
-    ...shared,
+    ...sharedFields,
     id: 'IV',
     name: 'Inverse volatility, monthly',
     base_date: '2010-06-01',
@@ -51,7 +51,7 @@ const documents: Record<'equal' | 'inverse_volatility' | 'capped', Record<string
     },
   },
   capped: {
-    ...shared,
+    ...sharedFields,
     id: 'VT',
     name: 'Sixty by value traded, capped at 5 %',
     base_date: '2010-06-01',
@@ -93,11 +93,11 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
       location: folder,
       adjustment: 'splits',
     });
-    const loaded = await service.job<{ findings?: typeof findings }>(`/data/stores/${store.store_id}/activate`);
-    expect(loaded.error).toBeNull();
+    const loadedAnswer = await service.job<{ findings?: typeof findings }>(`/data/stores/${store.store_id}/activate`);
+    expect(loadedAnswer.error).toBeNull();
     findings =
       (await service.ok<{ findings?: typeof findings }>('GET', '/data/stores/sp500')).findings ??
-      loaded.result.findings ??
+      loadedAnswer.result.findings ??
       store.findings ??
       [];
   });
@@ -155,8 +155,8 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
       { id: 'turn', type: 'Turnover', params: { limit } },
     ];
     await service.ok('PUT', '/indices/VT', documents.capped);
-    const derived = { id: 'VT-LOW', name: 'Low variance', objective: 'min_variance', constraints };
-    await service.ok('POST', '/indices/VT/optimise', derived);
+    const derivedIndex = { id: 'VT-LOW', name: 'Low variance', objective: 'min_variance', constraints };
+    await service.ok('POST', '/indices/VT/optimise', derivedIndex);
     const job = await service.job<{ findings: RelaxedFinding[] }>('/analytics/VT-LOW/backtest', {});
     expect(job.error).toBeNull();
     const { rebalances } = await service.ok<{ rebalances: { date: string; turnover: number | null }[] }>(
@@ -164,13 +164,13 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
       '/analytics/VT-LOW/rebalances',
     );
     expect(rebalances.length).toBeGreaterThan(10);
-    const relaxed = new Map(
+    const relaxedRows = new Map(
       job.result.findings
         .filter(({ code, path }) => code === 'CONSTRAINT_RELAXED' && path.endsWith('constraints[1].params.limit'))
         .map(({ message, value }) => [message.slice('On '.length, 'On yyyy-mm-dd'.length), value] as const),
     );
     for (const { date, turnover } of rebalances.filter((row) => row.turnover !== null))
-      expect([date, turnover! <= (relaxed.get(date) ?? limit) + 1e-8]).toEqual([date, true]);
+      expect([date, turnover! <= (relaxedRows.get(date) ?? limit) + 1e-8]).toEqual([date, true]);
     // The limit binds, because the minimum variance requires more turnover.
     expect(rebalances.filter(({ turnover }) => turnover! > limit - 1e-6).length).toBeGreaterThan(5);
   });

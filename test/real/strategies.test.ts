@@ -93,7 +93,7 @@ describe('strategies over HTTP', () => {
   });
 
   test('all errors of a document are reported at once, and a save refuses them', async () => {
-    const broken = {
+    const brokenStrategy = {
       ...createStrategy('FOUR', {
         index_id: 'GONE',
         exposure: 1.5,
@@ -108,11 +108,11 @@ describe('strategies over HTTP', () => {
     const report = await service.ok<{ valid: boolean; findings: readonly FindingBody[] }>(
       'POST',
       '/strategies/validate',
-      broken,
+      brokenStrategy,
     );
     expect(report.valid).toBe(false);
-    const reported = report.findings.map(({ severity, code, path }) => [severity, code, path]);
-    expect(reported).toEqual([
+    const reportedFindings = report.findings.map(({ severity, code, path }) => [severity, code, path]);
+    expect(reportedFindings).toEqual([
       ['error', 'UNKNOWN_INDEX', 'benchmark.id'],
       ['error', 'OUT_OF_RANGE', 'drift_tolerance'],
       ['error', 'OUT_OF_RANGE', 'exposure'],
@@ -122,17 +122,17 @@ describe('strategies over HTTP', () => {
       ['error', 'INVALID_RANGE', 'start'],
       ['warning', 'UNKNOWN_FIELD', 'colour'],
     ]);
-    const refused = await createRefusal('POST', '/strategies', broken);
-    expect([refused.status, refused.code]).toEqual([422, 'VALIDATION_FAILED']);
-    expect(refused.findings.map(({ severity, code, path }) => [severity, code, path])).toEqual(reported);
+    const refusal = await createRefusal('POST', '/strategies', brokenStrategy);
+    expect([refusal.status, refusal.code]).toEqual([422, 'VALIDATION_FAILED']);
+    expect(refusal.findings.map(({ severity, code, path }) => [severity, code, path])).toEqual(reportedFindings);
     expect((await service.ok<{ valid: boolean }>('POST', '/strategies/validate', createStrategy('S1'))).valid).toBe(
       true,
     );
   });
 
   test('indices and strategies share their ids', async () => {
-    const refused = await createRefusal('POST', '/indices', { ...INDEX, id: 'S1' });
-    expect(refused.findings).toMatchObject([{ code: 'DUPLICATE_ID', path: 'id' }]);
+    const refusal = await createRefusal('POST', '/indices', { ...INDEX, id: 'S1' });
+    expect(refusal.findings).toMatchObject([{ code: 'DUPLICATE_ID', path: 'id' }]);
     expect((await createRefusal('PUT', '/indices/S1', { ...INDEX, id: 'S1' })).findings).toMatchObject([
       { code: 'DUPLICATE_ID', path: 'id' },
     ]);
@@ -143,11 +143,11 @@ describe('strategies over HTTP', () => {
   });
 
   test('on its own default terms it runs as its index does', async () => {
-    const plain = await service.job<Result>('/analytics/FOUR/backtest', fixture.backtest);
-    const own = await service.job<Result>('/analytics/S1/backtest', fixture.backtest);
-    expect(own.error).toBeNull();
-    expect(own.result.level).toEqual(plain.result.level);
-    expect(own.result.total_costs).toBe(plain.result.total_costs);
+    const plainResult = await service.job<Result>('/analytics/FOUR/backtest', fixture.backtest);
+    const strategyResult = await service.job<Result>('/analytics/S1/backtest', fixture.backtest);
+    expect(strategyResult.error).toBeNull();
+    expect(strategyResult.result.level).toEqual(plainResult.result.level);
+    expect(strategyResult.result.total_costs).toBe(plainResult.result.total_costs);
   });
 
   test('fields of the body override the strategy, the others are the strategy s own', async () => {
@@ -156,11 +156,11 @@ describe('strategies over HTTP', () => {
       '/strategies/S2',
       createStrategy('S2', { initial_capital: 5000, transaction_cost_bps: 25, exposure: 0.5 }),
     );
-    const own = await service.job<Result>('/analytics/S2/backtest');
-    expect(own.request).toMatchObject({ initial_capital: 5000, transaction_cost_bps: 25 });
-    const free = await service.job<Result>('/analytics/S2/backtest', { transaction_cost_bps: 0 });
-    expect([own.result.initial_capital, free.result.initial_capital]).toEqual([5000, 5000]);
-    expect(free.result.total_costs).toBe(0);
+    const strategyResult = await service.job<Result>('/analytics/S2/backtest');
+    expect(strategyResult.request).toMatchObject({ initial_capital: 5000, transaction_cost_bps: 25 });
+    const freeResult = await service.job<Result>('/analytics/S2/backtest', { transaction_cost_bps: 0 });
+    expect([strategyResult.result.initial_capital, freeResult.result.initial_capital]).toEqual([5000, 5000]);
+    expect(freeResult.result.total_costs).toBe(0);
     // Half of the money is invested at a cost of 25 basis points: V' (1 + 0.00125) = 5000.
     const record = await service.job<Result>('/analytics/S2/backtest', { end: '2024-01-03' });
     expect(Math.abs(record.result.total_costs - (5000 - 5000 / 1.00125))).toBeLessThan(1e-9);
@@ -271,8 +271,8 @@ describe('strategies over HTTP', () => {
         ...(method === 'PUT' ? { body: JSON.stringify(createStrategy('S2')) } : {}),
       });
     expect((await send('PUT', '"nothing"')).status).toBe(412);
-    const unchanged = await fetch(new URL('/strategies/S2', service.url), { headers: { 'if-none-match': etag } });
-    expect(unchanged.status).toBe(304);
+    const unchangedAnswer = await fetch(new URL('/strategies/S2', service.url), { headers: { 'if-none-match': etag } });
+    expect(unchangedAnswer.status).toBe(304);
     expect((await send('PUT', etag)).status).toBe(200);
     expect((await send('DELETE', etag)).status).toBe(412);
     expect((await service.ask('GET', '/strategies/S2')).headers.get('etag')).not.toBe(etag);
@@ -317,8 +317,8 @@ describe('strategies over HTTP', () => {
       ),
     ).toBe(true);
     expect((await service.ask('GET', '/analytics/S1/overview')).status).toBe(200);
-    const refused = await createRefusal('POST', '/analytics/S1/backtest', {});
-    expect([refused.status, refused.code, refused.findings[0]?.code]).toEqual([
+    const refusal = await createRefusal('POST', '/analytics/S1/backtest', {});
+    expect([refusal.status, refusal.code, refusal.findings[0]?.code]).toEqual([
       422,
       'VALIDATION_FAILED',
       'UNKNOWN_INDEX',

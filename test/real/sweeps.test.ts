@@ -83,23 +83,26 @@ describe('sweeps over HTTP', () => {
     expect([overfitting!.partitions, overfitting!.combinations]).toEqual([8, 70]);
     for (const { variant, patch, metrics, total_costs: costs, start, end, observations } of rows) {
       const weighting = { ...BASE.pipeline.weighting, cap: patch['/document/pipeline/weighting/cap'] };
-      const selected = [
+      const selectedRows = [
         { ...BASE.pipeline.selection[0], params: { count: patch['/document/pipeline/selection/0/params/count'] } },
       ];
       await service.ok('PUT', `/indices/V${variant}`, {
         ...BASE,
         id: `V${variant}`,
-        pipeline: { ...BASE.pipeline, weighting, selection: selected },
+        pipeline: { ...BASE.pipeline, weighting, selection: selectedRows },
       });
-      const single = await service.job<Result & { level: { index: string[] } }>(`/analytics/V${variant}/backtest`, {
-        transaction_cost_bps: patch['/request/transaction_cost_bps'],
-      });
-      expect(single.result.metrics).toEqual(metrics);
-      expect(single.result.total_costs).toBe(costs);
+      const singleAnswer = await service.job<Result & { level: { index: string[] } }>(
+        `/analytics/V${variant}/backtest`,
+        {
+          transaction_cost_bps: patch['/request/transaction_cost_bps'],
+        },
+      );
+      expect(singleAnswer.result.metrics).toEqual(metrics);
+      expect(singleAnswer.result.total_costs).toBe(costs);
       expect([
-        single.result.level.index[0],
-        single.result.level.index.at(-1),
-        single.result.level.index.length,
+        singleAnswer.result.level.index[0],
+        singleAnswer.result.level.index.at(-1),
+        singleAnswer.result.level.index.length,
       ]).toEqual([start, end, observations]);
     }
   });
@@ -121,19 +124,19 @@ describe('sweeps over HTTP', () => {
         patches,
         partitions: 8,
       });
-      const single = { ...BASE, id: 'SINGLE' };
+      const singleIndex = { ...BASE, id: 'SINGLE' };
       const documents = [
-        single,
-        { ...single, pipeline: { ...BASE.pipeline, weighting: { ...BASE.pipeline.weighting, cap: 0.15 } } },
+        singleIndex,
+        { ...singleIndex, pipeline: { ...BASE.pipeline, weighting: { ...BASE.pipeline.weighting, cap: 0.15 } } },
         {
-          ...single,
+          ...singleIndex,
           pipeline: { ...BASE.pipeline, selection: [{ ...BASE.pipeline.selection[0], params: { count: 5 } }] },
         },
-        single,
-        { ...single, rebalance: { frequency: 'annual' } },
-        single,
+        singleIndex,
+        { ...singleIndex, rebalance: { frequency: 'annual' } },
+        singleIndex,
       ];
-      await service.ok('PUT', '/indices/SINGLE', single);
+      await service.ok('PUT', '/indices/SINGLE', singleIndex);
       await service.ok('PUT', '/strategies/PART', { id: 'PART', name: 'Part', index_id: 'SINGLE', exposure: 0.4 });
       const levels: Record<string, number>[] = [];
       for (const [i, document] of documents.entries()) {
@@ -194,18 +197,18 @@ describe('sweeps over HTTP', () => {
     expect(match.groups.at(-1)!.end).toBe(result.rows[0]!.end);
     expect(result.verdict!.at(-1)).toMatch(/^Chosen by volatility over 3 splits, the best shows .* out of sample\.$/);
 
-    const short = await service.job<SweepView>('/analytics/sweeps', {
+    const shortSweep = await service.job<SweepView>('/analytics/sweeps', {
       ...body,
       sweep_id: 'short',
       folds: { method: 'combinatorial', groups: 16, purge: 60 },
     });
-    expect(short.result.folds).toBeNull();
-    expect(short.result.verdict!.at(-1)).toMatch(
+    expect(shortSweep.result.folds).toBeNull();
+    expect(shortSweep.result.verdict!.at(-1)).toMatch(
       /^The choice was not tested by folds: the variants have \d+ common returns, but the folds need \d+\.$/,
     );
 
-    const refused = await createRefusal({ ...body, folds: { method: 'combinatorial', groups: 4, test_groups: 4 } });
-    expect([refused.status, refused.findings]).toEqual([
+    const refusal = await createRefusal({ ...body, folds: { method: 'combinatorial', groups: 4, test_groups: 4 } });
+    expect([refusal.status, refusal.findings]).toEqual([
       422,
       [expect.objectContaining({ code: 'OUT_OF_RANGE', path: 'folds.test_groups' })],
     ]);
@@ -268,7 +271,7 @@ describe('sweeps over HTTP', () => {
       status: 404,
       code: 'INDEX_NOT_FOUND',
     });
-    const broken = await createRefusal({
+    const brokenRefusal = await createRefusal({
       index_id: 'TEN',
       patches: [
         { '/document/pipeline/weighting/cap': 2 },
@@ -277,8 +280,8 @@ describe('sweeps over HTTP', () => {
         { '/request/costs': 1 },
       ],
     });
-    expect([broken.status, broken.code]).toEqual([422, 'VALIDATION_FAILED']);
-    expect(broken.findings.map(({ code, path }) => [code, path])).toEqual([
+    expect([brokenRefusal.status, brokenRefusal.code]).toEqual([422, 'VALIDATION_FAILED']);
+    expect(brokenRefusal.findings.map(({ code, path }) => [code, path])).toEqual([
       ['OUT_OF_RANGE', 'patches[0]/document.pipeline.weighting.cap'],
       ['UNKNOWN_FIELD', 'patches[2]/document.pipeline.weighting.capp'],
       ['UNKNOWN_FIELD', 'patches[3]/request.costs'],
@@ -300,19 +303,19 @@ describe('sweeps over HTTP', () => {
       '/document/pipeline/selection/0/params/count': Array.from({ length: 40 }, (_, i) => i + 1),
       '/document/rebalance/frequency': ['daily', 'weekly'],
     };
-    const started = await service.ok<JobStatus>('POST', '/analytics/sweeps', {
+    const startedAnswer = await service.ok<JobStatus>('POST', '/analytics/sweeps', {
       sweep_id: 'long',
       index_id: 'TEN',
       grid,
     });
-    expect(started.job_id).toBe('sweep:long');
-    let seen = started;
-    while (seen.progress === 0 && seen.status !== 'succeeded')
-      seen = await service.ok<JobStatus>('GET', '/jobs/sweep:long');
-    const cancelled = await service.ok<JobStatus>('DELETE', '/jobs/sweep:long');
-    expect(cancelled.status).toBe('cancelled');
-    expect(cancelled.progress).toBeLessThan(1);
-    expect(cancelled.result).toBeNull();
+    expect(startedAnswer.job_id).toBe('sweep:long');
+    let seenProgress = startedAnswer;
+    while (seenProgress.progress === 0 && seenProgress.status !== 'succeeded')
+      seenProgress = await service.ok<JobStatus>('GET', '/jobs/sweep:long');
+    const cancelledAnswer = await service.ok<JobStatus>('DELETE', '/jobs/sweep:long');
+    expect(cancelledAnswer.status).toBe('cancelled');
+    expect(cancelledAnswer.progress).toBeLessThan(1);
+    expect(cancelledAnswer.result).toBeNull();
     // The worker threads are free again.
     expect((await service.job('/analytics/TEN/backtest')).error).toBeNull();
   });

@@ -39,8 +39,8 @@ describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
       location: folder,
       adjustment: 'total',
     });
-    const loaded = await service.job('/data/stores/us1500/activate');
-    expect(loaded.error).toBeNull();
+    const loadedAnswer = await service.job('/data/stores/us1500/activate');
+    expect(loadedAnswer.error).toBeNull();
   });
   afterAll(() => service?.close());
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLiveService, type LiveService } from './live.js';
-import { serveRagged, sessionsOf } from './ragged-market.js';
+import { serveRagged, listSessions } from './ragged-market.js';
 import { IS_SOAK } from '../soak.js';
 import { hasSp500, writeSp500Folder } from './sp500-folder.js';
 
@@ -77,7 +77,7 @@ const raggedMarket: Omit<Market, 'variant'> = {
   groups: 6,
   names: 35,
   async serve(service) {
-    await serveRagged(service, await sessionsOf(service, '2021-01-04', '2023-03-31'), { seed: 5 });
+    await serveRagged(service, await listSessions(service, '2021-01-04', '2023-03-31'), { seed: 5 });
   },
 };
 
@@ -117,26 +117,26 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-/** Returns members of `expected` that are not in `found`, by path. */
-function listDifferences(expected: Json, found: Json | undefined, absolute = ABSOLUTE, path = ''): string[] {
+/** Returns members of `expected` that are not in `actual`, by path. */
+function listDifferences(expected: Json, actual: Json | undefined, absolute = ABSOLUTE, path = ''): string[] {
   if (Array.isArray(expected)) {
-    const items = Array.isArray(found) ? (found as readonly Json[]) : [];
+    const items = Array.isArray(actual) ? (actual as readonly Json[]) : [];
     return items.length === expected.length
       ? (expected as readonly Json[]).flatMap((item, i) => listDifferences(item, items[i], absolute, `${path}[${i}]`))
       : [`${path} has ${items.length} items, not ${expected.length}`];
   }
   if (typeof expected === 'object' && expected !== null) {
     // an object is expected, not an array
-    const members = (typeof found === 'object' && found !== null ? found : {}) as Record<string, Json>;
+    const members = (typeof actual === 'object' && actual !== null ? actual : {}) as Record<string, Json>;
     return Object.entries(expected).flatMap(([key, member]) =>
       listDifferences(member, members[key], absolute, path === '' ? key : `${path}.${key}`),
     );
   }
   const isSame =
-    typeof expected === 'number' && typeof found === 'number'
-      ? Math.abs(found - expected) <= RELATIVE * Math.abs(expected) + absolute
-      : found === expected;
-  return isSame ? [] : [`${path} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`];
+    typeof expected === 'number' && typeof actual === 'number'
+      ? Math.abs(actual - expected) <= RELATIVE * Math.abs(expected) + absolute
+      : actual === expected;
+  return isSame ? [] : [`${path} is ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`];
 }
 
 /** Sorts contributions by identifier, because contributions that differ only by rounding have no fixed order. */
@@ -203,9 +203,9 @@ describe.skipIf(!hasNumpy).each(Object.entries(markets))(
       ['factor risks', /factor-risk/, 12],
       ['rolling risks', /rolling/, 8],
       ['comparisons', /compare/, 1],
-    ])('%s', async (_kind, pattern, least) => {
+    ])('%s', async (_kind, pattern, countMin) => {
       const views = Object.entries(expected).filter(([path]) => pattern.test(path));
-      expect(views.length).toBeGreaterThanOrEqual(least);
+      expect(views.length).toBeGreaterThanOrEqual(countMin);
       for (const [path, view] of views)
         expect(
           listDifferences(

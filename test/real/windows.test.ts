@@ -307,8 +307,12 @@ describe('a comparison', () => {
       await service.ok('PUT', `/indices/${id}`, createIndexBody(id, ['A']));
       await run(id);
     }
-    const most = await compare(...ids.slice(0, 32), 'N0');
-    expect([most.status, most.body.entries.length, most.body.index_ids]).toEqual([200, 32, ids.slice(0, 32)]);
+    const widestView = await compare(...ids.slice(0, 32), 'N0');
+    expect([widestView.status, widestView.body.entries.length, widestView.body.index_ids]).toEqual([
+      200,
+      32,
+      ids.slice(0, 32),
+    ]);
     for (const [given, said] of [
       [ids, '33'],
       [['N0', 'N0'], '1'],

@@ -89,8 +89,8 @@ test('the output of a removed source is removed; a renamed source is compiled on
   await project.write('test/third.test.ts', await project.read('test/second.test.ts'));
   await project.remove('test/second.test.ts');
   await build();
-  const there = ['first', 'second', 'third'].map((name) => isPresent(`dist/test/${name}.test.js`));
-  expect(there).toEqual([true, false, true]);
+  const arePresent = ['first', 'second', 'third'].map((name) => isPresent(`dist/test/${name}.test.js`));
+  expect(arePresent).toEqual([true, false, true]);
 });
 
 test('missing outputs are built again', async () => {

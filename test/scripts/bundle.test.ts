@@ -92,21 +92,21 @@ function resolveModule(name: string, importer: string): string | undefined {
 }
 
 /** Returns the modules that a compiled module loads before running. */
-function listLoadedFiles(entry: string, seen = new Set<string>()): ReadonlySet<string> {
-  if (seen.has(entry)) return seen;
-  seen.add(entry);
-  const written = readFileSync(entry, 'utf8');
-  for (const [, name = ''] of written.matchAll(/^(?:import|export)\s[^'";]*?'?([^'";\s]+)';$/gm)) {
+function listLoadedFiles(entry: string, seenFiles = new Set<string>()): ReadonlySet<string> {
+  if (seenFiles.has(entry)) return seenFiles;
+  seenFiles.add(entry);
+  const bundleText = readFileSync(entry, 'utf8');
+  for (const [, name = ''] of bundleText.matchAll(/^(?:import|export)\s[^'";]*?'?([^'";\s]+)';$/gm)) {
     const place = resolveModule(name, entry);
-    if (place !== undefined) listLoadedFiles(place, seen);
+    if (place !== undefined) listLoadedFiles(place, seenFiles);
   }
-  return seen;
+  return seenFiles;
 }
 
 test('a command loads nothing that only a service or another command needs', () => {
   const rooms = ['dist/src/domain/rules/', 'dist/src/market/', 'dist/src/services/', 'dist/kernels/', 'dist/workers/'];
-  const loaded = [...listLoadedFiles('dist/src/cli/dispatch.js')];
-  expect(loaded).toContain('dist/src/cli/view-commands/indices.js');
-  expect(loaded.filter((module) => rooms.some((room) => module.startsWith(room)))).toEqual([]);
+  const loadedFiles = [...listLoadedFiles('dist/src/cli/dispatch.js')];
+  expect(loadedFiles).toContain('dist/src/cli/view-commands/indices.js');
+  expect(loadedFiles.filter((module) => rooms.some((room) => module.startsWith(room)))).toEqual([]);
   expect([...listLoadedFiles('dist/src/cli/serve.js')]).toContain('dist/src/domain/rules/catalogue.js');
 });

@@ -30,8 +30,8 @@ test.each([
   ['market: recognise restatements.', 'full stop'],
   ['market: recognise restatements; jobs: write once', 'several'],
   [`market: recognise ${'x'.repeat(100)}`, '118 characters'],
-])('%s: the fault names %s', (subject, named) => {
-  expect(findSubjectError(subject)).toContain(named);
+])('%s: the fault names %s', (subject, fault) => {
+  expect(findSubjectError(subject)).toContain(fault);
 });
 
 const HAS_GIT = spawnSync('git', ['--version']).status === 0;

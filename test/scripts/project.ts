@@ -87,11 +87,11 @@ export async function createProject(): Promise<Project> {
     remove: (path) => rm(resolvePath(path)),
     async run(command, words) {
       const child = spawn(command, words, { cwd: folder });
-      let written = '';
+      let output = '';
       for (const stream of [child.stdout, child.stderr])
-        stream.setEncoding('utf8').on('data', (text: string) => (written += text));
+        stream.setEncoding('utf8').on('data', (text: string) => (output += text));
       const [status] = (await once(child, 'close')) as [number | null];
-      return { status, written };
+      return { status, written: output };
     },
     async steps() {
       const log = await readFile(resolvePath('steps.log'), 'utf8').catch(() => '');

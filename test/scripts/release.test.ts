@@ -38,22 +38,24 @@ test('the bill of materials lists every package of a release with its hash and i
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
     packages: Readonly<Record<string, { readonly dev?: boolean; readonly integrity?: string }>>;
   };
-  const shipped = Object.entries(packages).filter(([place, { dev }]) => place !== '' && dev !== true);
-  expect(bill.components).toHaveLength(shipped.length);
-  const digests = shipped.map(([, { integrity }]) => Buffer.from(integrity!.split('-')[1]!, 'base64').toString('hex'));
+  const shippedPackages = Object.entries(packages).filter(([place, { dev }]) => place !== '' && dev !== true);
+  expect(bill.components).toHaveLength(shippedPackages.length);
+  const digests = shippedPackages.map(([, { integrity }]) =>
+    Buffer.from(integrity!.split('-')[1]!, 'base64').toString('hex'),
+  );
   expect(bill.components.map(({ hashes }) => hashes[0]!.content).toSorted()).toEqual(digests.toSorted());
   const refs = new Set(bill.components.map((component) => component['bom-ref']));
   const { dependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     dependencies?: Readonly<Record<string, string>>;
   };
-  const [root, ...others] = bill.dependencies;
+  const [root, ...otherDependencies] = bill.dependencies;
   for (const [name, version] of Object.entries(dependencies))
     expect(root!.dependsOn).toContain(`pkg:npm/${name.replace('@', '%40')}@${version}#node_modules/${name}`);
   // Every listed component is needed by the release or by another component.
-  const reached = new Set<string>(root!.dependsOn);
-  for (const ref of reached)
-    for (const next of others.find((each) => each.ref === ref)?.dependsOn ?? []) reached.add(next);
-  const peers = [...refs].filter((ref) => !reached.has(ref));
+  const reachedPackages = new Set<string>(root!.dependsOn);
+  for (const ref of reachedPackages)
+    for (const next of otherDependencies.find((each) => each.ref === ref)?.dependsOn ?? []) reachedPackages.add(next);
+  const peers = [...refs].filter((ref) => !reachedPackages.has(ref));
   expect(peers.every((ref) => ref.startsWith('pkg:npm/'))).toBe(true);
   for (const { dependsOn } of bill.dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);
 });
@@ -85,7 +87,7 @@ async function packInto(place: string): Promise<(typeof packages)[number]> {
 }
 
 /** Returns the output of a program that runs in the project. @throws Error if the program fails */
-async function outputOf(name: string, program: string): Promise<string> {
+async function runProgram(name: string, program: string): Promise<string> {
   await writeFile(join(folder, name), program);
   return (await run(process.execPath, [name], { ...PROCESS_OPTIONS, cwd: folder })).stdout;
 }
@@ -124,7 +126,7 @@ test('the example of the README has at most 30 lines', () => {
 });
 
 test('the example of the README runs with only the packed package, and its levels are those computed by hand', async () => {
-  const shown = JSON.parse(await outputOf('example.mjs', example)) as {
+  const shownResult = JSON.parse(await runProgram('example.mjs', example)) as {
     readonly findings: readonly unknown[];
     readonly dates: readonly string[];
     readonly levels: readonly number[];
@@ -141,16 +143,16 @@ test('the example of the README runs with only the packed package, and its level
     [1.2, 0.95, 0.975],
     [1.3, 1, 1],
   ];
-  expect(shown.dates).toEqual(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08']);
-  growth.forEach(([a, b, c], t) => expect(shown.levels[t]).toBeCloseTo((1000 * (a! + b! + c!)) / 3, 9));
-  expect(shown.divisor).toEqual([1, 1, 1, 1, 1]);
+  expect(shownResult.dates).toEqual(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08']);
+  growth.forEach(([a, b, c], t) => expect(shownResult.levels[t]).toBeCloseTo((1000 * (a! + b! + c!)) / 3, 9));
+  expect(shownResult.divisor).toEqual([1, 1, 1, 1, 1]);
   const total = 1.2 + 0.95 + 0.975;
-  expect(shown.weights.map(([name]) => name)).toEqual(['AAA', 'CCC', 'BBB']);
+  expect(shownResult.weights.map(([name]) => name)).toEqual(['AAA', 'CCC', 'BBB']);
   [1.2 / total, 0.975 / total, 0.95 / total].forEach((weight, i) =>
-    expect(shown.weights[i]![1]).toBeCloseTo(weight, 12),
+    expect(shownResult.weights[i]![1]).toBeCloseTo(weight, 12),
   );
-  expect([shown.findings, shown.why]).toEqual([[], true]);
-  expect(shown.hash).toMatch(/^[0-9a-f]{64}$/);
+  expect([shownResult.findings, shownResult.why]).toEqual([[], true]);
+  expect(shownResult.hash).toMatch(/^[0-9a-f]{64}$/);
 });
 
 test('an import of the engine changes no global, writes no file and leaves no handle open', async () => {
@@ -160,10 +162,10 @@ test('an import of the engine changes no global, writes no file and leaves no ha
     const added = Reflect.ownKeys(globalThis).filter((key) => !before.has(key)).map(String);
     const open = process.getActiveResourcesInfo().filter((kind) => !/Pipe|TTY|CloseReq/.test(kind));
     console.log(JSON.stringify({ kind: typeof openEngine, added, open, listeners: process.eventNames().length }));`;
-  const written = await outputOf('import.mjs', program);
-  const nothing = await outputOf('nothing.mjs', 'console.log(process.eventNames().length);');
-  const expected = { kind: 'function', added: [], open: [], listeners: Number(nothing) };
-  expect(JSON.parse(written)).toEqual(expected);
+  const output = await runProgram('import.mjs', program);
+  const nothingRun = await runProgram('nothing.mjs', 'console.log(process.eventNames().length);');
+  const expected = { kind: 'function', added: [], open: [], listeners: Number(nothingRun) };
+  expect(JSON.parse(output)).toEqual(expected);
 });
 
 const typedScript = `

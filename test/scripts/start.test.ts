@@ -17,17 +17,17 @@ afterAll(() => project.close());
  */
 function runNpm(script: string) {
   const child = spawn('npm', ['run', script], { cwd: project.folder });
-  let out = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
-  const ended = once(child, 'close').then(() => undefined);
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const childEnd = once(child, 'close').then(() => undefined);
   const waitForOutput = (text: string) =>
     new Promise<void>((written, failed) => {
-      const checkOutput = () => out.includes(text) && written();
+      const checkOutput = () => output.includes(text) && written();
       child.stdout.on('data', checkOutput);
       checkOutput();
-      void ended.then(() => failed(new Error(`ended without ${text}: ${out}`)));
+      void childEnd.then(() => failed(new Error(`ended without ${text}: ${output}`)));
     });
-  return { child, ended, writes: waitForOutput, out: () => out };
+  return { child, ended: childEnd, writes: waitForOutput, out: () => output };
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(

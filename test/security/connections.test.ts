@@ -38,25 +38,25 @@ const listStatuses = (text: string): number[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
 
 describe('a request cannot hide another one', () => {
-  const hidden = 'GET /crash HTTP/1.1\r\nHost: localhost\r\nX-API-Key: admin\r\n\r\n';
+  const hiddenRequest = 'GET /crash HTTP/1.1\r\nHost: localhost\r\nX-API-Key: admin\r\n\r\n';
   const head =
     'POST /things/check HTTP/1.1\r\nHost: localhost\r\nX-API-Key: read\r\nContent-Type: application/json\r\n';
   test.each([
-    ['a length and chunks', `${head}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`],
-    ['chunks and a length', `${head}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n${hidden}`],
-    ['two lengths that differ', `${head}Content-Length: 2\r\nContent-Length: 60\r\n\r\n{}${hidden}`],
-    ['a length with a sign', `${head}Content-Length: +2\r\n\r\n{}${hidden}`],
-    ['a length that is hexadecimal', `${head}Content-Length: 0x2\r\n\r\n{}${hidden}`],
-    ['a coding that is not chunked', `${head}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${hidden}`],
-    ['a coding after chunked', `${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${hidden}`],
-    ['a space before the colon', `${head}Content-Length : 2\r\n\r\n{}${hidden}`],
-    ['a header that is folded', `${head}X-A: b\r\n Content-Length: 2\r\n\r\n{}${hidden}`],
-    ['a chunk of no size', `${head}Transfer-Encoding: chunked\r\n\r\n;x\r\n{}\r\n0\r\n\r\n${hidden}`],
+    ['a length and chunks', `${head}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hiddenRequest}`],
+    ['chunks and a length', `${head}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n${hiddenRequest}`],
+    ['two lengths that differ', `${head}Content-Length: 2\r\nContent-Length: 60\r\n\r\n{}${hiddenRequest}`],
+    ['a length with a sign', `${head}Content-Length: +2\r\n\r\n{}${hiddenRequest}`],
+    ['a length that is hexadecimal', `${head}Content-Length: 0x2\r\n\r\n{}${hiddenRequest}`],
+    ['a coding that is not chunked', `${head}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${hiddenRequest}`],
+    ['a coding after chunked', `${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${hiddenRequest}`],
+    ['a space before the colon', `${head}Content-Length : 2\r\n\r\n{}${hiddenRequest}`],
+    ['a header that is folded', `${head}X-A: b\r\n Content-Length: 2\r\n\r\n{}${hiddenRequest}`],
+    ['a chunk of no size', `${head}Transfer-Encoding: chunked\r\n\r\n;x\r\n{}\r\n0\r\n\r\n${hiddenRequest}`],
     [
       'a chunk whose size is too large for a number',
-      `${head}Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n{}\r\n0\r\n\r\n${hidden}`,
+      `${head}Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n{}\r\n0\r\n\r\n${hiddenRequest}`,
     ],
-    ['a bare line feed after a chunk', `${head}Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n${hidden}`],
+    ['a bare line feed after a chunk', `${head}Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n${hiddenRequest}`],
   ])('by %s', async (_name, bytes) => {
     const response = listStatuses(await readResponseTo(bytes));
     expect(response.at(-1)).toBe(400);
@@ -87,19 +87,19 @@ test('the value of a request header cannot begin another header of the response'
 
 test(`${HALF_OPEN} clients that never finish their headers delay nobody, and are disconnected after five seconds`, async () => {
   const sockets = await Promise.all(Array.from({ length: HALF_OPEN }, openSocket));
-  const closed = sockets.map((socket) => once(socket, 'close'));
+  const closings = sockets.map((socket) => once(socket, 'close'));
   for (const [i, socket] of sockets.entries()) socket.write(i % 2 === 0 ? 'GET /live HTTP/1.1\r\nHost: local' : 'G');
   // The clients send another byte now and then, as slowloris does.
   const drip = setInterval(() => sockets.forEach((socket) => void (socket.writable && socket.write('h'))), 500);
   for (const socket of sockets) socket.resume();
   const times: number[] = [];
   for (let i = 0; i < 100; i++) {
-    const began = performance.now();
+    const startMs = performance.now();
     await (await fetch(`${server.url}/live`)).text();
-    times.push(performance.now() - began);
+    times.push(performance.now() - startMs);
   }
   const began = performance.now();
-  await Promise.all(closed);
+  await Promise.all(closings);
   clearInterval(drip);
   const median = times.toSorted((a, b) => a - b)[50]!;
   console.log(

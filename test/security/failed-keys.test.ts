@@ -5,20 +5,20 @@ import { createSample } from '../http/sample-app.js';
 
 test('twenty wrong keys a minute are answered immediately, more after half a second, per address', () => {
   let now = 0;
-  const failed = createFailedKeys(() => now);
-  const notes = Array.from({ length: 25 }, () => failed.note('10.0.0.1'));
+  const failedKeys = createFailedKeys(() => now);
+  const notes = Array.from({ length: 25 }, () => failedKeys.note('10.0.0.1'));
   expect(notes).toEqual([...Array.from({ length: 20 }, () => 0), 500, 500, 500, 500, 500]);
-  expect(failed.note('10.0.0.2')).toBe(0);
+  expect(failedKeys.note('10.0.0.2')).toBe(0);
   now = 60_000;
-  expect(failed.note('10.0.0.1')).toBe(0);
+  expect(failedKeys.note('10.0.0.1')).toBe(0);
 });
 
 test('ten thousand addresses are remembered, and the oldest are replaced', () => {
-  const failed = createFailedKeys(() => 0);
-  for (let i = 0; i < 21; i++) failed.note('first');
-  expect(failed.note('first')).toBe(500);
-  for (let i = 0; i < 10_000; i++) failed.note(`other ${i}`);
-  expect(failed.note('first')).toBe(0);
+  const failedKeys = createFailedKeys(() => 0);
+  for (let i = 0; i < 21; i++) failedKeys.note('first');
+  expect(failedKeys.note('first')).toBe(500);
+  for (let i = 0; i < 10_000; i++) failedKeys.note(`other ${i}`);
+  expect(failedKeys.note('first')).toBe(0);
 });
 
 const GUESS = { authorization: 'Bearer wrong' };
@@ -44,12 +44,12 @@ test('wrong keys are delayed; valid keys and requests without a key are not', as
   for (let i = 0; i < 20; i++) expect(await ask(GUESS, '10.0.0.1')).toBe(401);
   expect(waits).toEqual([]);
   const guess = ask(GUESS, '10.0.0.1');
-  const others = [
+  const otherRequests = [
     await ask({ 'x-api-key': 'read' }, '10.0.0.1'),
     await ask({}, '10.0.0.1'),
     await ask(GUESS, '10.0.0.2'),
   ];
-  expect([others, waits]).toEqual([[200, 401, 401], [500]]);
+  expect([otherRequests, waits]).toEqual([[200, 401, 401], [500]]);
   letGo();
   expect(await guess).toBe(401);
 });

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const codesOf = (error: ErrorDetail | undefined): string[] =>
+const listCodes = (error: ErrorDetail | undefined): string[] =>
   ((error?.detail?.['findings'] ?? []) as { readonly code: string }[]).map(({ code }) => code);
 
 async function uploadFile(
@@ -38,7 +38,7 @@ async function uploadFile(
     body: bytes as Uint8Array<ArrayBuffer>,
   });
   const { error } = (await response.json()) as { error?: ErrorDetail };
-  return { status: response.status, ...(error && { code: error.code }), codes: codesOf(error) };
+  return { status: response.status, ...(error && { code: error.code }), codes: listCodes(error) };
 }
 
 describe('10 GB of zeros in a gzip', () => {
@@ -53,7 +53,7 @@ describe('10 GB of zeros in a gzip', () => {
     await writeFile(join(location, name), zeros);
     const store = { store_id: 'zeros', name: 'Zeros', kind: 'folder', location, ...(mapping && { mapping }) };
     const { status, detail, ...error } = await service.refusal('POST', '/data/stores', store);
-    expect([status, codesOf({ ...error, detail })]).toEqual([422, ['UNREADABLE_FILE']]);
+    expect([status, listCodes({ ...error, detail })]).toEqual([422, ['UNREADABLE_FILE']]);
     const { body } = await service.ask<{ rows_read: number; findings: { code: string }[] }>('POST', '/data/inspect', {
       location,
     });
@@ -87,9 +87,9 @@ describe('a table with a false size', () => {
   test('is refused as Arrow, wherever a length in it is changed', async () => {
     // The length of the first message follows its marker.
     for (const length of [0x7fffffff, -2]) {
-      const lying = Buffer.from(table);
-      lying.writeInt32LE(length, 4);
-      const { status, codes } = await uploadFile(lying, ARROW);
+      const lyingTable = Buffer.from(table);
+      lyingTable.writeInt32LE(length, 4);
+      const { status, codes } = await uploadFile(lyingTable, ARROW);
       expect([status, codes.length]).toEqual([422, 1]);
     }
     expect(await uploadFile(table.subarray(0, table.length - 40), ARROW)).toMatchObject({ status: 422 });
@@ -97,9 +97,9 @@ describe('a table with a false size', () => {
 
   test('is refused as Parquet, whatever length its footer claims', async () => {
     for (const length of [0x7fffffff, -1]) {
-      const lying = Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(64), Buffer.alloc(4), Buffer.from('PAR1')]);
-      lying.writeInt32LE(length, lying.length - 8);
-      expect(await uploadFile(lying, PARQUET)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
+      const lyingFile = Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(64), Buffer.alloc(4), Buffer.from('PAR1')]);
+      lyingFile.writeInt32LE(length, lyingFile.length - 8);
+      expect(await uploadFile(lyingFile, PARQUET)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
     }
   });
 });
@@ -107,10 +107,10 @@ describe('a table with a false size', () => {
 describe('one text of forty megabytes in a file of some kilobytes', () => {
   const LONG = 40_000_000;
   const columns = `SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 10.0 AS CLOSE, repeat('x', ${LONG}) AS "NOTE"`;
-  const named = `SELECT repeat('x', ${LONG}) AS identifier, DATE '2024-01-02' AS date, 10.0 AS CLOSE`;
-  const dated = `SELECT 'A' AS identifier, repeat('2', ${LONG}) AS date, 10.0 AS CLOSE`;
+  const longName = `SELECT repeat('x', ${LONG}) AS identifier, DATE '2024-01-02' AS date, 10.0 AS CLOSE`;
+  const longDates = `SELECT 'A' AS identifier, repeat('2', ${LONG}) AS date, 10.0 AS CLOSE`;
 
-  async function parquetOf(query: string, name: string): Promise<string> {
+  async function writeParquet(query: string, name: string): Promise<string> {
     const location = join(service.root, name);
     await mkdir(location);
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
@@ -121,18 +121,18 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
   }
 
   test.each([
-    ['as an identifier', named, ['BAD_IDENTIFIER']],
-    ['as a date', dated, ['BAD_DATE']],
+    ['as an identifier', longName, ['BAD_IDENTIFIER']],
+    ['as a date', longDates, ['BAD_DATE']],
   ] as const)('of Parquet %s is refused without being shown', async (what, query, codes) => {
-    const location = await parquetOf(query, what.replaceAll(' ', '-'));
+    const location = await writeParquet(query, what.replaceAll(' ', '-'));
     const error = await service.refusal('POST', '/data/stores', { name: 'Long', kind: 'folder', location });
-    expect([error.status, codesOf(error), JSON.stringify(error).length < 10_000]).toEqual([422, codes, true]);
+    expect([error.status, listCodes(error), JSON.stringify(error).length < 10_000]).toEqual([422, codes, true]);
     const { body } = await service.ask('POST', '/data/inspect', { location });
     expect(JSON.stringify(body).length).toBeLessThan(10_000);
   });
 
   test('of Parquet in an adjacent column is refused with the name of the column', async () => {
-    const location = await parquetOf(columns, 'beside');
+    const location = await writeParquet(columns, 'beside');
     const mapping = { columns: { date: 'date', identifier: 'identifier', CLOSE: 'CLOSE', NOTE: 'NOTE' } };
     for (const path of ['/data/inspect', '/data/stores']) {
       const request =
@@ -168,13 +168,13 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
 });
 
 test('a Parquet file and a DuckDB table with too many columns are refused with both numbers', async () => {
-  const many = `SELECT 'A' AS identifier, ${Array.from({ length: 8192 }, (_, i) => `1 AS c${i}`).join(', ')}`;
+  const manyColumns = `SELECT 'A' AS identifier, ${Array.from({ length: 8192 }, (_, i) => `1 AS c${i}`).join(', ')}`;
   const location = join(service.root, 'many');
   const duck = join(service.root, 'many.duckdb');
   await mkdir(location);
   const instance = await DuckDBInstance.create(duck);
   const connection = await instance.connect();
-  await connection.run(`CREATE TABLE market AS ${many}`);
+  await connection.run(`CREATE TABLE market AS ${manyColumns}`);
   await connection.run(`COPY market TO '${join(location, 'market.parquet')}' (FORMAT parquet)`);
   connection.closeSync();
   instance.closeSync(); // DuckDB locks the file until the instance is closed

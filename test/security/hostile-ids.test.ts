@@ -21,7 +21,7 @@ const DAYS = Array.from({ length: 60 }, (_, i) =>
   new Date(Date.UTC(2024, 0, 2 + i + 2 * Math.floor((i + 1) / 5))).toISOString().slice(0, 10),
 ).filter((day) => !['2024-01-15', '2024-02-19'].includes(day));
 
-function tablesOf(names: readonly string[]) {
+function createTables(names: readonly string[]) {
   const rows = DAYS.flatMap((day, t) =>
     names.map((name, i) => [name, day, 100 + 10 * i + ((t * (i + 3)) % 7), 1e6 * (i + 1)]),
   );
@@ -44,7 +44,7 @@ beforeAll(async () => {
       store_id: 'market',
       name: 'Names',
       activate: true,
-      tables: tablesOf(names),
+      tables: createTables(names),
     });
     const createIndexBody = (id: string, weighting: object, selection: readonly object[] = []) => ({
       id,
@@ -79,8 +79,8 @@ afterAll(() => Promise.all(services.map((service) => service.close())));
 
 /** Returns a response without times, in which hostile identifiers are replaced by harmless ones. */
 function exchangeIdentifiers(text: string): unknown {
-  const named = HARMLESS_NAMES.reduce((whole, name, i) => whole.replaceAll(name, HOSTILE[i]!), text);
-  return removeTimes(JSON.parse(named) as unknown);
+  const hostileText = HARMLESS_NAMES.reduce((changedText, name, i) => changedText.replaceAll(name, HOSTILE[i]!), text);
+  return removeTimes(JSON.parse(hostileText) as unknown);
 }
 
 const TIMES = /(?:^|_)(?:at|age|refreshed|bytes|hash|id|seconds|sha256|location|etag)$/;
@@ -124,7 +124,9 @@ describe('hostile ids get the same answers as harmless ids', () => {
     const [harmless, hostile] = await Promise.all(
       services.map(async (service, i) => {
         const names = [HARMLESS_NAMES, HOSTILE][i]!;
-        const answer = await fetch(service.url + path.replaceAll(/NAME(\d)/g, (_, at: string) => names[Number(at)]!));
+        const answer = await fetch(
+          service.url + path.replaceAll(/NAME(\d)/g, (_, position: string) => names[Number(position)]!),
+        );
         return { status: answer.status, text: await answer.text() };
       }),
     );
@@ -171,10 +173,11 @@ test('a body cannot write a prototype, by its name or by its escapes', async () 
 /** Returns copies of a body; in each copy one object has the inherited names as members. */
 function addInherited(body: unknown): unknown[] {
   const inherited = { constructor: [], hasOwnProperty: [], toString: null, valueOf: {} };
-  if (Array.isArray(body)) return body.flatMap((item, i) => addInherited(item).map((changed) => body.with(i, changed)));
+  if (Array.isArray(body))
+    return body.flatMap((item, i) => addInherited(item).map((changedItem) => body.with(i, changedItem)));
   if (typeof body !== 'object' || body === null) return [];
   const inner = Object.entries(body).flatMap(([name, member]) =>
-    addInherited(member).map((changed) => ({ ...body, [name]: changed })),
+    addInherited(member).map((changedItem) => ({ ...body, [name]: changedItem })),
   );
   return [{ ...body, ...inherited }, ...inner];
 }
@@ -188,17 +191,17 @@ test('a body with inherited names as members, anywhere, is refused and is no def
     ),
   );
   expect(asks.length).toBeGreaterThan(100);
-  const failed: string[] = [];
+  const failures: string[] = [];
   await Promise.all(
     Array.from({ length: 16 }, async () => {
       for (let ask = asks.pop(); ask !== undefined; ask = asks.pop()) {
         const path = ask.path.replaceAll(/\{\w+\}/g, 'constructor');
         const { status } = await services[0]!.ask(ask.method.toUpperCase(), path, JSON.stringify(ask.body));
-        if (status >= 500 && status !== 501 && status !== 503) failed.push(`${status} ${ask.method} ${path}`);
+        if (status >= 500 && status !== 501 && status !== 503) failures.push(`${status} ${ask.method} ${path}`);
       }
     }),
   );
-  expect(failed).toEqual([]);
+  expect(failures).toEqual([]);
 });
 
 interface Operation {

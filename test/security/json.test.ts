@@ -13,9 +13,9 @@ test.each([
   '%s are read to the depth of the limit and refused one level below, however deeply they are nested',
   (_name, open, close) => {
     const levels = open.length === 6 && close.length === 2 ? 2 : 1;
-    const most = LIMITS.MAX_JSON_DEPTH / levels;
-    expect(scanJson(formatNested(open, close, most)).fault).toBeUndefined();
-    for (const depth of [most + 1, 5000, 200_000])
+    const depthMax = LIMITS.MAX_JSON_DEPTH / levels;
+    expect(scanJson(formatNested(open, close, depthMax)).fault).toBeUndefined();
+    for (const depth of [depthMax + 1, 5000, 200_000])
       expect(scanJson(formatNested(open, close, depth)).fault?.reason).toMatch(/deep|nest|level/i);
   },
 );

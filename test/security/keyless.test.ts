@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-async function statusesOf(lines: readonly string[]): Promise<number[]> {
+async function readStatuses(lines: readonly string[]): Promise<number[]> {
   const socket = connect(Number(new URL(service.url()).port), '127.0.0.1');
   socket.on('error', () => undefined);
   await once(socket, 'connect');
@@ -33,18 +33,18 @@ describe('a request whose first line names a host', () => {
     ['http://HOST/indices', ['Host: evil.example']],
   ])('other than this machine is refused: %s %j', async (target, headers) => {
     const lines = [`GET ${target} HTTP/1.1`, ...headers].map((line) => line.replace('HOST', host));
-    expect(await statusesOf(lines)).toEqual([403]);
+    expect(await readStatuses(lines)).toEqual([403]);
   });
 
   test('of this machine is answered', async () => {
-    expect(await statusesOf([`GET http://${host}/indices HTTP/1.1`, `Host: ${host}`])).toEqual([200]);
+    expect(await readStatuses([`GET http://${host}/indices HTTP/1.1`, `Host: ${host}`])).toEqual([200]);
   });
 
   test.each(['HTTP://evil.example/indices', 'ftp://evil.example/indices', 'evil.example:443'])(
     'in another form is no request: %s',
     async (target) => {
-      for (const own of [host, 'localhost', '[::1]', '127.0.0.1:80'])
-        expect(await statusesOf([`GET ${target} HTTP/1.1`, `Host: ${own}`])).toEqual([400]);
+      for (const ownHost of [host, 'localhost', '[::1]', '127.0.0.1:80'])
+        expect(await readStatuses([`GET ${target} HTTP/1.1`, `Host: ${ownHost}`])).toEqual([400]);
     },
   );
 });
@@ -55,11 +55,11 @@ test('a request with two hosts is refused, whichever comes first', async () => {
     ['evil.example', host],
   ])
     for (const path of ['/indices', '/health'])
-      expect(await statusesOf([`GET ${path} HTTP/1.1`, ...hosts.map((each) => `Host: ${each}`)])).toEqual([400]);
+      expect(await readStatuses([`GET ${path} HTTP/1.1`, ...hosts.map((each) => `Host: ${each}`)])).toEqual([400]);
 });
 
 test('a page whose name resolves to this machine gets no more access than others', async () => {
   const listLines = (path: string) => [`GET ${path} HTTP/1.1`, 'Host: evil.example'];
   for (const path of ['/indices', '/openapi.json', '/metrics', '/jobs', '/audit'])
-    expect([path, await statusesOf(listLines(path))]).toEqual([path, [403]]);
+    expect([path, await readStatuses(listLines(path))]).toEqual([path, [403]]);
 });

@@ -6,7 +6,7 @@ import { createSessions } from '#http/oidc/sessions.js';
 import { createTokens, isLocalIssuer } from '#http/oidc/tokens.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { cookieOf, fetchWithoutRedirect, signIn } from './signed-in.js';
+import { readCookie, fetchWithoutRedirect, signIn } from './signed-in.js';
 
 let provider: Provider;
 let service: RunningService;
@@ -27,7 +27,7 @@ const ada = { sub: 'ada', name: 'Ada Lovelace', groups: ['desk'] };
 const requestStatus = async (token: string, method = 'GET', path = '/indices', body?: unknown): Promise<number> =>
   (await service.ask(method, path, body, { authorization: `Bearer ${token}` })).status;
 
-const indexOf = (id: string) => ({
+const createIndex = (id: string) => ({
   id,
   name: id,
   calendar: 'XNYS',
@@ -52,15 +52,15 @@ describe('a token of the provider', () => {
 
   test('versions contain its subject and name', async () => {
     const authorization = `Bearer ${await provider.token(ada)}`;
-    await service.ask('PUT', '/indices/ada-eq', indexOf('ada-eq'), { authorization });
+    await service.ask('PUT', '/indices/ada-eq', createIndex('ada-eq'), { authorization });
     const { body } = await service.ask('GET', '/indices/ada-eq/versions', undefined, { authorization });
     expect(body).toMatchObject({ versions: [{ author: 'Ada Lovelace', key_id: 'sub:ada' }] });
   });
 
   test('is limited to the prefixes of its grant', async () => {
     const token = await provider.token({ sub: 'al', groups: ['alpha'] });
-    expect(await requestStatus(token, 'PUT', '/indices/alpha-eq', indexOf('alpha-eq'))).toBe(200);
-    expect(await requestStatus(token, 'PUT', '/indices/bravo-eq', indexOf('bravo-eq'))).toBe(404);
+    expect(await requestStatus(token, 'PUT', '/indices/alpha-eq', createIndex('alpha-eq'))).toBe(200);
+    expect(await requestStatus(token, 'PUT', '/indices/bravo-eq', createIndex('bravo-eq'))).toBe(404);
     expect(await requestStatus(token, 'GET', '/indices/ada-eq')).toBe(404);
   });
 
@@ -90,13 +90,13 @@ describe('a token of the provider', () => {
     );
     expect(await requestStatus(`${head}.${body}.`)).toBe(401);
     const { keys } = (await (await fetch(`${provider.issuer}/keys`)).json()) as { keys: object[] };
-    const confused = await new SignJWT(ada)
+    const confusedToken = await new SignJWT(ada)
       .setProtectedHeader({ alg: 'HS256', kid: 'first' })
       .setIssuer(provider.issuer)
       .setAudience('divisor')
       .setExpirationTime('5m')
       .sign(createSecretKey(Buffer.from(JSON.stringify(keys[0]))));
-    expect(await requestStatus(confused)).toBe(401);
+    expect(await requestStatus(confusedToken)).toBe(401);
   });
 
   test('of new keys is accepted after their publication, and a token of the old keys is not', async () => {
@@ -104,14 +104,14 @@ describe('a token of the provider', () => {
     try {
       const terms = { issuer: other.issuer, audience: 'divisor', grants: [], onFailure: () => {}, cooldownMs: 0 };
       const tokens = createTokens(terms);
-      const old = await other.token(ada);
-      expect(await tokens.verify(old)).toMatchObject({ keyId: 'sub:ada' });
-      await tokens.verify(old);
+      const oldToken = await other.token(ada);
+      expect(await tokens.verify(oldToken)).toMatchObject({ keyId: 'sub:ada' });
+      await tokens.verify(oldToken);
       expect(other.keysRead()).toBe(1);
       await other.rotate();
       expect(await tokens.verify(await other.token(ada))).toMatchObject({ keyId: 'sub:ada' });
       expect(other.keysRead()).toBe(2);
-      await expect(tokens.verify(old)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+      await expect(tokens.verify(oldToken)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
     } finally {
       await other.close();
     }
@@ -119,24 +119,24 @@ describe('a token of the provider', () => {
 
   test('is refused while the provider does not respond, which is reported, and accepted afterwards', async () => {
     const failures: unknown[] = [];
-    const away = await startProvider('console');
+    const awayProvider = await startProvider('console');
     const tokens = createTokens({
       issuer: 'http://127.0.0.1:1',
       audience: 'divisor',
       grants: [],
       onFailure: (failure) => failures.push(failure),
     });
-    await expect(tokens.verify(await away.token(ada))).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    await expect(tokens.verify(await awayProvider.token(ada))).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
     expect(failures).toHaveLength(1);
-    await away.close();
+    await awayProvider.close();
   });
 });
 
 describe('a browser', () => {
   test('signs in by code and PKCE, and keeps a cookie that no script and no other site can read', async () => {
     provider.person = { sub: 'person-1', name: 'Ada', groups: ['desk'] };
-    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    expect(new URL(begun.headers.get('location')!).searchParams.get('code_challenge_method')).toBe('S256');
+    const loginAnswer = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    expect(new URL(loginAnswer.headers.get('location')!).searchParams.get('code_challenge_method')).toBe('S256');
     const { cookie, attributes } = await signIn(service.url());
     expect(attributes).toMatch(/; HttpOnly; SameSite=Strict$/);
     expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie })).status).toBe(200);
@@ -148,7 +148,7 @@ describe('a browser', () => {
   test('writes only with the secret of its session, and from pages of the service', async () => {
     const { cookie, csrf } = await signIn(service.url());
     const put = async (headers: Record<string, string>) =>
-      (await service.ask('PUT', '/indices/session', indexOf('session'), { cookie, ...headers })).status;
+      (await service.ask('PUT', '/indices/session', createIndex('session'), { cookie, ...headers })).status;
     expect(await put({})).toBe(403);
     expect(await put({ 'x-csrf-token': `${csrf.slice(0, -1)}_` })).toBe(403);
     expect(await put({ 'x-csrf-token': csrf, origin: 'https://evil.example' })).toBe(403);
@@ -156,16 +156,16 @@ describe('a browser', () => {
   });
 
   test('that did not begin the sign-in, or sends another state or a used code, is refused', async () => {
-    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    const back = (await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!;
-    expect((await fetchWithoutRedirect(back)).status).toBe(401);
+    const loginAnswer = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    const redirect = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
+    expect((await fetchWithoutRedirect(redirect)).status).toBe(401);
     const other = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(other) })).status).toBe(401);
-    const forged = new URL(back);
-    forged.searchParams.set('state', 'other');
-    expect((await fetchWithoutRedirect(forged.href, { cookie: cookieOf(begun) })).status).toBe(401);
-    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(begun) })).status).toBe(302);
-    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(begun) })).status).toBe(401);
+    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(other) })).status).toBe(401);
+    const forgedUrl = new URL(redirect);
+    forgedUrl.searchParams.set('state', 'other');
+    expect((await fetchWithoutRedirect(forgedUrl.href, { cookie: readCookie(loginAnswer) })).status).toBe(401);
+    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(loginAnswer) })).status).toBe(302);
+    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(loginAnswer) })).status).toBe(401);
   });
 
   const encodeUnsigned = (head: object, claims: object): string =>
@@ -196,28 +196,30 @@ describe('a browser', () => {
         return `${text}.${secret.update(text).digest('base64url')}`;
       },
     ],
-  ])('is not let in by an ID token %s', async (_, idTokenOf) => {
-    provider.idTokenOf = idTokenOf;
+  ])('is not let in by an ID token %s', async (_, createIdToken) => {
+    provider.idTokenOf = createIdToken;
     onTestFinished(() => void (provider.idTokenOf = undefined));
-    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    const back = (await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!;
-    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(begun) })).status).toBe(401);
+    const loginAnswer = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    const redirect = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
+    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(loginAnswer) })).status).toBe(401);
   });
 
   test('is refused with an answer that names another provider', async () => {
-    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    const back = new URL((await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!);
-    back.searchParams.set('iss', 'https://other.example');
-    expect((await fetchWithoutRedirect(back.href, { cookie: cookieOf(begun) })).status).toBe(401);
+    const loginAnswer = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    const redirectUrl = new URL(
+      (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!,
+    );
+    redirectUrl.searchParams.set('iss', 'https://other.example');
+    expect((await fetchWithoutRedirect(redirectUrl.href, { cookie: readCookie(loginAnswer) })).status).toBe(401);
   });
 
   test('has cookies that serve one purpose each', async () => {
-    const valueOf = (cookie: string): string => cookie.slice(cookie.indexOf('=') + 1);
-    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    const session = `divisor_session=${valueOf(cookieOf(begun))}`;
+    const readValue = (cookie: string): string => cookie.slice(cookie.indexOf('=') + 1);
+    const loginAnswer = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    const session = `divisor_session=${readValue(readCookie(loginAnswer))}`;
     expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie: session })).status).toBe(401);
     const { cookie } = await signIn(service.url());
-    const attempt = `divisor_login=${valueOf(cookie)}`;
+    const attempt = `divisor_login=${readValue(cookie)}`;
     expect(
       (await fetchWithoutRedirect(`${service.url()}/auth/callback?code=x&state=y`, { cookie: attempt })).status,
     ).toBe(401);
@@ -225,9 +227,9 @@ describe('a browser', () => {
 
   test('is accepted only with the ID token of its attempt', async () => {
     provider.person = { sub: 'person-1', groups: ['desk'], nonce: 'of another attempt' };
-    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
-    const back = (await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!;
-    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(begun) })).status).toBe(401);
+    const loginAnswer = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    const redirect = (await fetchWithoutRedirect(loginAnswer.headers.get('location')!)).headers.get('location')!;
+    expect((await fetchWithoutRedirect(redirect, { cookie: readCookie(loginAnswer) })).status).toBe(401);
     provider.person = { sub: 'person-1', groups: ['desk'] };
   });
 
@@ -236,32 +238,36 @@ describe('a browser', () => {
     const end = (headers: Record<string, string>) =>
       fetch(`${service.url()}/auth/session`, { method: 'DELETE', headers: { cookie, ...headers } });
     expect((await end({})).status).toBe(403);
-    const ended = await end({ 'x-csrf-token': csrf });
-    expect([ended.status, ended.headers.get('set-cookie')]).toEqual([204, expect.stringContaining('Max-Age=0')]);
+    const endAnswer = await end({ 'x-csrf-token': csrf });
+    expect([endAnswer.status, endAnswer.headers.get('set-cookie')]).toEqual([
+      204,
+      expect.stringContaining('Max-Age=0'),
+    ]);
     expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie })).status).toBe(401);
   });
 
   test('with a changed cookie is not signed in', async () => {
     const { cookie } = await signIn(service.url());
-    for (const changed of [`${cookie.slice(0, -2)}AA`, 'divisor_session=', 'divisor_session=AAAA'])
-      expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie: changed })).status).toBe(401);
+    for (const changedCookie of [`${cookie.slice(0, -2)}AA`, 'divisor_session=', 'divisor_session=AAAA'])
+      expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie: changedCookie })).status).toBe(401);
   });
 });
 
 test('a cookie is invalid after its expiry, when it is cut, changed or sealed by another key', () => {
   let now = 0;
-  const ended = { has: () => false, add: async () => {} };
-  const sessionsOf = (byte: number) => createSessions({ key: Buffer.alloc(32, byte), ended, now: () => now });
-  const [sessions, others] = [sessionsOf(1), sessionsOf(2)];
-  const sealed = sessions.seal('attempt', { ends: 600_000 });
+  const endedSessions = { has: () => false, add: async () => {} };
+  const openSessions = (byte: number) =>
+    createSessions({ key: Buffer.alloc(32, byte), ended: endedSessions, now: () => now });
+  const [sessions, otherSessions] = [openSessions(1), openSessions(2)];
+  const sealedText = sessions.seal('attempt', { ends: 600_000 });
   now = 599_999;
-  expect(sessions.open('attempt', sealed)).toEqual({ ends: 600_000 });
-  expect(sessions.open('session', sealed)).toBeUndefined();
-  expect(others.open('attempt', sealed)).toBeUndefined();
-  for (let length = 0; length < sealed.length; length++)
-    expect(sessions.open('attempt', sealed.slice(0, length))).toBeUndefined();
+  expect(sessions.open('attempt', sealedText)).toEqual({ ends: 600_000 });
+  expect(sessions.open('session', sealedText)).toBeUndefined();
+  expect(otherSessions.open('attempt', sealedText)).toBeUndefined();
+  for (let length = 0; length < sealedText.length; length++)
+    expect(sessions.open('attempt', sealedText.slice(0, length))).toBeUndefined();
   now = 600_000;
-  expect(sessions.open('attempt', sealed)).toBeUndefined();
+  expect(sessions.open('attempt', sealedText)).toBeUndefined();
 });
 
 test('a provider elsewhere is contacted over HTTPS only', async () => {

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 import { runService } from '../services/running-service.js';
-import { DIVISOR_API_KEYS, indexOf, keys, type Tenant } from './two-tenants.js';
+import { DIVISOR_API_KEYS, createIndex, keys, type Tenant } from './two-tenants.js';
 
 const createKeyHeader = (tenant: Tenant) => ({ 'x-api-key': keys[tenant].key });
 
 test('without tenancy an id outside the prefixes is refused with 403', async () => {
-  const plain = await runService([], { DIVISOR_API_KEYS });
+  const plainService = await runService([], { DIVISOR_API_KEYS });
   try {
-    await plain.ask('PUT', '/indices/bravo-eq', indexOf('bravo-eq'), createKeyHeader('bravo-'));
+    await plainService.ask('PUT', '/indices/bravo-eq', createIndex('bravo-eq'), createKeyHeader('bravo-'));
     for (const [method, path] of [
       ['GET', '/indices/bravo-eq'],
       ['PUT', '/indices/bravo-eq'],
       ['GET', '/indices/none'],
     ] as const) {
-      const body = method === 'PUT' ? indexOf('bravo-eq') : undefined;
-      const answer = await plain.ask(method, path, body, createKeyHeader('alpha-'));
+      const body = method === 'PUT' ? createIndex('bravo-eq') : undefined;
+      const answer = await plainService.ask(method, path, body, createKeyHeader('alpha-'));
       expect([path, answer.status, answer.body]).toMatchObject([
         path,
         403,
@@ -22,6 +22,6 @@ test('without tenancy an id outside the prefixes is refused with 403', async () 
       ]);
     }
   } finally {
-    await plain.close();
+    await plainService.close();
   }
 });

@@ -15,62 +15,65 @@ const BEFORE_REGEX =
 export function listRegexLiterals(text: string): RegexLiteral[] {
   const source = text.replace(/^#!.*/, '');
   const results: RegexLiteral[] = [];
-  let at = 0;
+  let position = 0;
   let line = 1;
-  /** Code before `at`, without comments. */
+  /** Code before `position`, without comments. */
   let before = '';
   /** Depths of braces at which open templates continue. */
   const templates: number[] = [];
   let depth = 0;
 
   const passQuoted = (quote: string): void => {
-    at++;
-    while (at < source.length && source[at] !== quote) at += source[at] === '\\' ? 2 : 1;
-    at++;
+    position++;
+    while (position < source.length && source[position] !== quote) position += source[position] === '\\' ? 2 : 1;
+    position++;
     before = '"';
   };
   const passTemplate = (): void => {
-    while (at < source.length && source[at] !== '`') {
-      if (source.startsWith('${', at)) {
+    while (position < source.length && source[position] !== '`') {
+      if (source.startsWith('${', position)) {
         templates.push(depth++);
-        at += 2;
+        position += 2;
         before = '{';
         return;
       }
-      if (source[at] === '\n') line++;
-      at += source[at] === '\\' ? 2 : 1;
+      if (source[position] === '\n') line++;
+      position += source[position] === '\\' ? 2 : 1;
     }
-    at++;
+    position++;
     before = '"';
   };
 
-  while (at < source.length) {
-    const character = source[at]!;
+  while (position < source.length) {
+    const character = source[position]!;
     if (character === '\n') line++;
-    if (source.startsWith('//', at))
-      at = Math.max(at, source.indexOf('\n', at) < 0 ? source.length : source.indexOf('\n', at));
-    else if (source.startsWith('/*', at)) {
-      const end = source.indexOf('*/', at) + 2;
-      line += source.slice(at, end).split('\n').length - 1;
-      at = end;
+    if (source.startsWith('//', position))
+      position = Math.max(
+        position,
+        source.indexOf('\n', position) < 0 ? source.length : source.indexOf('\n', position),
+      );
+    else if (source.startsWith('/*', position)) {
+      const end = source.indexOf('*/', position) + 2;
+      line += source.slice(position, end).split('\n').length - 1;
+      position = end;
     } else if (character === "'" || character === '"') passQuoted(character);
     else if (character === '`') {
-      at++;
+      position++;
       passTemplate();
     } else if (character === '}' && templates.at(-1) === depth - 1) {
       depth = templates.pop()!;
-      at++;
+      position++;
       passTemplate();
     } else if (character === '/' && BEFORE_REGEX.test(before)) {
-      const literal = readLiteral(source, at);
+      const literal = readLiteral(source, position);
       results.push({ pattern: new RegExp(literal.body, literal.flags), line });
-      at = literal.end;
+      position = literal.end;
       before = '"';
     } else {
       if (character === '{') depth++;
       if (character === '}') depth--;
       before = (before + character).slice(-16);
-      at++;
+      position++;
     }
   }
   return results;
@@ -80,15 +83,15 @@ function readLiteral(
   source: string,
   start: number,
 ): { readonly body: string; readonly flags: string; readonly end: number } {
-  let at = start + 1;
+  let position = start + 1;
   let isClass = false;
-  while (isClass || source[at] !== '/') {
-    if (source[at] === '\\') at++;
-    else if (source[at] === '[') isClass = true;
-    else if (source[at] === ']') isClass = false;
-    if (++at > source.length || source[at] === '\n')
+  while (isClass || source[position] !== '/') {
+    if (source[position] === '\\') position++;
+    else if (source[position] === '[') isClass = true;
+    else if (source[position] === ']') isClass = false;
+    if (++position > source.length || source[position] === '\n')
       throw new Error(`no end of the pattern at ${source.slice(start, start + 40)}`);
   }
-  const flags = /^[a-z]*/.exec(source.slice(at + 1))![0];
-  return { body: source.slice(start + 1, at), flags, end: at + 1 + flags.length };
+  const flags = /^[a-z]*/.exec(source.slice(position + 1))![0];
+  return { body: source.slice(start + 1, position), flags, end: position + 1 + flags.length };
 }

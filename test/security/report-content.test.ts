@@ -32,7 +32,7 @@ test('hostile text is drawn as text', async () => {
   const pdf = Buffer.from(await response.arrayBuffer()).toString('latin1');
   expect(pdf.startsWith('%PDF-')).toBe(true);
   // Names of dictionaries are uncompressed; drawn text is in compressed streams or in strings of the title.
-  const outside = pdf
+  const outsideTexts = pdf
     .replaceAll(/stream\r?\n[\s\S]*?endstream/g, '')
     .replaceAll(/\((?:\\[\s\S]|[^\\()])*\)|<[0-9a-fA-F\s]*>/g, '()');
   for (const name of [
@@ -48,7 +48,7 @@ test('hostile text is drawn as text', async () => {
     '/AcroForm',
     '/RichMedia',
   ])
-    expect(outside).not.toContain(`${name} `);
+    expect(outsideTexts).not.toContain(`${name} `);
   expect(pdf.match(/%%EOF/g)).toHaveLength(1);
   expect(response.headers.get('content-type')).toBe('application/pdf');
   expect(response.headers.get('content-disposition')).toMatch(/^inline; filename="[A-Za-z0-9._-]+"$/);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { issueKey } from '#services/operations/keys.js';
 import { startService } from '../cli/process.js';
-import { readersOf } from '../market/process/reading-processes.js';
+import { listReaders } from '../market/process/reading-processes.js';
 
 /** Tests resources that a key could take from other clients by deliberately slow or large data. */
 
@@ -19,7 +19,7 @@ let folder: string;
 let service: Awaited<ReturnType<typeof startService>>;
 
 /** Creates a DuckDB file in which the market is a view. */
-async function viewOf(name: string, price: string): Promise<string> {
+async function createViewFile(name: string, price: string): Promise<string> {
   const path = join(folder, name);
   const instance = await DuckDBInstance.create(path);
   const connection = await instance.connect();
@@ -39,7 +39,7 @@ async function ask(key: string, path: string, body: unknown, signal?: AbortSigna
   return { status: response.status, body: (await response.json()) as { readonly error?: ErrorDetail } };
 }
 
-const countReaders = () => readersOf(service.child.pid!).length;
+const countReaders = () => listReaders(service.child.pid!).length;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-starved-'));
@@ -61,30 +61,32 @@ afterAll(async () => {
 });
 
 test('a key whose data never ends leaves a reading slot to another, and its processes end when its clients disconnect', async () => {
-  const location = await viewOf('endless.db', '(SELECT sum(sin(i)) FROM range(1000000000000) t(i))');
-  const leaving = new AbortController();
+  const location = await createViewFile('endless.db', '(SELECT sum(sin(i)) FROM range(1000000000000) t(i))');
+  const leavingController = new AbortController();
   const request = Array.from({ length: 4 }, () =>
-    ask(greedy.key, '/data/inspect', { location, tables: { market: 'market' } }, leaving.signal).catch(() => 'left'),
+    ask(greedy.key, '/data/inspect', { location, tables: { market: 'market' } }, leavingController.signal).catch(
+      () => 'left',
+    ),
   );
   await expect.poll(countReaders).toBeGreaterThanOrEqual(2);
-  const small = join(folder, 'small');
-  await mkdir(small);
-  await writeFile(join(small, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,10\n');
-  const store = { store_id: 'small', name: 'Small', kind: 'folder', location: small };
+  const smallFolder = join(folder, 'small');
+  await mkdir(smallFolder);
+  await writeFile(join(smallFolder, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,10\n');
+  const store = { store_id: 'small', name: 'Small', kind: 'folder', location: smallFolder };
   expect((await ask(modest.key, '/data/stores', store)).status).toBe(201);
-  leaving.abort();
+  leavingController.abort();
   expect(await Promise.all(request)).toEqual(['left', 'left', 'left', 'left']);
   await expect.poll(countReaders).toBeLessThanOrEqual(1); // one reader may wait for the next task
-  expect((await ask(greedy.key, '/data/inspect', { location: small })).status).toBe(200);
+  expect((await ask(greedy.key, '/data/inspect', { location: smallFolder })).status).toBe(200);
 });
 
 test.skipIf(process.platform !== 'linux')('the system limits the memory of a reading process', async () => {
   await expect.poll(countReaders).toBeGreaterThan(0);
-  for (const pid of readersOf(service.child.pid!)) {
+  for (const pid of listReaders(service.child.pid!)) {
     const limits = await readFile(`/proc/${pid}/limits`, 'utf8');
     expect(/^Max data size +(\d+)/m.exec(limits)?.[1]).toBe(String(READER_MEGABYTES * 2 ** 20));
   }
-  const location = await viewOf('large.db', "length(repeat('x', 900000000))::DOUBLE");
+  const location = await createViewFile('large.db', "length(repeat('x', 900000000))::DOUBLE");
   const { status, body } = await ask(greedy.key, '/data/stores', { name: 'Large', kind: 'database', location });
   expect([status, body.error?.detail?.['findings']]).toMatchObject([422, [{ code: 'UNREADABLE_FILE' }]]);
   expect((await fetch(`${service.url}/health/live`)).status).toBe(200);

@@ -47,20 +47,20 @@ const NAMED_PARAMETERS = [
   'job_id',
 ];
 
-const paramsOf = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+const listParams = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 /** Returns true if a path names a document of a tenant. */
-export const isOfTenant = (route: Route): boolean => paramsOf(route).some((name) => NAMED_PARAMETERS.includes(name));
+export const isOfTenant = (route: Route): boolean => listParams(route).some((name) => NAMED_PARAMETERS.includes(name));
 
 /**
  * Returns the paths of operations with a value of the tenant for every parameter.
- * @param named random ids
+ * @param createNames random ids
  * @throws Error for a parameter without a value
  */
 export const createPaths =
-  (named: (tenant: string) => Readonly<Record<string, string>>) =>
+  (createNames: (tenant: string) => Readonly<Record<string, string>>) =>
   ({ path }: Route, tenant: string): string =>
     path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-      const value = named(tenant)[name] ?? VALUES[name]?.(tenant);
+      const value = createNames(tenant)[name] ?? VALUES[name]?.(tenant);
       if (value === undefined) throw new Error(`the matrix has no value of ${name}`);
       return value;
     });
@@ -79,11 +79,12 @@ const NAMES = /(?:_id|_ids|^ids|benchmark|parent|index|model|plugin|watchlist)$/
 
 /** Returns copies of a body; in each copy one member that refers to a document has another id. */
 export function addNames(body: unknown, id: string): unknown[] {
-  if (Array.isArray(body)) return body.flatMap((item, i) => addNames(item, id).map((changed) => body.with(i, changed)));
+  if (Array.isArray(body))
+    return body.flatMap((item, i) => addNames(item, id).map((changedItem) => body.with(i, changedItem)));
   if (typeof body !== 'object' || body === null) return [];
   return Object.entries(body).flatMap(([name, member]: [string, unknown]) => {
     if (NAMES.test(name) && typeof member === 'string') return [{ ...body, [name]: id }];
     if (NAMES.test(name) && Array.isArray(member)) return [{ ...body, [name]: [...(member as unknown[]), id] }];
-    return addNames(member, id).map((changed) => ({ ...body, [name]: changed }));
+    return addNames(member, id).map((changedItem) => ({ ...body, [name]: changedItem }));
   });
 }

@@ -13,7 +13,7 @@ const VALIDITY = { valid_from: '2026-01-01T00:00:00.000000+00:00', valid_until: 
 test('signing keys and passwords stored as plain text are encrypted once there is a key, and still work', async () => {
   const documents = await openDocumentStore({ folder: join(await createTemporaryFolder(), 'documents') });
   const source = 'postgresql://reader:open-secret@db.example/prices';
-  const signing = {
+  const signingKey = {
     key_id: 'a'.repeat(16),
     public_key: 'cHVibGlj',
     private_key: 'open-private',
@@ -22,39 +22,39 @@ test('signing keys and passwords stored as plain text are encrypted once there i
   await documents.transaction(async (tx) => {
     await tx.put('store', 'db', { store_id: 'db', kind: 'database', location: source, source });
     await tx.put('store', 'folder', { store_id: 'folder', kind: 'folder', location: '/data', source: '/data' });
-    await tx.put('signing-key', signing.key_id, signing);
+    await tx.put('signing-key', signingKey.key_id, signingKey);
   });
-  const bodyOf = async (kind: 'store' | 'signing-key', id: string) => {
+  const readBody = async (kind: 'store' | 'signing-key', id: string) => {
     const entry = await documents.get(kind, id);
     return entry !== undefined && 'body' in entry ? JSON.stringify(entry.body) : '';
   };
   const secrets = await openSecrets({ secretKeyFile: undefined, secretKey: key }, documents);
-  expect(await bodyOf('store', 'db')).not.toContain('open-secret');
-  expect(await bodyOf('signing-key', signing.key_id)).not.toContain('open-private');
-  expect(await bodyOf('store', 'folder')).toContain('/data');
-  const stored = JSON.parse(await bodyOf('signing-key', signing.key_id)) as typeof signing;
-  expect(secrets.open(stored.private_key)).toBe('open-private');
-  expect(() => createSecretBox(undefined).open(stored.private_key)).toThrow('--secret-key-file');
+  expect(await readBody('store', 'db')).not.toContain('open-secret');
+  expect(await readBody('signing-key', signingKey.key_id)).not.toContain('open-private');
+  expect(await readBody('store', 'folder')).toContain('/data');
+  const storedKey = JSON.parse(await readBody('signing-key', signingKey.key_id)) as typeof signingKey;
+  expect(secrets.open(storedKey.private_key)).toBe('open-private');
+  expect(() => createSecretBox(undefined).open(storedKey.private_key)).toThrow('--secret-key-file');
   await documents.close();
 });
 
 test('a key is replaced, the replacement is reverted, and encryption is turned off, each at a start', async () => {
   const documents = await openDocumentStore({ folder: join(await createTemporaryFolder(), 'documents') });
   const source = 'postgresql://reader:open-secret@db.example/prices';
-  const signing = { key_id: 'a'.repeat(16), public_key: 'cHVibGlj', private_key: 'open-private', ...VALIDITY };
+  const signingKey = { key_id: 'a'.repeat(16), public_key: 'cHVibGlj', private_key: 'open-private', ...VALIDITY };
   await documents.transaction(async (tx) => {
     await tx.put('store', 'db', { store_id: 'db', kind: 'database', location: source, source });
-    await tx.put('signing-key', signing.key_id, signing);
-    await tx.put('signing-key', 'b'.repeat(16), { ...signing, key_id: 'b'.repeat(16), private_key: '' });
+    await tx.put('signing-key', signingKey.key_id, signingKey);
+    await tx.put('signing-key', 'b'.repeat(16), { ...signingKey, key_id: 'b'.repeat(16), private_key: '' });
   });
-  const bodyOf = async <T>(kind: 'store' | 'signing-key', id: string) =>
+  const readBody = async <T>(kind: 'store' | 'signing-key', id: string) =>
     (await documents.get(kind, id)) as { readonly body: T };
   /** Starts a service with given secret keys. @returns the stored content */
   async function startWithKeys(keys: string) {
     const secrets = await openSecrets({ secretKeyFile: undefined, secretKey: keys }, documents);
-    const { body: store } = await bodyOf<{ location: string; source: string }>('store', 'db');
-    const { body: key } = await bodyOf<{ private_key: string }>('signing-key', signing.key_id);
-    const { body: replaced } = await bodyOf<{ private_key: string }>('signing-key', 'b'.repeat(16));
+    const { body: store } = await readBody<{ location: string; source: string }>('store', 'db');
+    const { body: key } = await readBody<{ private_key: string }>('signing-key', signingKey.key_id);
+    const { body: replaced } = await readBody<{ private_key: string }>('signing-key', 'b'.repeat(16));
     expect(replaced.private_key).toBe('');
     return { secrets, texts: [store.location, store.source, key.private_key] };
   }
@@ -66,28 +66,28 @@ test('a key is replaced, the replacement is reverted, and encryption is turned o
     changePassword(url!, secrets.open),
     secrets.open(private_key!),
   ];
-  const plain = [source, source, 'open-private'];
+  const plainTexts = [source, source, 'open-private'];
   const next = randomBytes(32).toString('hex');
 
   const first = await startWithKeys(key);
-  expect(unsealSecrets(first)).toEqual(plain);
-  const both = await startWithKeys(`${key}\n${next}\n`); // Every front needs both keys before a front encrypts with the new key.
-  expect(both.texts).toEqual(first.texts);
-  const replaced = await startWithKeys(`${next},${key}`);
-  expect(unsealSecrets(replaced)).toEqual(plain);
-  expect(unsealSecrets({ ...replaced, secrets: both.secrets })).toEqual(plain);
-  expect(() => first.secrets.open(replaced.texts[2]!)).toThrow('the key is a different one');
-  const alone = await startWithKeys(next);
-  expect([alone.texts, unsealSecrets(alone)]).toEqual([replaced.texts, plain]);
+  expect(unsealSecrets(first)).toEqual(plainTexts);
+  const bothKeysTexts = await startWithKeys(`${key}\n${next}\n`); // Every front needs both keys before a front encrypts with the new key.
+  expect(bothKeysTexts.texts).toEqual(first.texts);
+  const replacedTexts = await startWithKeys(`${next},${key}`);
+  expect(unsealSecrets(replacedTexts)).toEqual(plainTexts);
+  expect(unsealSecrets({ ...replacedTexts, secrets: bothKeysTexts.secrets })).toEqual(plainTexts);
+  expect(() => first.secrets.open(replacedTexts.texts[2]!)).toThrow('the key is a different one');
+  const newKeyTexts = await startWithKeys(next);
+  expect([newKeyTexts.texts, unsealSecrets(newKeyTexts)]).toEqual([replacedTexts.texts, plainTexts]);
 
-  const lost = await startWithKeys(key); // A start without the encryption key changes nothing, and reads report the missing key.
-  expect(lost.texts).toEqual(replaced.texts);
-  expect(() => unsealSecrets(lost)).toThrow('the key is a different one');
+  const lostKeyTexts = await startWithKeys(key); // A start without the encryption key changes nothing, and reads report the missing key.
+  expect(lostKeyTexts.texts).toEqual(replacedTexts.texts);
+  expect(() => unsealSecrets(lostKeyTexts)).toThrow('the key is a different one');
 
-  const back = await startWithKeys(`${key} ${next}`);
-  expect([back.texts, unsealSecrets(back)]).toEqual([first.texts, plain]);
-  expect((await startWithKeys(`none ${key}`)).texts).toEqual(plain);
-  expect((await startWithKeys('')).texts).toEqual(plain);
+  const oldKeyTexts = await startWithKeys(`${key} ${next}`);
+  expect([oldKeyTexts.texts, unsealSecrets(oldKeyTexts)]).toEqual([first.texts, plainTexts]);
+  expect((await startWithKeys(`none ${key}`)).texts).toEqual(plainTexts);
+  expect((await startWithKeys('')).texts).toEqual(plainTexts);
   await documents.close();
 });
 

@@ -10,7 +10,7 @@ import { IS_SOAK } from '../soak.js';
 const PASSWORD = 'hunter2-correct-horse';
 const givenKey = issueKey({ name: 'given', scopes: ['admin'], expires: null }, Date.now());
 const wrongCloses = `${givenKey.key.slice(0, 17)}${'w'.repeat(43)}`;
-const secretOf = (key: string) => key.split('_').slice(2).join('_');
+const getSecret = (key: string) => key.split('_').slice(2).join('_');
 
 let home: string;
 let service: Run & { readonly url: string };
@@ -79,8 +79,8 @@ afterAll(async () => {
 });
 
 const listSecrets = () => [
-  secretOf(givenKey.key),
-  secretOf(storedKey),
+  getSecret(givenKey.key),
+  getSecret(storedKey),
   'w'.repeat(43),
   PASSWORD,
   givenKey.record.sha256,
@@ -106,7 +106,7 @@ test('the home contains digests of keys, never a key', async () => {
   expect(names.length).toBeGreaterThan(1);
   for (const entry of names) {
     const bytes = await readFile(join(entry.parentPath, entry.name));
-    for (const secret of [secretOf(givenKey.key), secretOf(storedKey), PASSWORD])
+    for (const secret of [getSecret(givenKey.key), getSecret(storedKey), PASSWORD])
       expect([entry.name, bytes.includes(secret)]).toEqual([entry.name, false]);
   }
 });
@@ -130,12 +130,12 @@ test.runIf(IS_SOAK)('an unknown key takes as long as a wrong one', async () => {
     environment: [givenKey.record],
     now: Date.now,
   });
-  const unknown = `dvs_${'Z'.repeat(12)}_${'w'.repeat(43)}`;
-  const medians = [wrongCloses, unknown].map((key) => {
+  const unknownKey = `dvs_${'Z'.repeat(12)}_${'w'.repeat(43)}`;
+  const medians = [wrongCloses, unknownKey].map((key) => {
     const times = Array.from({ length: 4000 }, () => {
-      const began = process.hrtime.bigint();
+      const startNs = process.hrtime.bigint();
       keys.verify(key);
-      return Number(process.hrtime.bigint() - began);
+      return Number(process.hrtime.bigint() - startNs);
     });
     return times.toSorted((a, b) => a - b)[2000]!;
   });

@@ -7,10 +7,10 @@ import {
   chooseSome,
   DIVISOR_API_KEYS,
   GRANTS,
-  indexOf,
+  createIndex,
   keys,
   operator,
-  otherOf,
+  getOther,
   TENANTS,
   type Tenant,
 } from './two-tenants.js';
@@ -45,13 +45,13 @@ const ask = async (query: string, headers: Headers) =>
 
 /** All rows of each view, which the operator can read. */
 const rowsByView = new Map<string, Promise<SqlResult>>();
-function everythingOf(view: string): Promise<SqlResult> {
+function readEverything(view: string): Promise<SqlResult> {
   const rows = rowsByView.get(view) ?? ask(`SELECT * FROM ${view} ORDER BY ALL`, operatorHeaders);
   rowsByView.set(view, rows);
   return rows;
 }
 
-const namesOf = (tenant: Tenant): readonly string[] => [`${tenant}desk`, `${tenant}eq`, `${tenant}half`];
+const listNames = (tenant: Tenant): readonly string[] => [`${tenant}desk`, `${tenant}eq`, `${tenant}half`];
 
 beforeAll(async () => {
   provider = await startProvider('console');
@@ -68,10 +68,10 @@ beforeAll(async () => {
   };
   await runJob('/data/synthetic', market, operatorHeaders);
   for (const tenant of TENANTS) {
-    const [desk, index, half] = namesOf(tenant);
-    await requireSuccess('PUT', `/indices/${index}`, indexOf(index!), createTenantHeader(tenant));
+    const [desk, index, half] = listNames(tenant);
+    await requireSuccess('PUT', `/indices/${index}`, createIndex(index!), createTenantHeader(tenant));
     const overlay = { kind: 'overlay', source_index_id: index, overlay: { type: 'decrement', percent: 2 } };
-    const { pipeline: _, ...fields } = indexOf(half!);
+    const { pipeline: _, ...fields } = createIndex(half!);
     await requireSuccess('PUT', `/indices/${half}`, { ...fields, ...overlay }, createTenantHeader(tenant));
     await requireSuccess(
       'PUT',
@@ -91,24 +91,24 @@ afterAll(async () => {
 const PRIVATE_VIEWS = [...RUN_VIEWS, ...LIST_VIEWS];
 
 describe.each(TENANTS)('a client limited to %s', (tenant) => {
-  const other = otherOf(tenant);
+  const other = getOther(tenant);
 
   test.each(PRIVATE_VIEWS)('sees its own rows of %s, and no others', async (view) => {
     const query = `SELECT * FROM ${view} ORDER BY ALL`;
-    const everything = await everythingOf(view); // queried first, so that the tables are stored on disk
-    const at = everything.columns.findIndex(({ name }) => name === 'index_id');
-    const wanted = everything.data.filter((row) => String(row[at]).startsWith(tenant));
-    expect([wanted.length > 0, everything.data.length - wanted.length > 0]).toEqual([true, true]);
+    const wholeView = await readEverything(view); // queried first, so that the tables are stored on disk
+    const column = wholeView.columns.findIndex(({ name }) => name === 'index_id');
+    const wantedRows = wholeView.data.filter((row) => String(row[column]).startsWith(tenant));
+    expect([wantedRows.length > 0, wholeView.data.length - wantedRows.length > 0]).toEqual([true, true]);
     const position = PRIVATE_VIEWS.indexOf(view) + TENANTS.indexOf(tenant);
     for (const headers of chooseSome(position, [createTenantHeader(tenant), token[tenant]!])) {
-      const seen = await ask(query, headers);
-      expect(seen.columns).toEqual(everything.columns);
-      expect(seen.data).toEqual(wanted);
-      expect(JSON.stringify(seen)).not.toContain(other);
+      const answer = await ask(query, headers);
+      expect(answer.columns).toEqual(wholeView.columns);
+      expect(answer.data).toEqual(wantedRows);
+      expect(JSON.stringify(answer)).not.toContain(other);
       const conditions = [`= '${other}eq'`, `LIKE '${other}%'`, `IN ('${other}eq', '${other}desk')`];
       const counts = conditions.map((condition) => `(SELECT count(*) FROM ${view} WHERE index_id ${condition})`);
       const { data } = await ask(`SELECT (SELECT count(*) FROM ${view}), ${counts.join(', ')}`, headers);
-      expect(data).toEqual([[wanted.length, 0, 0, 0]]);
+      expect(data).toEqual([[wantedRows.length, 0, 0, 0]]);
     }
   });
 
@@ -122,7 +122,7 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
       `SELECT DISTINCT index_id FROM (${PRIVATE_VIEWS.map((view) => `SELECT index_id FROM ${view}`).join(' UNION ALL ')}) ORDER BY 1`,
       createTenantHeader(tenant),
     );
-    expect(joined.data.map(([id]) => id)).toEqual(namesOf(tenant));
+    expect(joined.data.map(([id]) => id)).toEqual(listNames(tenant));
     for (const query of [
       'SHOW TABLES',
       'SHOW ALL TABLES',
@@ -145,9 +145,9 @@ test('sharing shows the rows of a document in every view, until sharing ends', a
   const before = await readRows();
   const listIds = (rows: typeof before, view: string) => rows.filter(([of]) => of === view).map(([, id]) => id);
   await readShare(['bravo']);
-  const shared = await readRows();
+  const sharedRows = await readRows();
   for (const view of PRIVATE_VIEWS)
-    expect([view, listIds(shared, view)]).toEqual([view, ['alpha-eq', ...listIds(before, view)]]);
+    expect([view, listIds(sharedRows, view)]).toEqual([view, ['alpha-eq', ...listIds(before, view)]]);
   await readShare([]);
   expect(await readRows()).toEqual(before);
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { signIn } from './signed-in.js';
-import { DIVISOR_API_KEYS, GRANTS, indexOf, keys } from './two-tenants.js';
+import { DIVISOR_API_KEYS, GRANTS, createIndex, keys } from './two-tenants.js';
 
 /** Service for a tenant's user whose subject equals the id or the name of the tenant's key. */
 let service: RunningService;
@@ -13,7 +13,7 @@ beforeAll(async () => {
   const oidc = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
   const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
   service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
-  await service.ask('PUT', '/indices/alpha-eq', indexOf('alpha-eq'), createKeyHeader('alpha-'));
+  await service.ask('PUT', '/indices/alpha-eq', createIndex('alpha-eq'), createKeyHeader('alpha-'));
 });
 afterAll(async () => {
   await service.close();
@@ -48,7 +48,7 @@ test.each([
   const { body } = await service.ask('GET', '/principal', undefined, token);
   expect(body).toMatchObject({ key_id: `sub:${word}` });
   const id = `bravo-${word.toLowerCase()}`;
-  expect((await service.ask('PUT', `/indices/${id}`, indexOf(id), token)).status).toBe(200);
+  expect((await service.ask('PUT', `/indices/${id}`, createIndex(id), token)).status).toBe(200);
   const { body: access } = await service.ask('GET', `/access/index/${id}`, undefined, token);
   expect(access).toMatchObject({ owner: { key_id: `sub:${word}`, name: word } });
 });

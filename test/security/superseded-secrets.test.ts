@@ -65,26 +65,26 @@ async function storeSupersededSecrets(documents: DocumentEngine, passwords: read
 }
 
 /** Returns the whole stored content, with versions unpacked and without the documents of stores. */
-async function readEverythingBut(documents: DocumentEngine, left: string): Promise<string> {
+async function readEverythingBut(documents: DocumentEngine, excluded: string): Promise<string> {
   const texts: string[] = [];
   for (const kind of DOCUMENT_KINDS)
-    if (kind !== left) texts.push(JSON.stringify((await documents.list(kind, (body) => body)).documents));
+    if (kind !== excluded) texts.push(JSON.stringify((await documents.list(kind, (body) => body)).documents));
   const head = await readHead(documents, SUBJECT);
   for (let number = 1; number <= (head?.latest ?? 0); number++)
     texts.push(JSON.stringify(await loadVersion(documents, SUBJECT, number)));
   return texts.join('\n');
 }
 
-async function gapsOf(documents: DocumentEngine) {
+async function listGaps(documents: DocumentEngine) {
   const check = createHistoryCheck();
-  const wrong: string[] = [];
+  const gaps: string[] = [];
   for (const kind of ['history', 'version', 'store', 'audit'] as const)
     await documents.list(kind, (body, id) => {
       const reason = check.look({ kind, id, body });
-      if (reason !== undefined) wrong.push(`${kind} ${id}: ${reason}`);
+      if (reason !== undefined) gaps.push(`${kind} ${id}: ${reason}`);
       return body;
     });
-  return [...wrong, ...check.gaps()];
+  return [...gaps, ...check.gaps()];
 }
 
 const ENGINES: Readonly<Record<string, () => Promise<{ open(): Promise<DocumentEngine>; close(): Promise<void> }>>> = {
@@ -110,7 +110,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     const text = await readEverythingBut(documents, 'store');
     expect(text).not.toMatch(/first-pass|second-pass|third-pass|private-of-before/);
     expect(text).toContain('reader:***@db.example');
-    expect(await gapsOf(documents)).toEqual([]);
+    expect(await listGaps(documents)).toEqual([]);
     await documents.close();
     await world.close();
   });
@@ -132,7 +132,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
       ['updated', null],
     ]);
     expect(await readEverythingBut(documents, 'store')).not.toMatch(/first-pass|second-pass/);
-    expect(await gapsOf(documents)).toEqual([]);
+    expect(await listGaps(documents)).toEqual([]);
 
     const keys = createSigningKeys({
       documents: versioned,

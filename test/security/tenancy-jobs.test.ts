@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JobRetries } from '#contract/jobs.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { DIVISOR_API_KEYS, indexOf, keys, operator, otherOf, TENANTS, type Tenant } from './two-tenants.js';
+import { DIVISOR_API_KEYS, createIndex, keys, operator, getOther, TENANTS, type Tenant } from './two-tenants.js';
 
 /** Service for jobs about several documents and for streams: tenants start, retry and follow only their own jobs. */
 let service: RunningService;
@@ -27,7 +27,7 @@ async function startJob(tenant: Tenant, path: string, body: unknown = {}): Promi
 
 /** Creates an index whose backtest always fails. */
 const createBrokenIndex = (tenant: Tenant) =>
-  indexOf(`${tenant}broken`, {
+  createIndex(`${tenant}broken`, {
     plugins: { FAILING: { plugin: `${tenant}failing` } },
     pipeline: {
       selection: [{ id: 'none', type: 'PluginFilter', params: { plugin: 'FAILING' } }],
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await service.ask('POST', '/data/synthetic', market, createKeyHeader(operator.key));
   await service.finished('generate:market', createKeyHeader(operator.key));
   for (const tenant of TENANTS) {
-    await requireSuccess(tenant, 'PUT', `/indices/${tenant}eq`, indexOf(`${tenant}eq`));
+    await requireSuccess(tenant, 'PUT', `/indices/${tenant}eq`, createIndex(`${tenant}eq`));
     const source = 'function compute({ close }) { throw new Error("no " + close.length); }';
     const plugin = { name: `${tenant}failing secret`, kind: 'selection', inputs: { close: 'CLOSE' }, source };
     await requireSuccess(tenant, 'PUT', `/plugins/${tenant}failing`, plugin);
@@ -79,7 +79,7 @@ describe('failed jobs', () => {
 });
 
 test.each(TENANTS)('a batch of %s starts only its own indices', async (tenant) => {
-  const other = otherOf(tenant);
+  const other = getOther(tenant);
   const ids = [`${tenant}eq`, `${other}eq`, `${other}broken`];
   const batch = await requireSuccess<{
     backtests: { index_id: string; job: object | null; error: { code: string } | null }[];
@@ -92,17 +92,17 @@ test.each(TENANTS)('a batch of %s starts only its own indices', async (tenant) =
 describe('a sweep', () => {
   const grid = { '/request/transaction_cost_bps': [0, 5] };
   const createSweepBody = (tenant: Tenant) => ({ index_id: `${tenant}eq`, grid });
-  const createDraftBody = (tenant: Tenant) => ({ document: indexOf('draft'), sweep_id: `${tenant}draft`, grid });
-  const createUnnamedDraft = () => ({ document: indexOf('draft'), grid });
+  const createDraftBody = (tenant: Tenant) => ({ document: createIndex('draft'), sweep_id: `${tenant}draft`, grid });
+  const createUnnamedDraft = () => ({ document: createIndex('draft'), grid });
 
   test.each([
     ['of a stored index', createSweepBody],
     ['of a stored index, by a name', (tenant: Tenant) => ({ ...createSweepBody(tenant), sweep_id: `${tenant}caps` })],
     ['of a document that is not stored, by a name', createDraftBody],
     ['of a document that is not stored', createUnnamedDraft],
-  ])('%s is read by its tenant alone', async (_, bodyOf) => {
+  ])('%s is read by its tenant alone', async (_, createBody) => {
     for (const tenant of TENANTS) {
-      const jobId = await startJob(tenant, '/analytics/sweeps', bodyOf(tenant));
+      const jobId = await startJob(tenant, '/analytics/sweeps', createBody(tenant));
       expect(jobId.startsWith(`sweep:${tenant}`)).toBe(true);
       expect([jobId, await waitForJob(tenant, jobId)]).toEqual([jobId, 'succeeded']);
       const rows = `/analytics/sweeps/${jobId.slice('sweep:'.length)}/rows`;
@@ -116,9 +116,9 @@ describe('a sweep', () => {
           }),
         );
       expect(await readStatuses(tenant)).toEqual([200, 200, 200]);
-      expect(await readStatuses(otherOf(tenant))).toEqual([404, 404, 404]);
+      expect(await readStatuses(getOther(tenant))).toEqual([404, 404, 404]);
       expect(
-        (await service.ask('DELETE', `/jobs/${jobId}`, undefined, createTenantHeader(otherOf(tenant)))).status,
+        (await service.ask('DELETE', `/jobs/${jobId}`, undefined, createTenantHeader(getOther(tenant)))).status,
       ).toBe(404);
     }
   });
@@ -152,10 +152,10 @@ test.each(['/jobs/events?seconds=600', '/jobs/backtest:alpha-broken/events'])(
     const isRead = path.includes('seconds') ? () => text.includes('caught-up') : () => text.includes('failed');
     while (!isRead()) text += (await reader.read()).value;
     await readShare([]);
-    const again = await startJob('alpha-', '/analytics/alpha-broken/backtest');
-    const more: string[] = [];
-    for (let part = await reader.read(); !part.done; part = await reader.read()) more.push(part.value);
-    expect(more.join('')).toBe('');
-    await waitForJob('alpha-', again);
+    const secondJob = await startJob('alpha-', '/analytics/alpha-broken/backtest');
+    const otherJobs: string[] = [];
+    for (let part = await reader.read(); !part.done; part = await reader.read()) otherJobs.push(part.value);
+    expect(otherJobs.join('')).toBe('');
+    await waitForJob('alpha-', secondJob);
   },
 );

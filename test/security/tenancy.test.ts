@@ -10,14 +10,14 @@ import {
   chooseSome,
   DIVISOR_API_KEYS,
   GRANTS,
-  indexOf,
+  createIndex,
   processInTurns,
   issueTestKey,
   keys,
   keysWithoutScope,
   onOpenConnection,
   operator,
-  otherOf,
+  getOther,
   TENANTS,
   WAITING_AT_ONCE,
   type Tenant,
@@ -46,7 +46,7 @@ async function requireOk<T>(tenant: Tenant, method: string, path: string, body?:
 
 async function settle(tenant: Tenant): Promise<void> {
   const index = `${tenant}eq`;
-  await requireOk(tenant, 'PUT', `/indices/${index}`, indexOf(index));
+  await requireOk(tenant, 'PUT', `/indices/${index}`, createIndex(index));
   await requireOk(tenant, 'PUT', `/strategies/${tenant}desk`, {
     id: `${tenant}desk`,
     name: `${tenant}desk secret`,
@@ -100,7 +100,7 @@ beforeAll(async () => {
   await service.finished('generate:market', asKey(operator.key));
   for (const tenant of TENANTS) await settle(tenant);
   clients['key'] = { 'alpha-': asTenant('alpha-'), 'bravo-': asTenant('bravo-') };
-  clients['token'] = { 'alpha-': await asBearer(personOf('alpha-')), 'bravo-': await asBearer(personOf('bravo-')) };
+  clients['token'] = { 'alpha-': await asBearer(toPerson('alpha-')), 'bravo-': await asBearer(toPerson('bravo-')) };
   clients['browser'] = { 'alpha-': await signInBrowser('alpha-'), 'bravo-': await signInBrowser('bravo-') };
 });
 afterAll(async () => {
@@ -108,12 +108,12 @@ afterAll(async () => {
   await provider.close();
 });
 
-const personOf = (tenant: Tenant) => ({ sub: `${tenant.at(0)}-person`, name: 'Person', team: tenant });
+const toPerson = (tenant: Tenant) => ({ sub: `${tenant.at(0)}-person`, name: 'Person', team: tenant });
 const asBearer = async (claims: object): Promise<Record<string, string>> => ({
   authorization: `Bearer ${await provider.token({ sub: 'somebody', ...claims })}`,
 });
 async function signInBrowser(tenant: Tenant): Promise<Record<string, string>> {
-  provider.person = personOf(tenant);
+  provider.person = toPerson(tenant);
   const { cookie, csrf } = await signIn(service.url());
   return { cookie, 'x-csrf-token': csrf };
 }
@@ -161,7 +161,7 @@ describe('operations x clients x tenants', () => {
     const deviations: string[] = [];
     const asks = createRows((_, route) => isOfTenant(route));
     await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
-      const { status } = await requestRoute(route, pathFor(route, otherOf(tenant)), headers);
+      const { status } = await requestRoute(route, pathFor(route, getOther(tenant)), headers);
       if (status !== 404) deviations.push(`${tenant} ${client} ${id}: ${status}`);
     });
     console.log(`${asks.length} asks for documents of another tenant, deviations ${deviations.length}`);
@@ -174,7 +174,7 @@ describe('operations x clients x tenants', () => {
     await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
       const { status, text } = await requestRoute(route, pathFor(route, tenant), headers);
       const who = `${tenant} ${client} ${id}`;
-      if (text.includes(otherOf(tenant))) deviations.push(`${who}: ${status} ${text.slice(0, 200)}`);
+      if (text.includes(getOther(tenant))) deviations.push(`${who}: ${status} ${text.slice(0, 200)}`);
       const isKnown = knowsPrefixes(id, route);
       if (isKnown && isOfTenant(route) && status === 403) deviations.push(`${who}: own refused`);
       if (!isKnown && status !== 403) deviations.push(`${who}: ${status} without knowing prefixes`);
@@ -184,28 +184,28 @@ describe('operations x clients x tenants', () => {
   });
 
   test('without a key, with a wrong key or without the scope every request is refused', async () => {
-    const forged = await provider.token(personOf('alpha-'), { issuer: 'https://elsewhere.example' });
-    const refused = [
+    const forgedToken = await provider.token(toPerson('alpha-'), { issuer: 'https://elsewhere.example' });
+    const refusedStatuses = [
       ['nobody', {}],
       ['a wrong key', asKey(issueTestKey('wrong').key)],
-      ['a token of another issuer', { authorization: `Bearer ${forged}` }],
+      ['a token of another issuer', { authorization: `Bearer ${forgedToken}` }],
       ['a cookie that was made up', { cookie: 'divisor_session=AAAA' }],
     ] as const;
-    const closed = operations.filter(([, { scope }]) => scope !== 'open');
-    const asks = closed.flatMap(([id, route], i) =>
-      chooseSome(i, refused).map(([who, headers]) => ({ id, route, who, headers, expected: 401 })),
+    const closedOperations = operations.filter(([, { scope }]) => scope !== 'open');
+    const asks = closedOperations.flatMap(([id, route], i) =>
+      chooseSome(i, refusedStatuses).map(([who, headers]) => ({ id, route, who, headers, expected: 401 })),
     );
     for (const {
       scope,
       issued: { key },
     } of keysWithoutScope) {
-      const both = [
+      const bothTenants = [
         [`a key without ${scope}`, asKey(key)],
         [`a token without ${scope}`, await asBearer({ lacks: scope })],
       ] as const;
-      for (const [i, [id, route]] of closed.entries())
+      for (const [i, [id, route]] of closedOperations.entries())
         if (route.scope === scope)
-          for (const [who, headers] of chooseSome(i, both))
+          for (const [who, headers] of chooseSome(i, bothTenants))
             asks.push({ id, route, who, headers, expected: 403 } as never);
     }
     const deviations: string[] = [];
@@ -250,18 +250,22 @@ describe('a tenant sees only its own entries in lists, streams and the log', () 
 });
 
 describe('a reference does not reach documents of another tenant', () => {
-  const foreign = 'bravo-eq';
+  const bravoId = 'bravo-eq';
   test.each([
-    ['POST', '/indices/preview', { document: indexOf('alpha-x', { universe: { kind: 'index', index_id: foreign } }) }],
-    ['PUT', '/strategies/alpha-x', { id: 'alpha-x', name: 'X', index_id: foreign }],
-    ['GET', `/analytics/compare?ids=alpha-eq,${foreign}`, undefined],
-    ['GET', `/analytics/alpha-eq/weights?benchmark=${foreign}`, undefined],
+    [
+      'POST',
+      '/indices/preview',
+      { document: createIndex('alpha-x', { universe: { kind: 'index', index_id: bravoId } }) },
+    ],
+    ['PUT', '/strategies/alpha-x', { id: 'alpha-x', name: 'X', index_id: bravoId }],
+    ['GET', `/analytics/compare?ids=alpha-eq,${bravoId}`, undefined],
+    ['GET', `/analytics/alpha-eq/weights?benchmark=${bravoId}`, undefined],
     ['POST', '/optimise/runs', { index_id: 'alpha-eq', constraint_set_id: 'bravo-set' }],
-    ['POST', '/optimise/runs', { index_id: foreign, constraint_set_id: 'alpha-set' }],
+    ['POST', '/optimise/runs', { index_id: bravoId, constraint_set_id: 'alpha-set' }],
     ['POST', '/reports/render', { template_id: 'bravo-page' }],
-    ['POST', '/reports/render', { template_id: 'FACTSHEET-A4', index_id: foreign }],
-    ['POST', '/analytics/sweeps', { index_id: foreign, grid: { '/document/pipeline/weighting/cap': [0.5] } }],
-    ['POST', '/indices', indexOf('alpha-y', { plugins: { OTHERS: { plugin: 'bravo-plugin' } } })],
+    ['POST', '/reports/render', { template_id: 'FACTSHEET-A4', index_id: bravoId }],
+    ['POST', '/analytics/sweeps', { index_id: bravoId, grid: { '/document/pipeline/weighting/cap': [0.5] } }],
+    ['POST', '/indices', createIndex('alpha-y', { plugins: { OTHERS: { plugin: 'bravo-plugin' } } })],
     ['GET', '/data/prices/A?store_id=bravo-store', undefined],
   ])('%s %s %j', async (method, path, body) => {
     const { status, body: answer } = await service.ask(method, path, body, asTenant('alpha-'));
@@ -291,8 +295,8 @@ describe('a reference does not reach documents of another tenant', () => {
   });
 
   test.each([
-    ['POST', '/indices', indexOf('bravo-new')],
-    ['POST', '/indices', indexOf('unprefixed')],
+    ['POST', '/indices', createIndex('bravo-new')],
+    ['POST', '/indices', createIndex('unprefixed')],
     ['POST', '/strategies', { id: 'bravo-new', name: 'New', index_id: 'alpha-eq' }],
     [
       'POST',
@@ -324,7 +328,7 @@ describe('sharing', () => {
       '/jobs/backtest:alpha-eq',
     ])
       expect([path, await requestStatus('GET', path)]).toEqual([path, 200]);
-    expect(await requestStatus('PUT', '/indices/alpha-eq', indexOf('alpha-eq'))).toBe(404);
+    expect(await requestStatus('PUT', '/indices/alpha-eq', createIndex('alpha-eq'))).toBe(404);
     expect(await requestStatus('DELETE', '/jobs/backtest:alpha-eq')).toBe(404);
     expect(await requestStatus('PUT', '/access/index/alpha-eq', { shared_with: [] })).toBe(404);
     expect(await requestStatus('GET', '/strategies/alpha-desk')).toBe(404);

@@ -37,9 +37,9 @@ test('a store shows only the documents of its tenant, whatever the other documen
   for await (const { kind } of reader.entries()) kinds.push(kind);
   expect(kinds).toEqual([undefined, undefined, undefined, undefined]);
   await reader.close();
-  const again = openRaw(folder);
-  expect([...again.getKeys()].map((key) => key.toString())).toHaveLength(4);
-  await again.close();
+  const secondHome = openRaw(folder);
+  expect([...secondHome.getKeys()].map((key) => key.toString())).toHaveLength(4);
+  await secondHome.close();
 });
 
 test('every document is stored under the tenant of the service', async () => {
@@ -97,9 +97,9 @@ test.skipIf(!hasPostgresql)('the role of one tenant cannot access another tenant
 
   const statements = (await one.owner.query<{ sql: string }>(ALL_STATEMENTS)).rows.map(({ sql }) => sql);
   expect(statements.length).toBeGreaterThan(20);
-  const misplaced = new URL(other.url);
-  misplaced.pathname = `/${one.name}`;
-  const intruder = new Client(misplaced.href);
+  const misplacedUrl = new URL(other.url);
+  misplacedUrl.pathname = `/${one.name}`;
+  const intruder = new Client(misplacedUrl.href);
   await intruder.connect();
   const codes = [];
   for (const sql of statements) codes.push(await intruder.query(sql).catch(({ code }: { code: string }) => code));

@@ -11,14 +11,14 @@ if (!IS_SOAK) console.log('each operation is asked by one client in turn; by eve
 /** Id prefixes of the tenants. */
 export const TENANTS = ['alpha-', 'bravo-'] as const;
 export type Tenant = (typeof TENANTS)[number];
-export const otherOf = (tenant: Tenant): Tenant => (tenant === 'alpha-' ? 'bravo-' : 'alpha-');
+export const getOther = (tenant: Tenant): Tenant => (tenant === 'alpha-' ? 'bravo-' : 'alpha-');
 
 export const issueTestKey = (name: string, prefixes?: readonly string[], scopes: readonly Scope[] = SCOPES) =>
   issueKey({ name, scopes, expires: null, ...(prefixes && { prefixes }) }, Date.now());
 /** Key of a client without limits. */
 export const operator = issueTestKey('operator');
 export const keys = { 'alpha-': issueTestKey('alpha', ['alpha-']), 'bravo-': issueTestKey('bravo', ['bravo-']) };
-const environmentOf = ({ record }: ReturnType<typeof issueTestKey>) =>
+const formatEnvironment = ({ record }: ReturnType<typeof issueTestKey>) =>
   `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes ? `:${record.prefixes.join('+')}` : ''}`;
 /** Returns the scopes of a client that lacks one scope; `admin` implies all others. */
 const listAllBut = (scope: Scope): readonly Scope[] => SCOPES.filter((each) => each !== scope && each !== 'admin');
@@ -33,7 +33,7 @@ export const DIVISOR_API_KEYS = [
   keys['bravo-'],
   ...keysWithoutScope.map(({ issued: key }) => key),
 ]
-  .map(environmentOf)
+  .map(formatEnvironment)
   .join(',');
 /** Grants by claim: a tenant's team, or all scopes except one. */
 export const GRANTS = [
@@ -54,15 +54,15 @@ export async function processInTurns<T>(
   ask: (item: T) => Promise<void>,
   atOnce: number = AT_ONCE,
 ): Promise<void> {
-  const waiting = items.toReversed();
+  const waitingItems = items.toReversed();
   const processWaiting = async (): Promise<void> => {
-    for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) await ask(item);
+    for (let item = waitingItems.pop(); item !== undefined; item = waitingItems.pop()) await ask(item);
   };
   await Promise.all(Array.from({ length: atOnce }, processWaiting));
 }
 
 /** Returns an index whose name must not be visible to another tenant. */
-export const indexOf = (id: string, extra: object = {}) => ({
+export const createIndex = (id: string, extra: object = {}) => ({
   id,
   name: `${id} secret`,
   calendar: 'XNYS',

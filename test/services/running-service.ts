@@ -70,7 +70,7 @@ export async function runService(
     ],
     environment,
   );
-  let running: Running = await start(settings, pino({ level: 'silent' }));
+  let server: Running = await start(settings, pino({ level: 'silent' }));
 
   async function ask<T>(
     method: string,
@@ -78,7 +78,7 @@ export async function runService(
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer<T>> {
-    const response = await fetch(running.server.url + path, {
+    const response = await fetch(server.server.url + path, {
       method,
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -93,9 +93,9 @@ export async function runService(
 
   return {
     root: base,
-    url: () => running.server.url,
+    url: () => server.server.url,
     ask,
-    download: (path, init) => fetch(running.server.url + path, init),
+    download: (path, init) => fetch(server.server.url + path, init),
     async refusal(method, path, body) {
       const answer = await ask<{ readonly error?: ErrorDetail }>(method, path, body);
       if (answer.body?.error === undefined)
@@ -109,14 +109,14 @@ export async function runService(
       }
     },
     async restart(whileAway = async () => {}, threads = 'handed on') {
-      await stop({ ...running, drainMs: 0 });
+      await stop({ ...server, drainMs: 0 });
       await whileAway();
       if (threads === 'handed on') keepThreads();
-      running = await start(settings, pino({ level: 'silent' }));
+      server = await start(settings, pino({ level: 'silent' }));
     },
-    resumed: () => running.service.resumed,
+    resumed: () => server.service.resumed,
     async close() {
-      await stop({ ...running, drainMs: 0 });
+      await stop({ ...server, drainMs: 0 });
       await rm(base, { recursive: true, force: true });
     },
   };

@@ -24,7 +24,7 @@ async function openAudited(): Promise<DocumentStore> {
   );
 }
 
-async function entriesOf(documents: DocumentStore): Promise<AuditEntry[]> {
+async function listEntries(documents: DocumentStore): Promise<AuditEntry[]> {
   const entries: AuditEntry[] = [];
   for await (const batch of readAuditBatches(documents, { after: 0, head: await readAuditHead(documents) }))
     entries.push(...batch);
@@ -44,7 +44,7 @@ async function logSixWrites(): Promise<{ readonly entries: AuditEntry[]; readonl
   await documents.transaction((tx) => tx.put('job', 'backtest:EQ', {})); // documents of jobs are not logged
   await documents.transaction((tx) => tx.delete('index', 'EQ'), { by: authorship });
   await documents.transaction((tx) => tx.delete('index', 'EQ'), { by: { ...authorship, purges: true } });
-  const entries = await entriesOf(documents);
+  const entries = await listEntries(documents);
   const { hash } = await readAuditHead(documents);
   await documents.close();
   return { entries, head: hash };
@@ -79,7 +79,7 @@ test('content and activation of a store are logged next to its declaration, and 
   await documents.transaction((tx) => tx.delete('run', 'EQ'), { by: authorship });
   const run_id = createHash('sha256').update('EQ f.art').digest('hex').slice(0, 16);
   expect(
-    (await entriesOf(documents)).map(({ action, kind, id, version, ...rest }) => [
+    (await listEntries(documents)).map(({ action, kind, id, version, ...rest }) => [
       action,
       kind,
       id,
@@ -123,36 +123,36 @@ test('a hash is the SHA-256 of the entry as canonical JSON: members in order, wi
 
 test('every edit, omission, repetition and exchange of entries is found, with its position', async () => {
   const { entries, head } = await logSixWrites();
-  const seqOf = (log: readonly unknown[], last: string | null = head): number => {
+  const findSeq = (log: readonly unknown[], last: string | null = head): number => {
     const verdict = verifyAudit(log, { head: last });
     return 'reason' in verdict ? verdict.seq : 0;
   };
-  expect(seqOf(entries)).toBe(0);
-  for (const [at, entry] of entries.entries()) {
+  expect(findSeq(entries)).toBe(0);
+  for (const [position, entry] of entries.entries()) {
     for (const [member, value] of Object.entries(entry)) {
       const other = typeof value === 'number' ? value + 1 : `${String(value)}0`;
-      const edited = entries.map((each, i) => (i === at ? { ...each, [member]: other } : each));
-      expect(seqOf(edited), `${member} of entry ${at + 1}`).toBe(at + 1);
+      const editedEntries = entries.map((each, i) => (i === position ? { ...each, [member]: other } : each));
+      expect(findSeq(editedEntries), `${member} of entry ${position + 1}`).toBe(position + 1);
     }
-    expect(seqOf(entries.filter((_, i) => i !== at))).toBe(at === 5 ? 6 : at + 1);
-    expect(seqOf([...entries.slice(0, at + 1), ...entries.slice(at)])).toBe(at + 2);
+    expect(findSeq(entries.filter((_, i) => i !== position))).toBe(position === 5 ? 6 : position + 1);
+    expect(findSeq([...entries.slice(0, position + 1), ...entries.slice(position)])).toBe(position + 2);
   }
-  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // without the head, a missing last entry cannot be detected
+  expect(findSeq(entries.slice(0, -1), null)).toBe(0); // without the head, a missing last entry cannot be detected
 });
 
 test('a home whose log lost an entry, or its head, is damaged', async () => {
   const { entries, head } = await logSixWrites();
-  const faultOf = (kept: readonly AuditEntry[], last: string | undefined): number | undefined => {
+  const findFault = (kept: readonly AuditEntry[], last: string | undefined): number | undefined => {
     const check = createAuditCheck();
     for (const body of kept.toReversed()) check.look({ kind: 'audit', body });
     if (last !== undefined) check.look({ kind: 'audit-head', body: { seq: entries.length, hash: last } });
     return check.fault()?.seq;
   };
-  expect(faultOf(entries, head)).toBeUndefined();
-  expect(faultOf([], undefined)).toBeUndefined();
-  expect(faultOf(entries.slice(1), head)).toBe(1);
-  expect(faultOf(entries.slice(0, 3), head)).toBe(4);
-  expect(faultOf(entries, undefined)).toBe(7);
+  expect(findFault(entries, head)).toBeUndefined();
+  expect(findFault([], undefined)).toBeUndefined();
+  expect(findFault(entries.slice(1), head)).toBe(1);
+  expect(findFault(entries.slice(0, 3), head)).toBe(4);
+  expect(findFault(entries, undefined)).toBe(7);
 });
 
 const [OLD_KEY, NEW_KEY] = [
@@ -175,7 +175,7 @@ async function createSignedLog(): Promise<{
     if (i === 6) await documents.transaction((tx) => signAuditLog(tx, NEW_KEY, 'again: it is signed'));
   }
   const { documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal);
-  const entries = await entriesOf(documents);
+  const entries = await listEntries(documents);
   await documents.close();
   return { entries, seals };
 }
@@ -184,55 +184,57 @@ async function createSignedLog(): Promise<{
 function rewriteEntries(entries: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return entries.map((entry, i) => {
-    const stated = { ...entry, seq: i + 1, previous };
-    previous = computeAuditHash(stated);
-    return { ...stated, hash: previous };
+    const statedEntry = { ...entry, seq: i + 1, previous };
+    previous = computeAuditHash(statedEntry);
+    return { ...statedEntry, hash: previous };
   });
 }
 
 test('a log that is hashed again after an edit, an omission, an addition or an exchange does not match its signatures', async () => {
   const { entries, seals } = await createSignedLog();
-  const verdictOf = (log: readonly unknown[]) => verifyAudit(log, { head: null, seals, keys });
-  expect(verdictOf(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6, unchained: 0 });
-  expect(verdictOf(rewriteEntries(entries))).toMatchObject({ sealed: 6 });
-  for (const [at, entry] of entries.entries()) {
-    const signedAt = at < 3 ? 3 : 6;
+  const verifyLog = (log: readonly unknown[]) => verifyAudit(log, { head: null, seals, keys });
+  expect(verifyLog(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6, unchained: 0 });
+  expect(verifyLog(rewriteEntries(entries))).toMatchObject({ sealed: 6 });
+  for (const [position, entry] of entries.entries()) {
+    const signedAt = position < 3 ? 3 : 6;
     const mutants = [
-      entries.map((each, i) => (i === at ? { ...each, author: 'mallory' } : each)),
-      ...(at === 5 ? [] : [[...entries.slice(0, at), entry, ...entries.slice(at)]]),
-      ...(at === 5 ? [] : [entries.toSpliced(at, 2, entries[at + 1]!, entry)]),
+      entries.map((each, i) => (i === position ? { ...each, author: 'mallory' } : each)),
+      ...(position === 5 ? [] : [[...entries.slice(0, position), entry, ...entries.slice(position)]]),
+      ...(position === 5 ? [] : [entries.toSpliced(position, 2, entries[position + 1]!, entry)]),
     ];
     for (const mutant of mutants)
-      expect(verdictOf(rewriteEntries(mutant)), `entry ${at + 1}`).toMatchObject({
-        seq: at === 2 ? expect.anything() : signedAt,
+      expect(verifyLog(rewriteEntries(mutant)), `entry ${position + 1}`).toMatchObject({
+        seq: position === 2 ? expect.anything() : signedAt,
       });
-    expect(verdictOf(rewriteEntries(entries.toSpliced(at, 1)))).toHaveProperty('reason');
+    expect(verifyLog(rewriteEntries(entries.toSpliced(position, 1)))).toHaveProperty('reason');
   }
   // The end of the log is missing, which is detected without a remembered head.
-  expect(verdictOf(entries.slice(0, 5))).toEqual({ seq: 6, reason: 'it is missing: the log is signed up to entry 6' });
+  expect(verifyLog(entries.slice(0, 5))).toEqual({ seq: 6, reason: 'it is missing: the log is signed up to entry 6' });
 });
 
 test('each edit of a signature is found, and a key that was not valid then', async () => {
   const { entries, seals } = await createSignedLog();
-  const reasonOf = (others: readonly unknown[], known = keys) =>
+  const findReason = (others: readonly unknown[], known = keys) =>
     verifyAudit(entries, { head: null, seals: others, keys: known });
-  for (const [at, seal] of seals.entries())
+  for (const [position, seal] of seals.entries())
     for (const [member, value] of Object.entries(seal)) {
       const other =
         typeof value === 'number'
           ? value + 1
           : `${String(value).slice(0, -1)}${String(value).endsWith('0') ? '1' : '0'}`;
-      const edited = seals.map((each, i) => (i === at ? { ...each, [member]: other } : each));
-      expect(reasonOf(edited), `${member} of seal ${at + 1}`).toHaveProperty('reason');
+      const editedSeals = seals.map((each, i) => (i === position ? { ...each, [member]: other } : each));
+      expect(findReason(editedSeals), `${member} of seal ${position + 1}`).toHaveProperty('reason');
     }
-  expect(reasonOf(seals, new Map([[NEW_KEY.key_id, NEW_KEY]]))).toMatchObject({ seq: 3 });
-  const late = new Map(KEYS.map((key) => [key.key_id, { ...key, valid_until: key.valid_from, valid_from: '2025' }]));
-  expect(reasonOf(seals, new Map([...late, [NEW_KEY.key_id, { ...NEW_KEY, valid_from: '2027-01-01' }]]))).toMatchObject(
-    {
-      seq: 6,
-      reason: expect.stringContaining('was not valid') as string,
-    },
+  expect(findReason(seals, new Map([[NEW_KEY.key_id, NEW_KEY]]))).toMatchObject({ seq: 3 });
+  const lateKeys = new Map(
+    KEYS.map((key) => [key.key_id, { ...key, valid_until: key.valid_from, valid_from: '2025' }]),
   );
+  expect(
+    findReason(seals, new Map([...lateKeys, [NEW_KEY.key_id, { ...NEW_KEY, valid_from: '2027-01-01' }]])),
+  ).toMatchObject({
+    seq: 6,
+    reason: expect.stringContaining('was not valid') as string,
+  });
 });
 
 /** Returns a log of eight signed writes, in which the first signatures are not chained, as in earlier releases. */
@@ -245,7 +247,7 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
     );
   }
   const { documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal);
-  const entries = await entriesOf(documents);
+  const entries = await listEntries(documents);
   await documents.close();
   return { entries, seals };
 }
@@ -253,42 +255,45 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
 /** Signs the log as release 0.2.0 did. */
 async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<void> {
   const { seq, hash: entry_hash } = await readAuditHead(tx);
-  const stated = { seq, entry_hash, at: NEW_KEY.valid_from, key_id: NEW_KEY.key_id };
-  const hash = computeStatementHash(stated);
-  await tx.put('audit-seal', formatEntryId(seq), { ...stated, hash, signature: signHash(NEW_KEY, hash) });
+  const statedSeal = { seq, entry_hash, at: NEW_KEY.valid_from, key_id: NEW_KEY.key_id };
+  const hash = computeStatementHash(statedSeal);
+  await tx.put('audit-seal', formatEntryId(seq), { ...statedSeal, hash, signature: signHash(NEW_KEY, hash) });
   await tx.put('audit-head', 'head', { seq, hash: entry_hash, sealed: seq, seals: count });
 }
 
 test('each signature in the middle that is omitted, repeated or exchanged is found', async () => {
   const { entries, seals } = await createSealedEachTime(0);
-  const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
-  expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 0 });
-  for (let at = 0; at < 7; at++) {
-    const place = `seal ${at + 1}`;
-    const missing = { seq: at + 2, reason: 'the previous seal is missing' };
-    expect(verdictOf(seals.toSpliced(at, 1)), place).toEqual(missing);
-    expect(verdictOf(seals.toSpliced(at, 0, seals[at]!)), place).toEqual({
-      seq: at + 1,
+  const verifyLog = (otherSeals: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: otherSeals, keys });
+  expect(verifyLog(seals)).toMatchObject({ sealed: 8, unchained: 0 });
+  for (let position = 0; position < 7; position++) {
+    const place = `seal ${position + 1}`;
+    const missing = { seq: position + 2, reason: 'the previous seal is missing' };
+    expect(verifyLog(seals.toSpliced(position, 1)), place).toEqual(missing);
+    expect(verifyLog(seals.toSpliced(position, 0, seals[position]!)), place).toEqual({
+      seq: position + 1,
       reason: 'its seal occurs twice',
     });
-    for (let other = at + 1; other < 8; other++)
-      expect(verdictOf(seals.with(at, seals[other]!).with(other, seals[at]!)), place).toHaveProperty('reason');
-    for (let end = at + 1; end < 7; end++)
-      expect(verdictOf(seals.toSpliced(at, end - at)), place).toMatchObject({ seq: end + 1 });
+    for (let other = position + 1; other < 8; other++)
+      expect(verifyLog(seals.with(position, seals[other]!).with(other, seals[position]!)), place).toHaveProperty(
+        'reason',
+      );
+    for (let end = position + 1; end < 7; end++)
+      expect(verifyLog(seals.toSpliced(position, end - position)), place).toMatchObject({ seq: end + 1 });
   }
 });
 
 test('signatures from before they were chained are valid and are counted; the chain begins after the last of them', async () => {
   const { entries, seals } = await createSealedEachTime(3);
-  const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
-  expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 3 });
+  const verifyLog = (otherSeals: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: otherSeals, keys });
+  expect(verifyLog(seals)).toMatchObject({ sealed: 8, unchained: 3 });
   // as before, the missing signature cannot be detected
-  expect(verdictOf(seals.toSpliced(1, 1))).toMatchObject({ sealed: 8, unchained: 2 });
-  for (const at of [2, 3, 4, 5, 6]) expect(verdictOf(seals.toSpliced(at, 1))).toMatchObject({ seq: at + 2 });
-  expect(verdictOf(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the previous seal is missing' });
+  expect(verifyLog(seals.toSpliced(1, 1))).toMatchObject({ sealed: 8, unchained: 2 });
+  for (const position of [2, 3, 4, 5, 6])
+    expect(verifyLog(seals.toSpliced(position, 1))).toMatchObject({ seq: position + 2 });
+  expect(verifyLog(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the previous seal is missing' });
   const { previous: _, ...stripped } = seals[5]!;
-  const late = { ...stripped, hash: computeStatementHash(stripped) };
-  expect(verdictOf(seals.with(5, { ...late, signature: signHash(NEW_KEY, late.hash) }))).toEqual({
+  const lateSeal = { ...stripped, hash: computeStatementHash(stripped) };
+  expect(verifyLog(seals.with(5, { ...lateSeal, signature: signHash(NEW_KEY, lateSeal.hash) }))).toEqual({
     seq: 6,
     reason: 'its seal does not name the previous one',
   });
@@ -298,7 +303,7 @@ test('signatures from before they were chained are valid and are counted; the ch
 
 test('a home with a rewritten log is reported as damaged by its signatures', async () => {
   const { entries, seals } = await createSignedLog();
-  const faultOf = (log: readonly AuditEntry[]): unknown => {
+  const findFault = (log: readonly AuditEntry[]): unknown => {
     const check = createAuditCheck();
     for (const body of log) check.look({ kind: 'audit', body });
     check.look({ kind: 'audit-head', body: { seq: log.length, hash: log.at(-1)!.hash } });
@@ -306,7 +311,7 @@ test('a home with a rewritten log is reported as damaged by its signatures', asy
     for (const body of KEYS) check.look({ kind: 'signing-key', body });
     return check.fault();
   };
-  expect(faultOf(entries)).toBeUndefined();
-  const forged = rewriteEntries(entries.map((each) => (each.seq === 2 ? { ...each, author: 'mallory' } : each)));
-  expect(faultOf(forged)).toEqual({ seq: 3, reason: 'it differs from the signed entry' });
+  expect(findFault(entries)).toBeUndefined();
+  const forgedEntries = rewriteEntries(entries.map((each) => (each.seq === 2 ? { ...each, author: 'mallory' } : each)));
+  expect(findFault(forgedEntries)).toEqual({ seq: 3, reason: 'it differs from the signed entry' });
 });

@@ -59,10 +59,10 @@ describe('a cache of documents', () => {
     for (const key of ['large', 'large', 'large', 'none', 'none', 'none']) find(key);
     expect(read).toEqual(['large', 'large', 'large', 'none', 'none', 'none']);
     const cache = createDocumentCache();
-    let opened = 0;
-    const open = () => (opened++, { id: 'x', unreadable: 'unreadable' as const });
+    let openedCount = 0;
+    const open = () => (openedCount++, { id: 'x', unreadable: 'unreadable' as const });
     for (let i = 0; i < 3; i++) cache.find('x', () => Buffer.alloc(1), open);
-    expect(opened).toBe(3);
+    expect(openedCount).toBe(3);
   });
 
   test('returns immutable documents', () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { StoredDocument } from '#store/port.js';
 import { IS_SOAK } from '../soak.js';
-import { bodyOf, type Stores } from './document-store-world.js';
+import { readBody, type Stores } from './document-store-world.js';
 
 /** Valid ids that a careless key, pattern, path or statement would confuse. */
 export const HOSTILE_IDS = [
@@ -77,7 +77,7 @@ export function describeDocuments(stores: Stores): void {
 
     test('has the same body and etag for its transaction, after it, in a list and over a restart', async () => {
       const { store, reopen } = await stores.open();
-      const within = await store.transaction(async (tx) => {
+      const transactionRead = await store.transaction(async (tx) => {
         for (const [i, body] of HOSTILE_BODIES.entries()) await tx.put('index', `b${i}`, body);
         return Promise.all(HOSTILE_BODIES.map((_, i) => tx.get('index', `b${i}`)));
       });
@@ -86,10 +86,10 @@ export function describeDocuments(stores: Stores): void {
         body: JSON.parse(JSON.stringify(body)) as unknown,
         etag: createHash('sha256').update(toCanonicalJson(body)).digest('hex'),
       }));
-      expect(within).toMatchObject(expected);
-      expect(await Promise.all(expected.map(({ id }) => store.get('index', id)))).toEqual(within);
+      expect(transactionRead).toMatchObject(expected);
+      expect(await Promise.all(expected.map(({ id }) => store.get('index', id)))).toEqual(transactionRead);
       const after = await reopen();
-      expect(await Promise.all(expected.map(({ id }) => after.get('index', id)))).toEqual(within);
+      expect(await Promise.all(expected.map(({ id }) => after.get('index', id)))).toEqual(transactionRead);
       const bodies = new Map(expected.map(({ id, body }) => [id, body]));
       const { documents } = await after.list('index', (body, id) => ({ id, body }));
       expect(new Map(documents.map(({ id, body }) => [id, body]))).toEqual(bodies);
@@ -103,9 +103,9 @@ export function describeDocuments(stores: Stores): void {
         body.list.push(2);
       });
       for (let reading = 0; reading < 3; reading++) {
-        const { list } = bodyOf<{ list: number[] }>(await store.get('index', 'a'));
+        const { list } = readBody<{ list: number[] }>(await store.get('index', 'a'));
         expect(list).toEqual([1]);
-        expect(bodyOf(await store.transaction((tx) => tx.get('index', 'a')))).toEqual({ list: [1] });
+        expect(readBody(await store.transaction((tx) => tx.get('index', 'a')))).toEqual({ list: [1] });
         try {
           list.push(3); // the body is frozen or a copy
         } catch (thrown) {
@@ -119,8 +119,8 @@ export function describeDocuments(stores: Stores): void {
       const body = { text: '0123456789abcdef'.repeat(2 ** 18), end: '\u{1f600}' };
       const etag = await store.transaction((tx) => tx.put('run', 'large', body));
       expect(etag).toBe(createHash('sha256').update(toCanonicalJson(body)).digest('hex'));
-      expect(bodyOf(await store.get('run', 'large'))).toEqual(body);
-      expect(bodyOf(await (await reopen()).get('run', 'large'))).toEqual(body);
+      expect(readBody(await store.get('run', 'large'))).toEqual(body);
+      expect(readBody(await (await reopen()).get('run', 'large'))).toEqual(body);
     });
 
     test('is stored separately under any id, whatever its characters, and by kind', async () => {
@@ -136,9 +136,9 @@ export function describeDocuments(stores: Stores): void {
         expect(await after.get('index', id)).toMatchObject({ id, body: { of: id } });
         expect(await after.get('run', id)).toBeUndefined();
       }
-      const [gone, ...left] = HOSTILE_IDS;
-      await after.transaction((tx) => tx.delete('index', gone!));
-      expect(new Set(await after.ids('index'))).toEqual(new Set(left));
+      const [deletedId, ...remainingIds] = HOSTILE_IDS;
+      await after.transaction((tx) => tx.delete('index', deletedId!));
+      expect(new Set(await after.ids('index'))).toEqual(new Set(remainingIds));
     });
 
     test('is not found under an invalid id, and cannot be stored under it', async () => {
@@ -159,11 +159,11 @@ export function describeDocuments(stores: Stores): void {
       const readCreationTimes = async (of = store) =>
         Promise.all(['a', 'b'].map(async (id) => ((await of.get('index', id)) as StoredDocument).updatedAt));
       const first = '2026-01-02T03:04:05.678000+00:00';
-      const within = await store.transaction(async (tx) => {
+      const transactionRead = await store.transaction(async (tx) => {
         for (const id of ['a', 'b']) await tx.put('index', id, { n: 1 });
         return tx.get('index', 'a');
       });
-      expect(within).toMatchObject({ updatedAt: first });
+      expect(transactionRead).toMatchObject({ updatedAt: first });
       expect(await readCreationTimes()).toEqual([first, first]);
       now += 86_400_001;
       const second = '2026-01-03T03:04:05.679000+00:00';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { bodyOf, type Stores } from './document-store-world.js';
+import { readBody, type Stores } from './document-store-world.js';
 
 export function describeEvents(stores: Stores): void {
   describePublished(stores);
@@ -13,7 +13,7 @@ function describePublished(stores: Stores): void {
       const { store } = await stores.open();
       const looks: Promise<readonly [string, boolean]>[] = [];
       const stop = store.subscribe('run-stored', ({ run_id: id }) => {
-        looks.push(store.get('run', id).then((found) => [id, found !== undefined] as const));
+        looks.push(store.get('run', id).then((document) => [id, document !== undefined] as const));
       });
       const ids = ['a', 'b', 'c', 'd'];
       for (const id of ids) {
@@ -38,41 +38,41 @@ function describePublished(stores: Stores): void {
     test('arrives once, in order of the commits, from transactions that ran again after a conflict', async () => {
       const { store } = await stores.open();
       await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
-      const heard: string[] = [];
-      store.subscribe('run-stored', ({ run_id: id }) => heard.push(id));
-      const resolved: string[] = [];
+      const heardEvents: string[] = [];
+      store.subscribe('run-stored', ({ run_id: id }) => heardEvents.push(id));
+      const resolvedIds: string[] = [];
       await Promise.all(
         Array.from({ length: 60 }, async () => {
           const n = await store.transaction(async (tx) => {
-            const count = bodyOf<{ n: number }>(await tx.get('index', 'count')).n;
+            const count = readBody<{ n: number }>(await tx.get('index', 'count')).n;
             for (const part of ['first', 'second']) tx.publish({ type: 'run-stored', run_id: `${count} ${part}` });
             await tx.put('index', 'count', { n: count + 1 });
             return count;
           });
-          expect(heard).toContain(`${n} second`);
-          resolved.push(String(n));
+          expect(heardEvents).toContain(`${n} second`);
+          resolvedIds.push(String(n));
         }),
       );
-      expect(heard).toEqual(Array.from({ length: 60 }, (_, n) => [`${n} first`, `${n} second`]).flat());
-      expect(new Set(resolved).size).toBe(60);
+      expect(heardEvents).toEqual(Array.from({ length: 60 }, (_, n) => [`${n} first`, `${n} second`]).flat());
+      expect(new Set(resolvedIds).size).toBe(60);
     });
 
     test('reaches only the listeners of its type, all of them, also after one that throws', async () => {
       const failures: unknown[] = [];
       const { store } = await stores.open({ onFailure: (cause) => failures.push(cause) });
       const defect = new Error('a defect');
-      const heard: string[] = [];
+      const heardEvents: string[] = [];
       store.subscribe('run-stored', () => {
         throw defect;
       });
-      store.subscribe('run-stored', ({ run_id: id }) => heard.push(`run ${id}`));
-      store.subscribe('folder-replaced', ({ store_id: id }) => heard.push(`folder ${id}`));
+      store.subscribe('run-stored', ({ run_id: id }) => heardEvents.push(`run ${id}`));
+      store.subscribe('folder-replaced', ({ store_id: id }) => heardEvents.push(`folder ${id}`));
       await store.transaction(async (tx) => {
         await tx.put('run', 'a', {});
         tx.publish({ type: 'run-stored', run_id: 'a' });
         tx.publish({ type: 'folder-replaced', store_id: 's', folder: '/data' });
       });
-      expect(heard).toEqual(['run a', 'folder s']);
+      expect(heardEvents).toEqual(['run a', 'folder s']);
       expect(failures).toEqual([defect]);
       await store.transaction((tx) => tx.put('run', 'b', {}));
       expect(await store.ids('run')).toEqual(['a', 'b']);
@@ -87,34 +87,34 @@ function describeRevisions(stores: Stores): void {
       const readRevisions = () => Promise.all([store.revision('index'), store.revision('strategy')]);
       const [index, strategy] = await readRevisions();
       await store.transaction((tx) => tx.put('index', 'a', { value: 1 }));
-      const [written] = await readRevisions();
-      expect(written).toBeGreaterThan(index);
+      const [writtenRevision] = await readRevisions();
+      expect(writtenRevision).toBeGreaterThan(index);
       await store.transaction((tx) => tx.delete('index', 'a'));
       const [deleted] = await readRevisions();
-      expect(deleted).toBeGreaterThan(written);
+      expect(deleted).toBeGreaterThan(writtenRevision);
       await store.transaction((tx) => tx.get('index', 'b'));
       await store.transaction((tx) => tx.delete('index', 'b'));
-      const failing = store.transaction(async (tx) => {
+      const failingWrite = store.transaction(async (tx) => {
         await tx.put('index', 'b', {});
         throw new Error('no');
       });
-      await expect(failing).rejects.toThrow('no');
+      await expect(failingWrite).rejects.toThrow('no');
       expect(await readRevisions()).toEqual([deleted, strategy]);
     });
 
     test('that is equal before and after a list guarantees its content', async () => {
       const { store } = await stores.open();
-      const known = new Map<number, string>();
+      const knownRevisions = new Map<number, string>();
       const writes = Array.from({ length: 40 }, (_, n) => store.transaction((tx) => tx.put('index', 'a', { n })));
       for (const write of writes) {
         await write;
         const before = await store.revision('index');
         const { documents } = await store.list('index', (body) => (body as { n: number }).n);
         if ((await store.revision('index')) !== before) continue;
-        expect(known.get(before) ?? String(documents)).toBe(String(documents));
-        known.set(before, String(documents));
+        expect(knownRevisions.get(before) ?? String(documents)).toBe(String(documents));
+        knownRevisions.set(before, String(documents));
       }
-      expect(known.size).toBeGreaterThan(0);
+      expect(knownRevisions.size).toBeGreaterThan(0);
     });
   });
 }
@@ -126,30 +126,30 @@ function describeArtifacts(stores: Stores): void {
 
   describe('artifacts that documents name', () => {
     test('are reported when their last document is deleted, also over restarts, and not before', async () => {
-      const dropped: string[] = [];
-      const { store: first, reopen } = await stores.open({ onUnreferenced: (gone) => void dropped.push(...gone) });
+      const droppedNames: string[] = [];
+      const { store: first, reopen } = await stores.open({ onUnreferenced: (gone) => void droppedNames.push(...gone) });
       await first.transaction(async (tx) => {
         await tx.put('run', 'a', { result: createRef('1'), columns: createRef('2') });
         await tx.put('job', 'backtest:a', { result: { artifact: createRef('1') } });
       });
       await first.transaction((tx) => tx.delete('job', 'backtest:a'));
-      expect(dropped).toEqual([]);
+      expect(droppedNames).toEqual([]);
       const store = await reopen();
       expect(await listReferencedNames(store)).toEqual([createRef('1').name, createRef('2').name]);
       expect([...(await store.referencedAmong([createRef('2').name, createRef('7').name]))]).toEqual([
         createRef('2').name,
       ]);
       await store.transaction((tx) => tx.put('run', 'a', { result: createRef('3'), columns: createRef('2') }));
-      expect(dropped).toEqual([createRef('1').name]);
+      expect(droppedNames).toEqual([createRef('1').name]);
       expect(await listReferencedNames(store)).toEqual([createRef('2').name, createRef('3').name]);
       await store.transaction((tx) => tx.delete('run', 'a'));
-      expect(dropped.toSorted()).toEqual([createRef('1').name, createRef('2').name, createRef('3').name]);
+      expect(droppedNames.toSorted()).toEqual([createRef('1').name, createRef('2').name, createRef('3').name]);
       expect(await listReferencedNames(store)).toEqual([]);
     });
 
     test('move between documents in one transaction without a report', async () => {
-      const dropped: string[] = [];
-      const { store } = await stores.open({ onUnreferenced: (gone) => void dropped.push(...gone) });
+      const droppedNames: string[] = [];
+      const { store } = await stores.open({ onUnreferenced: (gone) => void droppedNames.push(...gone) });
       await store.transaction((tx) => tx.put('run', 'a', { result: createRef('1') }));
       await store.transaction(async (tx) => {
         await tx.delete('run', 'a');
@@ -159,12 +159,12 @@ function describeArtifacts(stores: Stores): void {
         await tx.put('run', 'b', { result: createRef('2') });
         await tx.put('run', 'b', { result: createRef('1') });
       });
-      const failing = store.transaction(async (tx) => {
+      const failingWrite = store.transaction(async (tx) => {
         await tx.delete('run', 'b');
         throw new Error('no');
       });
-      await expect(failing).rejects.toThrow('no');
-      expect(dropped).toEqual([]);
+      await expect(failingWrite).rejects.toThrow('no');
+      expect(droppedNames).toEqual([]);
       expect(await listReferencedNames(store)).toEqual([createRef('1').name]);
     });
   });

@@ -25,12 +25,12 @@ export function describeLifeTime(stores: Stores): void {
 
     test('accepts no write, answers no read and reports nothing once it is closed, however often', async () => {
       const { store } = await stores.open();
-      const heard: string[] = [];
-      store.subscribe('run-stored', ({ run_id: id }) => heard.push(id));
+      const heardEvents: string[] = [];
+      store.subscribe('run-stored', ({ run_id: id }) => heardEvents.push(id));
       await store.transaction((tx) => tx.put('index', 'a', {}));
       await store.close();
       await store.close();
-      let ran = 0;
+      let ranCount = 0;
       for (const call of [
         () => store.get('index', 'a'),
         () => store.get('index', ''),
@@ -40,13 +40,13 @@ export function describeLifeTime(stores: Stores): void {
         () => store.transaction((tx) => tx.get('index', 'a')),
         () =>
           store.transaction(async (tx) => {
-            ran++;
+            ranCount++;
             tx.publish({ type: 'run-stored', run_id: 'a' });
             await tx.put('index', 'b', {});
           }),
       ])
         await expect(call()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-      expect([ran, heard]).toEqual([0, []]);
+      expect([ranCount, heardEvents]).toEqual([0, []]);
     });
 
     test('is read by another process with all its documents', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DocumentStore } from '#store/port.js';
 import { HOSTILE_IDS } from './document-store-documents.js';
-import { bodyOf, computeByCodePoint, type Stores } from './document-store-world.js';
+import { readBody, computeByCodePoint, type Stores } from './document-store-world.js';
 
 export function describeLists(stores: Stores): void {
   describe('a list', () => {
@@ -21,16 +21,19 @@ export function describeLists(stores: Stores): void {
 
     test('has one order of ids for ids, documents and a transaction that adds documents', async () => {
       const { store, reopen } = await stores.open();
-      const [early, late] = [HOSTILE_IDS.filter((_, i) => i % 2 === 0), HOSTILE_IDS.filter((_, i) => i % 2 === 1)];
+      const [earlyIds, lateIds] = [
+        HOSTILE_IDS.filter((_, i) => i % 2 === 0),
+        HOSTILE_IDS.filter((_, i) => i % 2 === 1),
+      ];
       await store.transaction(async (tx) => {
-        for (const id of early) await tx.put('index', id, {});
+        for (const id of earlyIds) await tx.put('index', id, {});
       });
       const expected = HOSTILE_IDS.toSorted(computeByCodePoint);
-      const within = await store.transaction(async (tx) => {
-        for (const id of late) await tx.put('index', id, {});
+      const transactionRead = await store.transaction(async (tx) => {
+        for (const id of lateIds) await tx.put('index', id, {});
         return tx.ids('index');
       });
-      expect(within).toEqual(expected);
+      expect(transactionRead).toEqual(expected);
       const listStored = async (of: DocumentStore) => [
         await of.ids('index'),
         (await of.list('index', (_, id) => id)).documents,
@@ -92,13 +95,13 @@ export function describeLists(stores: Stores): void {
       for (let n = 0; n < 40; n++) {
         const id = `d${n % 7}`;
         await store.transaction<unknown>((tx) => (n % 5 === 4 ? tx.delete('index', id) : tx.put('index', id, { n })));
-        const stored = await store.get('index', id);
+        const document = await store.get('index', id);
         const ids = await store.ids('index');
         const { documents } = await store.list('index', (body) => (body as { n: number }).n);
         expect(ids.includes(id)).toBe(n % 5 !== 4);
         expect(documents.includes(n)).toBe(n % 5 !== 4);
-        if (n % 5 === 4) expect(stored).toBeUndefined();
-        else expect(bodyOf(stored)).toEqual({ n });
+        if (n % 5 === 4) expect(document).toBeUndefined();
+        else expect(readBody(document)).toEqual({ n });
       }
     });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { DocumentEngine } from '#store/port.js';
-import { bodyOf, type Stores } from './document-store-world.js';
+import { readBody, type Stores } from './document-store-world.js';
 import { waitFor } from '../waiting.js';
 
 /** Tests engines that several processes open concurrently. */
@@ -19,9 +19,9 @@ export function describeProcesses(stores: Stores): void {
         await writer!.transaction<unknown>((tx) =>
           n % 7 === 6 ? tx.delete('index', 'a') : tx.put('index', 'a', { n }),
         );
-        const stored = await reader!.get('index', 'a');
-        if (n % 7 === 6) expect(stored).toBeUndefined();
-        else expect(bodyOf(stored)).toEqual({ n });
+        const document = await reader!.get('index', 'a');
+        if (n % 7 === 6) expect(document).toBeUndefined();
+        else expect(readBody(document)).toEqual({ n });
         expect(await reader!.ids('index')).toEqual(n % 7 === 6 ? [] : ['a']);
         expect((await reader!.list('index', (body) => body)).documents).toEqual(n % 7 === 6 ? [] : [{ n }]);
         expect(await reader!.revision('index')).toBeGreaterThan(before);
@@ -34,17 +34,17 @@ export function describeProcesses(stores: Stores): void {
       await Promise.all(
         Array.from({ length: 100 }, (_, i) =>
           sides[i % 2]!.transaction(async (tx) => {
-            const { n } = bodyOf<{ n: number }>(await tx.get('index', 'count'));
+            const { n } = readBody<{ n: number }>(await tx.get('index', 'count'));
             await tx.put('index', 'count', { n: n + 1 });
           }),
         ),
       );
-      for (const side of sides) expect(bodyOf(await side.get('index', 'count'))).toEqual({ n: 100 });
+      for (const side of sides) expect(readBody(await side.get('index', 'count'))).toEqual({ n: 100 });
     });
 
     test('receive the events of each other once, in order of the commits', async () => {
       const sides = await openPair();
-      const heard = sides.map((side) => {
+      const heardEvents = sides.map((side) => {
         const ids: string[] = [];
         side.subscribe('run-stored', ({ run_id: id }) => ids.push(id));
         return ids;
@@ -54,7 +54,7 @@ export function describeProcesses(stores: Stores): void {
           await tx.put('run', `r${n}`, {});
           tx.publish({ type: 'run-stored', run_id: String(n) });
         });
-      for (const ids of heard) {
+      for (const ids of heardEvents) {
         await waitFor(() => expect(ids).toHaveLength(20));
         for (const odd of [0, 1])
           expect(ids.filter((id) => Number(id) % 2 === odd)).toEqual(

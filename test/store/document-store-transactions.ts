@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { seeded } from '../seeded.js';
-import { bodyOf, type Stores } from './document-store-world.js';
+import { readBody, type Stores } from './document-store-world.js';
 
 export function describeTransactions(stores: Stores): void {
   describeWhole(stores);
@@ -122,7 +122,7 @@ function describeWhole(stores: Stores): void {
 
     test('gives each number once, however many transactions number concurrently', async () => {
       const { store } = await stores.open();
-      const given = await Promise.all(
+      const numbers = await Promise.all(
         Array.from({ length: 12 }, () =>
           store.transaction(async (tx) => {
             const number = (await tx.lastNumber('version', 'a')) + 1;
@@ -131,7 +131,7 @@ function describeWhole(stores: Stores): void {
           }),
         ),
       );
-      expect(given.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
+      expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
     });
 
     test('accepts several concurrent calls', async () => {
@@ -140,26 +140,26 @@ function describeWhole(stores: Stores): void {
         await Promise.all(Array.from({ length: 50 }, (_, n) => tx.put('index', `d${n}`, { n })));
         return Promise.all(Array.from({ length: 50 }, (_, n) => tx.get('index', `d${n}`)));
       });
-      expect(result.map(bodyOf)).toEqual(Array.from({ length: 50 }, (_, n) => ({ n })));
+      expect(result.map(readBody)).toEqual(Array.from({ length: 50 }, (_, n) => ({ n })));
     });
 
     test('that has ended accepts no more calls', async () => {
       const { store } = await stores.open();
       for (const fails of [false, true]) {
-        let left: DocumentTransaction | undefined;
+        let endedTransaction: DocumentTransaction | undefined;
         const change = store.transaction(async (tx) => {
-          left = tx;
+          endedTransaction = tx;
           if (fails) throw new Error('no');
         });
         await change.catch(() => undefined);
-        for (const late of [
-          () => left!.put('index', 'late', {}),
-          () => left!.delete('index', 'late'),
-          () => left!.get('index', 'late'),
-          () => left!.ids('index'),
-          async () => left!.publish({ type: 'run-stored', run_id: 'late' }),
+        for (const lateCall of [
+          () => endedTransaction!.put('index', 'late', {}),
+          () => endedTransaction!.delete('index', 'late'),
+          () => endedTransaction!.get('index', 'late'),
+          () => endedTransaction!.ids('index'),
+          async () => endedTransaction!.publish({ type: 'run-stored', run_id: 'late' }),
         ])
-          await expect(late()).rejects.toThrow('the transaction is over');
+          await expect(lateCall()).rejects.toThrow('the transaction is over');
         await store.transaction((tx) => tx.put('index', 'next', {}));
         expect(await store.ids('index')).toEqual(['next']);
       }
@@ -182,13 +182,13 @@ function describeConcurrent(stores: Stores): void {
       await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
       const incrementCounter = () =>
         store.transaction(async (tx) => {
-          const { n } = bodyOf<{ readonly n: number }>(await tx.get('index', 'count'));
+          const { n } = readBody<{ readonly n: number }>(await tx.get('index', 'count'));
           for (let turn = n % 3; turn >= 0; turn--) await Promise.resolve();
           await tx.put('index', 'count', { n: n + 1 });
           return n;
         });
-      const seen = await Promise.all(Array.from({ length: 80 }, incrementCounter));
-      expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 80 }, (_, n) => n));
+      const seenCounts = await Promise.all(Array.from({ length: 80 }, incrementCounter));
+      expect(seenCounts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 80 }, (_, n) => n));
       expect(await store.get('index', 'count')).toMatchObject({ body: { n: 80 } });
     });
 
@@ -201,9 +201,9 @@ function describeConcurrent(stores: Stores): void {
           return n;
         });
       const outcomes = await Promise.allSettled(Array.from({ length: 25 }, (_, n) => create(n)));
-      const created = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-      expect(created).toHaveLength(1);
-      expect(bodyOf(await store.get('index', 'a'))).toEqual({ n: created[0] });
+      const createdDocuments = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+      expect(createdDocuments).toHaveLength(1);
+      expect(readBody(await store.get('index', 'a'))).toEqual({ n: createdDocuments[0] });
       for (const outcome of outcomes)
         if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'INDEX_EXISTS' });
     });
@@ -230,11 +230,11 @@ function describeConcurrent(stores: Stores): void {
           for (const id of ['left', 'right']) await tx.put('index', id, { n: 1 });
         });
         await Promise.all(
-          ['left', 'right'].map((own) =>
+          ['left', 'right'].map((side) =>
             store.transaction(async (tx) => {
               const both = await Promise.all(['left', 'right'].map((id) => tx.get('index', id)));
-              const sum = both.reduce((total, found) => total + bodyOf<{ n: number }>(found).n, 0);
-              if (sum > 1) await tx.put('index', own, { n: 0 });
+              const sum = both.reduce((total, document) => total + readBody<{ n: number }>(document).n, 0);
+              if (sum > 1) await tx.put('index', side, { n: 0 });
             }),
           ),
         );
@@ -257,25 +257,26 @@ function describeConcurrent(stores: Stores): void {
               wave,
               id,
               await store.transaction(async (tx) => {
-                const seen = new Map<string, readonly string[]>();
+                const seenValues = new Map<string, readonly string[]>();
                 const readStoredNumber = async (document: string) => {
-                  const stored = await tx.get('index', document);
-                  return stored === undefined ? [] : bodyOf<string[]>(stored);
+                  const storedDocument = await tx.get('index', document);
+                  return storedDocument === undefined ? [] : readBody<string[]>(storedDocument);
                 };
-                for (const document of reads) seen.set(document, await readStoredNumber(document));
+                for (const document of reads) seenValues.set(document, await readStoredNumber(document));
                 for (const document of new Set(writes)) {
-                  seen.set(document, await readStoredNumber(document));
-                  await tx.put('index', document, [...seen.get(document)!, id]);
+                  seenValues.set(document, await readStoredNumber(document));
+                  await tx.put('index', document, [...seenValues.get(document)!, id]);
                 }
-                return { seen, wrote: new Set(writes) };
+                return { seen: seenValues, wrote: new Set(writes) };
               }),
             );
           }),
         );
       }
-      const final = new Map<string, readonly string[]>();
-      for (const document of await store.ids('index')) final.set(document, bodyOf(await store.get('index', document)));
-      expect(history.contradictions(final)).toEqual([]);
+      const finalValues = new Map<string, readonly string[]>();
+      for (const document of await store.ids('index'))
+        finalValues.set(document, readBody(await store.get('index', document)));
+      expect(history.contradictions(finalValues)).toEqual([]);
     });
   });
 }
@@ -324,11 +325,13 @@ function createHistory(): {
         for (const document of wrote)
           if (final.get(document)?.filter((name) => name === id).length !== 1) faults.push(`${document} lost ${id}`);
       }
-      let left = [...steps];
-      while (left.length > 0) {
-        const first = left.find((step) => !left.some((other) => other !== step && isBefore(other, step, final)));
-        if (first === undefined) return [...faults, `no order of ${left.map(({ id }) => id).join(', ')}`];
-        left = left.filter((step) => step !== first);
+      let remainingSteps = [...steps];
+      while (remainingSteps.length > 0) {
+        const first = remainingSteps.find(
+          (step) => !remainingSteps.some((other) => other !== step && isBefore(other, step, final)),
+        );
+        if (first === undefined) return [...faults, `no order of ${remainingSteps.map(({ id }) => id).join(', ')}`];
+        remainingSteps = remainingSteps.filter((step) => step !== first);
       }
       return faults;
     },

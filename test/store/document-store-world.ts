@@ -22,22 +22,22 @@ export interface Stores {
 }
 
 export function createStores(open: OpenStore): Stores {
-  const opened: OpenedStore[] = [];
+  const openedStores: OpenedStore[] = [];
   afterEach(async () => {
-    for (const store of opened.splice(0)) await store.discard();
+    for (const store of openedStores.splice(0)) await store.discard();
   });
   return {
     async open(options = {}) {
       const store = await open(options);
-      opened.push(store);
+      openedStores.push(store);
       return store;
     },
   };
 }
 
 /** Returns the body of a document. @throws Error if the document does not exist */
-export function bodyOf<T>(found: unknown): T {
-  return (found as StoredDocument).body as T;
+export function readBody<T>(document: unknown): T {
+  return (document as StoredDocument).body as T;
 }
 
 /**

@@ -7,7 +7,7 @@ describeDocumentStore(
   async (options) => {
     const engine = createMemoryEngine();
     let store = engine.open(options);
-    const others: DocumentEngine[] = [];
+    const otherEngines: DocumentEngine[] = [];
     return {
       store,
       async reopen() {
@@ -18,11 +18,11 @@ describeDocumentStore(
       reader: async () => engine.reader(),
       async beside() {
         const other = engine.open();
-        others.push(other);
+        otherEngines.push(other);
         return other;
       },
       async discard() {
-        for (const each of [store, ...others]) await each.close();
+        for (const each of [store, ...otherEngines]) await each.close();
       },
     };
   },

@@ -29,10 +29,10 @@ export function createMemoryEngine(): MemoryEngine {
   const hears = new Set<(events: readonly CommitEvent[]) => void>();
   let turn: Promise<unknown> = Promise.resolve();
 
-  const keyOf = (kind: DocumentKind, id: string): string => `${kind}\u0000${id}`;
+  const formatKey = (kind: DocumentKind, id: string): string => `${kind}\u0000${id}`;
   const listIdsIn = (of: Texts, kind: DocumentKind): string[] =>
     [...of.keys()]
-      .flatMap((key) => (key.startsWith(keyOf(kind, '')) ? [key.slice(kind.length + 1)] : []))
+      .flatMap((key) => (key.startsWith(formatKey(kind, '')) ? [key.slice(kind.length + 1)] : []))
       .sort(computeByCodePoint);
   const findLastNumber = (of: Texts, kind: DocumentKind, owner: string): number =>
     Number(
@@ -41,12 +41,12 @@ export function createMemoryEngine(): MemoryEngine {
         ?.slice(owner.length + 1) ?? 0,
     );
   const find = (of: Texts, kind: DocumentKind, id: string): StoredDocument | undefined => {
-    const entry = of.get(keyOf(kind, id));
+    const entry = of.get(formatKey(kind, id));
     return entry && { id, body: JSON.parse(entry.text) as unknown, etag: entry.etag, updatedAt: entry.updatedAt };
   };
-  const namesOf = (of: Texts): Set<string> =>
+  const listNamesIn = (of: Texts): Set<string> =>
     new Set([...of.values()].flatMap(({ text }) => listNames(Buffer.from(text))));
-  const entryOf = (key: string) => {
+  const createEntry = (key: string) => {
     const text = texts.get(key)?.text;
     if (text === undefined) return undefined;
     const [kind, id] = key.split('\u0000') as [DocumentKind, string];
@@ -72,13 +72,17 @@ export function createMemoryEngine(): MemoryEngine {
         resolve(read());
       });
 
-    function commitTexts(staged: Texts, written: ReadonlySet<DocumentKind>, events: readonly CommitEvent[]): void {
-      const before = namesOf(texts);
-      texts = staged;
-      const after = namesOf(texts);
-      for (const kind of written) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
-      const dropped = [...before].filter((name) => !after.has(name));
-      if (dropped.length > 0) onUnreferenced?.(dropped);
+    function commitTexts(
+      stagedTexts: Texts,
+      writtenKinds: ReadonlySet<DocumentKind>,
+      events: readonly CommitEvent[],
+    ): void {
+      const before = listNamesIn(texts);
+      texts = stagedTexts;
+      const after = listNamesIn(texts);
+      for (const kind of writtenKinds) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
+      const droppedNames = [...before].filter((name) => !after.has(name));
+      if (droppedNames.length > 0) onUnreferenced?.(droppedNames);
       for (const call of hears) call(events);
     }
 
@@ -99,14 +103,18 @@ export function createMemoryEngine(): MemoryEngine {
         runWhileOpen(() => {
           const all = listIdsIn(texts, kind).map((id) => read(find(texts, kind, id)!.body, id));
           const documents = all.filter((document) => document !== undefined);
-          const invalid = all.length - documents.length;
-          return { documents, skipped: invalid, skipped_causes: { unreadable: 0, invalid, unsupported: 0 } };
+          const invalidCount = all.length - documents.length;
+          return {
+            documents,
+            skipped: invalidCount,
+            skipped_causes: { unreadable: 0, invalid: invalidCount, unsupported: 0 },
+          };
         }),
       async transaction(change) {
         await runWhileOpen(() => undefined);
-        const done = turn.then(async () => {
-          const staged: Texts = new Map(texts);
-          const written = new Set<DocumentKind>();
+        const completion = turn.then(async () => {
+          const stagedTexts: Texts = new Map(texts);
+          const writtenKinds = new Set<DocumentKind>();
           const events: CommitEvent[] = [];
           let isOver = false;
           const callInTransaction = <T>(call: () => T): T => {
@@ -116,35 +124,37 @@ export function createMemoryEngine(): MemoryEngine {
           const time = formatTimestamp(now());
           try {
             const result = await change({
-              get: async (kind, id) => callInTransaction(() => find(staged, kind, id)),
-              ids: async (kind) => callInTransaction(() => listIdsIn(staged, kind)),
-              lastNumber: async (kind, owner) => callInTransaction(() => findLastNumber(staged, kind, owner)),
+              get: async (kind, id) => callInTransaction(() => find(stagedTexts, kind, id)),
+              ids: async (kind) => callInTransaction(() => listIdsIn(stagedTexts, kind)),
+              lastNumber: async (kind, owner) => callInTransaction(() => findLastNumber(stagedTexts, kind, owner)),
               put: async (kind, id, body) =>
                 callInTransaction(() => {
                   if (!isDocumentId(id)) throw new Error(`not a document id: ${id.slice(0, 80)}`);
                   const text = toCanonicalJson(body);
                   const etag = createHash('sha256').update(text).digest('hex');
-                  staged.set(keyOf(kind, id), { text, etag, updatedAt: time });
-                  written.add(kind);
+                  stagedTexts.set(formatKey(kind, id), { text, etag, updatedAt: time });
+                  writtenKinds.add(kind);
                   return etag;
                 }),
               delete: async (kind, id) =>
-                callInTransaction(() => staged.delete(keyOf(kind, id)) && written.add(kind) !== undefined),
+                callInTransaction(
+                  () => stagedTexts.delete(formatKey(kind, id)) && writtenKinds.add(kind) !== undefined,
+                ),
               publish: (event) => callInTransaction(() => void events.push(event)),
             });
-            commitTexts(staged, written, events);
+            commitTexts(stagedTexts, writtenKinds, events);
             return result;
           } finally {
             isOver = true;
           }
         });
-        turn = done.catch(() => undefined);
-        return done;
+        turn = completion.catch(() => undefined);
+        return completion;
       },
       subscribe: listeners.add,
-      referencedArtifacts: () => runWhileOpen(() => namesOf(texts)),
+      referencedArtifacts: () => runWhileOpen(() => listNamesIn(texts)),
       referencedAmong: (names) =>
-        runWhileOpen(() => new Set([...namesOf(texts)].filter((name) => names.includes(name)))),
+        runWhileOpen(() => new Set([...listNamesIn(texts)].filter((name) => names.includes(name)))),
       async close() {
         await turn;
         isClosed = true;
@@ -157,9 +167,9 @@ export function createMemoryEngine(): MemoryEngine {
     open,
     reader: () => ({
       async *entries() {
-        for (const key of texts.keys()) yield entryOf(key)!;
+        for (const key of texts.keys()) yield createEntry(key)!;
       },
-      entry: async (key) => entryOf(key),
+      entry: async (key) => createEntry(key),
       close: async () => {},
     }),
   };

@@ -3,18 +3,18 @@ import { z } from 'zod';
 import { findCause, parseStored, readStored } from '#store/read-stored.js';
 
 const Note = z.object({ text: z.string() });
-const readable = { id: 'N', body: { text: 'kept' } };
+const readableDocument = { id: 'N', body: { text: 'kept' } };
 
 test('the body of a document is read with its id, and validated by a schema', () => {
-  expect(parseStored(readable, Note)).toEqual({ text: 'kept' });
-  expect(readStored(readable, (body, id) => [body, id])).toEqual([readable.body, 'N']);
+  expect(parseStored(readableDocument, Note)).toEqual({ text: 'kept' });
+  expect(readStored(readableDocument, (body, id) => [body, id])).toEqual([readableDocument.body, 'N']);
 });
 
 test.each([
   ['absent', undefined, undefined],
   ['unreadable', { id: 'N', unreadable: 'unsupported' } as const, 'unsupported'],
   ['invalid', { id: 'N', body: { text: 1 } }, 'invalid'],
-])('a document that is %s has no body', (_state, found, cause) => {
-  expect(parseStored(found, Note)).toBeUndefined();
-  expect(findCause(found, (body) => Note.safeParse(body).data)).toBe(cause);
+])('a document that is %s has no body', (_state, document, cause) => {
+  expect(parseStored(document, Note)).toBeUndefined();
+  expect(findCause(document, (body) => Note.safeParse(body).data)).toBe(cause);
 });

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { parseValidDay } from '#domain/time/days.js';
-import { compareRuns, type ComparedLevels } from '#views/compare-view.js';
+import type { CompareView } from '#contract/analytics/compare.js';
+import { compareRuns, writeComparison, type ComparedLevels } from '#views/compare-view.js';
+import { createJsonWriter } from '#views/json-writer.js';
 
 const days = Int32Array.from(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'], parseValidDay);
 const level = Float64Array.of(100, 101, 102, 103, 104);
@@ -17,23 +19,50 @@ const run = {
 const OTHER_INDEX = { id: 'OTHER', days, level, variant: 'total', currency: 'USD' } as const;
 
 test('a benchmark that lacks dates of the window is reported, a complete one is not', () => {
-  const whole = { names: ['RUN'], start: null, end: null };
-  const late = { ...OTHER_INDEX, id: 'LATE', days: days.subarray(2), level: level.subarray(2) };
-  const { findings, days: compared } = compareRuns([run], whole, late);
+  const wholeQuery = { names: ['RUN'], start: null, end: null };
+  const lateIndex = { ...OTHER_INDEX, id: 'LATE', days: days.subarray(2), level: level.subarray(2) };
+  const { findings, days: compared } = compareRuns([run], wholeQuery, lateIndex);
   expect([...compared]).toEqual([...days.subarray(2)]);
   expect(findings).toMatchObject([{ code: 'WINDOW_CUT', severity: 'warning', path: 'benchmark' }]);
   expect(findings[0]!.message).toContain('LATE has 3 of the 5 dates');
   expect(findings[0]!.message).toContain(
     'covers 2024-01-04 to 2024-01-08; without the benchmark it would cover 2024-01-02 to 2024-01-08',
   );
-  expect(compareRuns([run], { ...whole, start: '2024-01-04' }, late).findings).toEqual([]);
-  expect(compareRuns([run], whole, null).findings).toEqual([]);
+  expect(compareRuns([run], { ...wholeQuery, start: '2024-01-04' }, lateIndex).findings).toEqual([]);
+  expect(compareRuns([run], wholeQuery, null).findings).toEqual([]);
+});
+
+/** Returns the entries of the comparison of the run with a benchmark. */
+function listEntries(benchmark: ComparedLevels | null): CompareView['entries'] {
+  const json = createJsonWriter();
+  const comparison = compareRuns([run], { names: ['RUN'], start: null, end: null }, benchmark);
+  const states = [{ run_id: 'abc', index_version: 1, stale: null }];
+  writeComparison(json, comparison, { states, findings: [] });
+  return (JSON.parse(new TextDecoder().decode(json.bytes())) as CompareView).entries;
+}
+
+test('a run has figures relative to the benchmark, the benchmark itself and a run alone have none', () => {
+  const benchmarkLevel = Float64Array.of(100, 102, 101, 104, 102);
+  const [own, benchmark] = listEntries({ ...OTHER_INDEX, level: benchmarkLevel });
+  const differences = [...level]
+    .slice(1)
+    .map((value, t) => value / level[t]! - benchmarkLevel[t + 1]! / benchmarkLevel[t]!);
+  const mean = differences.reduce((sum, value) => sum + value, 0) / differences.length;
+  const variance = differences.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (differences.length - 1);
+  expect(own!.annualised_return).toBeCloseTo(1.04 ** (252 / 4) - 1, 10);
+  expect(own!.benchmark_statistics).toMatchObject({
+    benchmark_return: expect.closeTo(0.02, 12) as number,
+    excess_return: expect.closeTo(0.02, 12) as number,
+    tracking_error: expect.closeTo(Math.sqrt(252 * variance), 12) as number,
+  });
+  expect(benchmark!.benchmark_statistics).toBeNull();
+  expect(listEntries(null).map(({ benchmark_statistics: relative }) => relative)).toEqual([null]);
 });
 
 test('levels that are not comparable are reported with their types, raw levels of unknown type are not', () => {
-  const whole = { names: ['RUN'], start: null, end: null };
+  const wholeQuery = { names: ['RUN'], start: null, end: null };
   const listDifferences = (terms: Partial<ComparedLevels>) =>
-    compareRuns([run], whole, { ...OTHER_INDEX, ...terms }).findings;
+    compareRuns([run], wholeQuery, { ...OTHER_INDEX, ...terms }).findings;
   expect(listDifferences({})).toEqual([]);
   expect(listDifferences({ variant: 'raw' })).toEqual([]);
   expect(listDifferences({ variant: 'price' })).toMatchObject([

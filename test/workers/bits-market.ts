@@ -5,12 +5,12 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 export function createMarket(names: number, days: number): MarketData {
   const random = createCounterRandom({ seed: 11, stream: 0 });
   const close = new Float64Array(names * days).fill(50);
-  for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + 0.01 * random.normal());
+  for (let i = names; i < close.length; i++) close[i] = close[i - names]! * (1 + 0.01 * random.normal());
   return {
     datasetId: `bits ${names}`,
     contentHash: 'bits',
     adjustment: 'none',
-    identifiers: namesOf(names),
+    identifiers: createNames(names),
     dates: Int32Array.from({ length: days }, (_, t) => 19_000 + t),
     fields: new Map([['CLOSE', close]]),
     reference: { columns: [], rows: new Map() },
@@ -19,6 +19,6 @@ export function createMarket(names: number, days: number): MarketData {
   };
 }
 
-export function namesOf(count: number): string[] {
+export function createNames(count: number): string[] {
   return Array.from({ length: count }, (_, i) => `N${10_000 + i}`);
 }

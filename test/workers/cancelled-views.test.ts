@@ -88,12 +88,12 @@ test.each(Object.keys(QUESTIONS))(
   '%s stop at each of their checks, and give the same result afterwards',
   async (name) => {
     const question = QUESTIONS[name]!;
-    const whole = await requestView(question(writeColumnsFile(`${name} whole`)));
-    expect(whole.looks).toBeGreaterThan(2);
-    for (const stopAt of [0, 1, 2, whole.looks - 1]) {
+    const wholeAnswer = await requestView(question(writeColumnsFile(`${name} whole`)));
+    expect(wholeAnswer.looks).toBeGreaterThan(2);
+    for (const stopAt of [0, 1, 2, wholeAnswer.looks - 1]) {
       const input = question(writeColumnsFile(`${name} ${stopAt}`));
       expect((await requestView(input, stopAt)).text).toBeUndefined();
-      expect((await requestView(input)).text).toBe(whole.text);
+      expect((await requestView(input)).text).toBe(wholeAnswer.text);
     }
   },
 );

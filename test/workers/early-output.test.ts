@@ -9,9 +9,9 @@ beforeEach(async () => {
 });
 afterEach(() => writtenOutputs.remove());
 
-const filesOf = ({ destination }: WrittenOutputs): string[] =>
+const listFiles = ({ destination }: WrittenOutputs): string[] =>
   destination.kind === 'folder' && existsSync(destination.folder) ? readdirSync(destination.folder) : [];
-const bytesOf = (size: number, value: number): Uint8Array<ArrayBuffer> => new Uint8Array(size).fill(value);
+const createBytes = (size: number, value: number): Uint8Array<ArrayBuffer> => new Uint8Array(size).fill(value);
 
 test.each([
   ['as they were begun', true, 1000],
@@ -19,29 +19,29 @@ test.each([
   ['large ones', true, 5 * 2 ** 20],
 ])('the output has the bytes at the end: %s', async (_, isSame, size) => {
   const outputs = writtenOutputs.outputs('matrix');
-  const begun = bytesOf(size, 1);
-  const last = isSame ? begun : bytesOf(size, 2);
+  const begunBytes = createBytes(size, 1);
+  const last = isSame ? begunBytes : createBytes(size, 2);
   const ref = await runWithEarlyOutput(outputs, 'matrix', async (output) => {
-    output.begin(begun);
+    output.begin(begunBytes);
     return output.end(last);
   });
   expect(ref.name).toBe(outputs.names.matrix);
   expect(Buffer.compare(writtenOutputs.read(ref), last)).toBe(0);
-  expect(filesOf(writtenOutputs)).toEqual([ref.name]);
+  expect(listFiles(writtenOutputs)).toEqual([ref.name]);
 });
 
 test('an output that was not begun early is written at the end', async () => {
   const ref = await runWithEarlyOutput(writtenOutputs.outputs('matrix'), 'matrix', (output) =>
-    output.end(bytesOf(10, 3)),
+    output.end(createBytes(10, 3)),
   );
-  expect([...writtenOutputs.read(ref)]).toEqual([...bytesOf(10, 3)]);
+  expect([...writtenOutputs.read(ref)]).toEqual([...createBytes(10, 3)]);
 });
 
 test('nothing remains of a task that fails after it began', async () => {
-  const failing = runWithEarlyOutput(writtenOutputs.outputs('matrix'), 'matrix', async (output) => {
-    output.begin(bytesOf(10, 4));
+  const failingRun = runWithEarlyOutput(writtenOutputs.outputs('matrix'), 'matrix', async (output) => {
+    output.begin(createBytes(10, 4));
     throw new Error('stopped');
   });
-  await expect(failing).rejects.toThrow('stopped');
-  expect(filesOf(writtenOutputs)).toEqual([]);
+  await expect(failingRun).rejects.toThrow('stopped');
+  expect(listFiles(writtenOutputs)).toEqual([]);
 });

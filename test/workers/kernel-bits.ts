@@ -38,8 +38,8 @@ export function hashKernels(): Record<string, string> {
   engine.symmetricEigen(model, ASSETS, values, vectors);
   const factor = model.slice();
   engine.cholesky(factor, ASSETS);
-  const solved = vectors.slice();
-  engine.solveLower(factor, ASSETS, solved);
+  const solvedVectors = vectors.slice();
+  engine.solveLower(factor, ASSETS, solvedVectors);
 
   const wideValues = computeWideEigenvalues(engine, random);
 
@@ -62,21 +62,21 @@ export function hashKernels(): Record<string, string> {
     ),
     eigenpairs: formatSha(values, vectors),
     'eigenvalues of order 530': formatSha(wideValues),
-    'factor and solution': formatSha(factor, solved),
+    'factor and solution': formatSha(factor, solvedVectors),
     'eigenpairs by definition': formatSha(plainValues, plainVectors),
     paths: formatSha(counts, finals, lows, drawdowns, underwater),
   };
 }
 
 function computeWideEigenvalues(engine: Engine, random: CounterRandom): Float64Array {
-  const wide = new Float64Array(WIDE_ORDER * WIDE_ORDER);
+  const wideMatrix = new Float64Array(WIDE_ORDER * WIDE_ORDER);
   engine.symmetricRankK(
     Float64Array.from({ length: 40 * WIDE_ORDER }, () => random.normal()),
     WIDE_ORDER,
-    wide,
+    wideMatrix,
   );
   const wideValues = new Float64Array(WIDE_ORDER);
-  engine.symmetricEigenvalues(wide, WIDE_ORDER, wideValues);
+  engine.symmetricEigenvalues(wideMatrix, WIDE_ORDER, wideValues);
   return wideValues;
 }
 

@@ -16,20 +16,20 @@ const recordedBits = readGolden<{ bits: Record<string, string> }>('bits').bits;
 
 if (otherNodes.length === 0) console.log('other versions of Node: skipped, OTHER_NODES names no runtimes');
 
-async function bitsOf(node: string): Promise<unknown> {
+async function readBits(node: string): Promise<unknown> {
   const { stdout } = await promisify(execFile)(node, [script]);
   return JSON.parse(stdout);
 }
 
 test('the bits of kernels and stored models on this Node are those recorded on Node 20, 22 and 24', async () => {
-  expect(await bitsOf(process.execPath)).toEqual(recordedBits);
+  expect(await readBits(process.execPath)).toEqual(recordedBits);
 });
 
 describe('other versions of Node give the same bits', () => {
   test.skipIf(otherNodes.length === 0)('of kernels and stored models', { timeout: 120_000 }, async () => {
     for (const node of otherNodes) {
       expect(existsSync(node), `OTHER_NODES names ${node}`).toBe(true);
-      expect(await bitsOf(node), node).toEqual(recordedBits);
+      expect(await readBits(node), node).toEqual(recordedBits);
     }
   });
 });

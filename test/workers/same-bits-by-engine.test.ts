@@ -18,7 +18,7 @@ import { listNativeSets } from '#kernels/engines/native-kernels.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
 import { computeContentHash } from '#market/content/content.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { contentOf } from '../market/store-folder.js';
+import { readFolderContent } from '../market/store-folder.js';
 import { drawStore, writeStore } from '../methodologies/store.js';
 import { IS_SOAK } from '../soak.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
@@ -31,7 +31,7 @@ const BASE_DATE = '2015-04-01';
 const calendars = openCalendars();
 const folder = join(await openTemporaryFolders()(), 'store');
 await writeStore(drawStore(), folder);
-const content = await contentOf(folder);
+const content = await readFolderContent(folder);
 const { identifiers } = content;
 const handle = shareMarket({
   ...content,
@@ -149,14 +149,17 @@ describe.skipIf(listNativeEngines().length === 0)(
       ['optimisations with each constraint', optimisations],
     ])('as %s', { timeout: 1_800_000 }, async (kind, all) => {
       const goldens = all.filter(([name]) => IS_SOAK || QUICK.has(name));
-      const plain = await computeOnNumerics('wasm', goldens);
-      expect(plain).toHaveLength(goldens.length);
-      const stored = plain.filter((result) => !/^[A-Z].* /.test(String((result as [string, unknown])[1])));
-      expect(stored.length).toBeGreaterThan(goldens.length / 2);
-      if (IS_SOAK) console.log(`${stored.length} stored, ${goldens.length - stored.length} refused, ${kind}`);
+      const plainResults = await computeOnNumerics('wasm', goldens);
+      expect(plainResults).toHaveLength(goldens.length);
+      const storedResults = plainResults.filter(
+        (result) => !/^[A-Z].* /.test(String((result as [string, unknown])[1])),
+      );
+      expect(storedResults.length).toBeGreaterThan(goldens.length / 2);
+      if (IS_SOAK)
+        console.log(`${storedResults.length} stored, ${goldens.length - storedResults.length} refused, ${kind}`);
       for (const engine of listNativeEngines()) {
         expect((await openEngine(engine)).asAsked).toBe(true);
-        expect(await computeOnNumerics(engine, goldens), engine).toEqual(plain);
+        expect(await computeOnNumerics(engine, goldens), engine).toEqual(plainResults);
       }
     });
   },

@@ -12,7 +12,7 @@ import type { TaskInput } from '#jobs/tasks.js';
 import type { ThreadPool } from '#jobs/compute-pool.js';
 import type { ArtifactRef } from '#store/port.js';
 import { createRandomPanel } from '../kernels/engines/random-matrices.js';
-import { createMarket, namesOf } from './bits-market.js';
+import { createMarket, createNames } from './bits-market.js';
 import { shareTileRows } from './share-tile-rows.js';
 import { writeOutputs } from './task-outputs.js';
 
@@ -21,9 +21,9 @@ setMaxListeners(0, neverAborted); // parts of a model run at the same time
 /** Pools by number of workers, so that each thread loads the program once for all tests. */
 const pools = new Map<number, ThreadPool>();
 const findPool = (workers: number): ThreadPool => {
-  const opened = pools.get(workers) ?? createPool({ workers });
-  pools.set(workers, opened);
-  return opened;
+  const pool = pools.get(workers) ?? createPool({ workers });
+  pools.set(workers, pool);
+  return pool;
 };
 const writtenOutputs = await writeOutputs();
 afterAll(async () => {
@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const ALL_PARTS = Array.from({ length: PART_COUNT }, (_, part) => part);
 const handle = shareMarket(createMarket(60, 200));
-const identifiers = namesOf(60);
+const identifiers = createNames(60);
 const formatSha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 describe('one, two and four workers give bit-identical', () => {
@@ -64,9 +64,9 @@ describe('one, two and four workers give bit-identical', () => {
       );
       return outputs.map(({ covariance, diagnostics }) => [covariance.sha256, diagnostics]);
     };
-    const alone = await createEstimates(1);
-    expect(await createEstimates(2)).toEqual(alone);
-    expect(await createEstimates(4)).toEqual(alone);
+    const singleEstimates = await createEstimates(1);
+    expect(await createEstimates(2)).toEqual(singleEstimates);
+    expect(await createEstimates(4)).toEqual(singleEstimates);
   });
 
   test.each([
@@ -81,14 +81,14 @@ describe('one, two and four workers give bit-identical', () => {
   ] as const)('a model in parts, and whole: %o', async (settings) => {
     const request = RiskModelRequest.parse({ identifiers, ...settings });
     const source = { market: handle, universe: { kind: 'names', identifiers } as const, request };
-    const whole = await findPool(1).run({
+    const wholeEstimate = await findPool(1).run({
       lane: 'heavy',
       task: 'estimate-risk-model',
       input: { ...source, outputs: writtenOutputs.outputs('covariance', 'factors') },
       signal: neverAborted,
     }).output;
     const estimateInParts = async (workers: number, groups: readonly (readonly number[])[]) => {
-      const rowsOf = new Map<number, ArtifactRef>();
+      const rowArtifacts = new Map<number, ArtifactRef>();
       const on = findPool(workers);
       const files = await Promise.all(
         groups.map(async (parts) => {
@@ -100,11 +100,11 @@ describe('one, two and four workers give bit-identical', () => {
             input: { ...source, parts, outputs },
             signal: neverAborted,
           }).output;
-          for (const [k, part] of withRows.entries()) rowsOf.set(part, rows[k]!);
+          for (const [k, part] of withRows.entries()) rowArtifacts.set(part, rows[k]!);
           return { path: writtenOutputs.path(figures), sha256: figures.sha256, parts };
         }),
       );
-      const rows = ALL_PARTS.slice(0, -1).map((part) => rowsOf.get(part)!);
+      const rows = ALL_PARTS.slice(0, -1).map((part) => rowArtifacts.get(part)!);
       expect(rows.map(({ bytes }) => bytes)).toEqual(computeFileBytes(60));
       const input = {
         ...source,
@@ -114,7 +114,7 @@ describe('one, two and four workers give bit-identical', () => {
       };
       return on.run({ lane: 'heavy', task: 'sum-risk-model', input, signal: neverAborted }).output;
     };
-    const { covariance, factors, diagnostics, contentHash: _, ...rest } = whole;
+    const { covariance, factors, diagnostics, contentHash: _, ...rest } = wholeEstimate;
     for (const [workers, groups] of [
       [1, [ALL_PARTS]],
       [2, [ALL_PARTS.slice(30), ALL_PARTS.slice(0, 40)]], // two nodes have computed some of the parts
@@ -144,7 +144,7 @@ describe('one, two and four workers give bit-identical', () => {
       destination: writtenOutputs.destination,
     });
     const task = { lane: 'heavy', task: 'estimate-risk-model', signal: neverAborted } as const;
-    const held = await on.run({
+    const heldEstimate = await on.run({
       ...task,
       input: { ...order, market: handle, outputs: writtenOutputs.outputs('covariance', 'factors') },
     }).output;
@@ -155,21 +155,21 @@ describe('one, two and four workers give bit-identical', () => {
         outputs: writtenOutputs.outputs('covariance', 'factors').names,
       }),
     ) as TaskInput<'estimate-risk-model'>;
-    const named = await node.run({ ...task, input: portable }).output;
-    expect(formatSha(writtenOutputs.read(named.covariance))).toBe(held.covariance.sha256);
-    expect(named.diagnostics).toEqual(held.diagnostics);
+    const namedOutput = await node.run({ ...task, input: portable }).output;
+    expect(formatSha(writtenOutputs.read(namedOutput.covariance))).toBe(heldEstimate.covariance.sha256);
+    expect(namedOutput.diagnostics).toEqual(heldEstimate.diagnostics);
   });
 
   test('a model so large that free threads share its eigenvalues', { timeout: 300_000 }, async () => {
     const names = 1_503;
-    const wide = shareMarket(createMarket(names, 101));
+    const wideMarket = shareMarket(createMarket(names, 101));
     const estimate = async (workers: number) => {
-      const request = RiskModelRequest.parse({ identifiers: namesOf(names) });
+      const request = RiskModelRequest.parse({ identifiers: createNames(names) });
       const { covariance, diagnostics } = await findPool(workers).run({
         lane: 'heavy',
         task: 'estimate-risk-model',
         input: {
-          market: wide,
+          market: wideMarket,
           universe: { kind: 'names', identifiers: request.identifiers! },
           request,
           outputs: writtenOutputs.outputs('covariance', 'factors'),
@@ -183,8 +183,8 @@ describe('one, two and four workers give bit-identical', () => {
 
   test('a product with tile rows shared over one memory', async () => {
     const x = createRandomPanel(300, 150);
-    const alone = await shareTileRows(x, 150, 1);
-    expect(await shareTileRows(x, 150, 2)).toEqual(alone);
-    expect(await shareTileRows(x, 150, 4)).toEqual(alone);
+    const singleRows = await shareTileRows(x, 150, 1);
+    expect(await shareTileRows(x, 150, 2)).toEqual(singleRows);
+    expect(await shareTileRows(x, 150, 4)).toEqual(singleRows);
   });
 });

@@ -1,5 +1,5 @@
 import { readPriceSessions } from '#domain/documents/stale-sessions.js';
-import { findAnnouncedOn } from '#domain/schedule/index-schedule.js';
+import { findAnnouncedRebalance } from '#domain/schedule/index-schedule.js';
 import { composeAsIfEffective } from '#domain/books/announced-composition.js';
 import { restoreDecided, type Composer } from '#domain/books/compositions.js';
 import { composeAsKnown } from '#domain/books/known-compositions.js';
@@ -26,7 +26,7 @@ import { previewRules } from '#domain/rules/preview.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Task } from '#jobs/tasks.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { packOrders } from '#views/exports/pack-orders.js';
+import { createPackOrders } from '#views/exports/pack-orders.js';
 import { toReplacements } from '#views/replacements.js';
 import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
 import { answerBytes } from '../output/hand-over.js';
@@ -39,7 +39,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 export const createRebalancePack: Task<'rebalancePack'> = async (question, control) => {
   const { indexId, format } = question;
   const pack = await runOnEngine((engine) => createOrderPack(question, engine, control));
-  return answerBytes(format === 'json' ? JSON.stringify(pack) : await packOrders(indexId, pack.accounts, format));
+  return answerBytes(format === 'json' ? JSON.stringify(pack) : await createPackOrders(indexId, pack.accounts, format));
 };
 
 function createOrderPack(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
@@ -153,7 +153,7 @@ function selectComposition(
   const day = sm.sessions[session]!;
   const isDerived = isDerivedDocument(document);
   const scheduled = findNextRebalances(document, sm, day);
-  const call = isDerived ? undefined : findAnnouncedOn(called, day);
+  const call = isDerived ? undefined : findAnnouncedRebalance(called, day);
   const [first] = scheduled;
   const isScheduled = call === undefined || (first !== undefined && first.date <= call.effective);
   const change = isDerived ? undefined : findChange(composer, indexId, session);

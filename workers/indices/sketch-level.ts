@@ -9,7 +9,7 @@ import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
 /** Number of returns of a volatility. */
-const WINDOW = 60;
+const WINDOW_SESSIONS = 60;
 
 /**
  * Computes the level of an index that is not stored, at a number of sessions from its base to the end of the market, with its
@@ -32,12 +32,12 @@ export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, m
     );
     const returns = book.value.subarray(1).map((level, t) => level / book.value[t]! - 1);
     const periods = estimatePeriodsPerYear(compositions.sm.calendar.sessions);
-    const volatilities = computeRollingVolatility(returns, WINDOW, periods);
+    const volatilities = computeRollingVolatility(returns, WINDOW_SESSIONS, periods);
     const explain = book.overlay?.explain;
     return {
       dates: shownSessions.map((t) => formatDay(days[t]!)),
       levels: shownSessions.map((t) => book.value[t]!),
-      volatilities: shownSessions.map((t) => volatilities[t - WINDOW] ?? null),
+      volatilities: shownSessions.map((t) => volatilities[t - WINDOW_SESSIONS] ?? null),
       exposures: explain === undefined ? null : shownSessions.map((t) => explain(t).exposure),
     };
   });

@@ -29,13 +29,13 @@ export const compareWhatIf: Task<'whatIf'> = ({ market: handle, before, after, a
       const cause = session === undefined ? null : findCause(composer, indexId, session);
       return { indexId, preview, rule: findRuleText(composer, indexId, lastDay), cause };
     };
-    const was = comparePreview(before);
-    const is = comparePreview(after);
+    const previewBefore = comparePreview(before);
+    const previewAfter = comparePreview(after);
     const response = toWhatIfResponse({
       asOf,
-      before: was,
-      after: is,
-      difference: compareCompositions(was.preview.resolved, is.preview.resolved),
+      before: previewBefore,
+      after: previewAfter,
+      difference: compareCompositions(previewBefore.preview.resolved, previewAfter.preview.resolved),
       findings: sortFindings([...(requested === null ? [] : checkAsOf(requested, market.dates)), ...findings]),
     });
     return answerBytes(JSON.stringify(response));

@@ -4,7 +4,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
 /** Maximum number of open store versions per thread: the served version, and its predecessor while work on it ends. */
-const OPEN_MAX = 2;
+const OPEN_MARKETS_MAX = 2;
 
 const openMarketsByKey = new Map<string, MarketData>();
 
@@ -21,7 +21,7 @@ export function openCachedMarket(handle: MarketHandle): MarketData {
 /**
  * Maximum number of start days for which a thread keeps the latest market open: the runs of a store end on few days.
  */
-const SINCE_MAX = 4;
+const START_DAYS_MAX = 4;
 
 /** Latest market, and its variants without the data that was final before a given day, by day. */
 let latestMarket:
@@ -39,7 +39,7 @@ export function openCachedSince(handle: MarketHandle, after: number): MarketData
   const market = byDay.get(after) ?? openMarketSince(handle, after, opened);
   byDay.delete(after);
   byDay.set(after, market);
-  if (byDay.size > SINCE_MAX) byDay.delete(byDay.keys().next().value!);
+  if (byDay.size > START_DAYS_MAX) byDay.delete(byDay.keys().next().value!);
   return market;
 }
 
@@ -47,6 +47,6 @@ export function openCachedSince(handle: MarketHandle, after: number): MarketData
 export function keepOpen(market: MarketData): void {
   openMarketsByKey.delete(createMarketKey(market));
   openMarketsByKey.set(createMarketKey(market), market);
-  if (openMarketsByKey.size > OPEN_MAX) openMarketsByKey.delete(openMarketsByKey.keys().next().value!);
+  if (openMarketsByKey.size > OPEN_MARKETS_MAX) openMarketsByKey.delete(openMarketsByKey.keys().next().value!);
   reportPanelMemory([...market.fields.values()].map(({ buffer }) => buffer));
 }

@@ -57,19 +57,28 @@ const TABLES: Readonly<Record<MarketViewName, (market: MarketData, columns: read
 function* listPriceGroups({ dates, identifiers, fields }: MarketData, columns: readonly string[]): Iterable<Group> {
   const panels = columns.flatMap((name) => (fields.has(name) ? [{ name, values: fields.get(name)! }] : []));
   const close = fields.get('CLOSE')!; // every market has this column
-  const names = identifiers.length;
-  const groupDays = Math.max(1, Math.floor(GROUP_ROWS / Math.max(1, names)));
+  const nameCount = identifiers.length;
+  const groupDays = Math.max(1, Math.floor(GROUP_ROWS / Math.max(1, nameCount)));
   for (let from = 0; from < dates.length || from === 0; from += groupDays) {
     const to = Math.min(dates.length, from + groupDays);
-    const pickedCells = findCellsWithBars([close, ...panels.map(({ values }) => values)], from * names, to * names);
+    const pickedCells = findCellsWithBars(
+      [close, ...panels.map(({ values }) => values)],
+      from * nameCount,
+      to * nameCount,
+    );
     yield {
       rows: pickedCells.length,
       columns: [
-        { name: 'identifier', kind: 'coded-text', codes: pickedCells.map((cell) => cell % names), texts: identifiers },
+        {
+          name: 'identifier',
+          kind: 'coded-text',
+          codes: pickedCells.map((cell) => cell % nameCount),
+          texts: identifiers,
+        },
         {
           name: 'date',
           kind: 'coded-day',
-          codes: pickedCells.map((cell) => Math.floor(cell / names) - from),
+          codes: pickedCells.map((cell) => Math.floor(cell / nameCount) - from),
           days: dates.slice(from, to),
         },
         ...panels.map(({ name, values }): ParquetColumn => {

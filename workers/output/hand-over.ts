@@ -31,13 +31,13 @@ export function transferFile<T extends object>(outcome: T): T {
 /** Maximum depth at which bytes are searched: outcome, output, a list or record in the output, its bytes. */
 const DEPTH_MAX = 4;
 /** Length above which a list contains numbers or rows, not bytes to move. */
-const LIST_MAX = 256;
+const LIST_LENGTH_MAX = 256;
 
 function collectBuffers(value: unknown, depth: number, buffers: Set<ArrayBuffer>): void {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return;
   if (hasBytes(value)) {
     buffers.add(value.bytes.buffer);
-  } else if (depth > 0 && !(Array.isArray(value) && value.length > LIST_MAX)) {
+  } else if (depth > 0 && !(Array.isArray(value) && value.length > LIST_LENGTH_MAX)) {
     for (const member of Object.values(value)) collectBuffers(member, depth - 1, buffers);
   }
 }
@@ -52,6 +52,6 @@ function hasBytes(value: object): value is ResponseBytes {
  */
 function copyBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = content;
-  const isOwn = buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength * 2 >= buffer.byteLength;
-  return isOwn ? new Uint8Array(buffer, 0, byteLength) : new Uint8Array(content);
+  const hasOwnBuffer = buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength * 2 >= buffer.byteLength;
+  return hasOwnBuffer ? new Uint8Array(buffer, 0, byteLength) : new Uint8Array(content);
 }

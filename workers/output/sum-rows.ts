@@ -11,8 +11,8 @@ import { copyOutput, writeOutputs } from './task-outputs.js';
 
 /** Counts and lists the rows of a job in parts: its result as JSON, and its rows in blocks. */
 export const sumRows: Task<'sum-rows'> = async ({ kind, id, total, outcomes, engineVersion, files, outputs }) => {
-  const read = files.map(readEntries);
-  const rows = locateParts(files).first.flatMap(({ output, at }) => read[output]![at]!.map(({ row }) => row));
+  const entriesByFile = files.map(readEntries);
+  const rows = locateParts(files).first.flatMap(({ output, at }) => entriesByFile[output]![at]!.map(({ row }) => row));
   const counts = outcomes.map((outcome) => [outcome, rows.filter((row) => row.outcome === outcome).length]);
   const json = createJsonWriter();
   json.value({

@@ -68,21 +68,21 @@ export async function runWithEarlyOutput<F extends string, T>(
   const name = outputs.names[file];
   const writer = openArtifactWriter(outputs.destination);
   let earlyArtifact: EarlyArtifact | undefined = await writer.early?.(name);
-  let begun: Uint8Array | undefined;
+  let startedBytes: Uint8Array | undefined;
 
-  async function drop(): Promise<void> {
+  async function dropArtifact(): Promise<void> {
     const droppedArtifact = earlyArtifact;
     earlyArtifact = undefined;
     await droppedArtifact?.drop();
   }
 
-  async function end(bytes: Uint8Array): Promise<ArtifactRef> {
-    const early = earlyArtifact;
-    if (early !== undefined && begun === bytes) {
+  async function endArtifact(bytes: Uint8Array): Promise<ArtifactRef> {
+    const openArtifact = earlyArtifact;
+    if (openArtifact !== undefined && startedBytes === bytes) {
       earlyArtifact = undefined;
-      return { name, ...(await early.end()) };
+      return { name, ...(await openArtifact.end()) };
     }
-    await drop();
+    await dropArtifact();
     const [ref] = await writer.write([{ name, bytes }], { isSettledLater: true });
     return ref!;
   }
@@ -90,12 +90,12 @@ export async function runWithEarlyOutput<F extends string, T>(
   try {
     return await run({
       begin(bytes) {
-        if (earlyArtifact?.begin(bytes)) begun = bytes;
+        if (earlyArtifact?.begin(bytes)) startedBytes = bytes;
       },
-      end,
+      end: endArtifact,
     });
   } finally {
-    await drop();
+    await dropArtifact();
   }
 }
 

@@ -3,7 +3,7 @@ import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.j
 import { createMarketKey, type MarketIdentity } from '#domain/market/market-identity.js';
 
 /** Maximum number of remembered price files. */
-const REMEMBERED_MAX = 64;
+const REMEMBERED_PRICES_MAX = 64;
 
 /** SHA-256 of the price files that this thread wrote, by the key of their prices. */
 const hashes = new Map<string, string>();
@@ -22,5 +22,5 @@ export function getPricesHash(key: string): string | undefined {
 export function rememberPrices(key: string, sha256: string): void {
   hashes.delete(key);
   hashes.set(key, sha256);
-  for (const oldest of hashes.keys()) if (hashes.size > REMEMBERED_MAX) hashes.delete(oldest);
+  for (const oldest of hashes.keys()) if (hashes.size > REMEMBERED_PRICES_MAX) hashes.delete(oldest);
 }

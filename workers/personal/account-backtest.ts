@@ -41,8 +41,8 @@ function createView(
     accountBacktest.entries.reduce((total, entry) => (entry.kind === kind ? total + entry.amount : total), 0);
   const valueAfterTax = last.value - last.accrued_tax;
   const years = (parseValidDay(last.date) - parseValidDay(first.date)) / YEAR_DAYS;
-  const paid = accountBacktest.entries.filter(({ kind, date }) => kind === 'cost' && date === first.date);
-  const startValue = first.value - paid.reduce((total, { amount }) => total + amount, 0);
+  const startCosts = accountBacktest.entries.filter(({ kind, date }) => kind === 'cost' && date === first.date);
+  const startValue = first.value - startCosts.reduce((total, { amount }) => total + amount, 0);
   return {
     backtest_id: backtestId,
     index_id: indexId,

@@ -64,17 +64,17 @@ async function openCommon(input: CommonInput, control: TaskControl): Promise<Bat
 export const sumBatch: Task<'sum-batch'> = async (input, control) => {
   const common = await openCommon(input, control);
   const summary = createBatchSummary();
-  const volumes: RowsInBlocks[] = [];
+  const rowBlocks: RowsInBlocks[] = [];
   const close = async (name: string, texts: readonly Uint8Array[], count: number): Promise<void> => {
     const blocks = texts.map((bytes) => ({
       bytes: bytes.length,
       sha256: createHash('sha256').update(bytes).digest('hex'),
     }));
     const { [name]: artifact } = await writeSome(input.outputs, { [name]: Buffer.concat(texts) });
-    volumes.push({ artifact: artifact!, count, blocks });
+    rowBlocks.push({ artifact: artifact!, count, blocks });
   };
   await close('common', [Buffer.from(JSON.stringify(formatCommonJson(common)))], 1);
-  const accounts = input.sizes.reduce((sum, size) => sum + size, 0);
+  const accountCount = input.sizes.reduce((sum, size) => sum + size, 0);
   let blocks: Uint8Array[] = [];
   let openLines: string[] = [];
   let rowCount = 0;
@@ -82,13 +82,13 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
     summary.add(JSON.parse(line) as AccountOutcome); // a part wrote these lines
     openLines.push(line);
     rowCount++;
-    if (rowCount % BLOCK_ACCOUNTS === 0 || rowCount === accounts) {
+    if (rowCount % BLOCK_ACCOUNTS === 0 || rowCount === accountCount) {
       blocks.push(Buffer.from(openLines.join(',')));
       openLines = [];
-      control.report(rowCount / accounts, `account ${rowCount}`);
+      control.report(rowCount / accountCount, `account ${rowCount}`);
     }
-    if (rowCount % VOLUME_ACCOUNTS === 0 || rowCount === accounts) {
-      await close(`accounts${volumes.length - 1}`, blocks, rowCount - (volumes.length - 1) * VOLUME_ACCOUNTS);
+    if (rowCount % VOLUME_ACCOUNTS === 0 || rowCount === accountCount) {
+      await close(`accounts${rowBlocks.length - 1}`, blocks, rowCount - (rowBlocks.length - 1) * VOLUME_ACCOUNTS);
       blocks = [];
     }
   }
@@ -100,12 +100,12 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
     risk_model: terms.risk_model,
     as_of: formatDay(common.asOf),
     ...figures,
-    blocks: Math.ceil(accounts / BLOCK_ACCOUNTS),
+    blocks: Math.ceil(accountCount / BLOCK_ACCOUNTS),
     store_content_hash: openCachedMarket(input.market).contentHash,
     engine_version: engineVersion,
   };
   const outputRefs = await writeSome(input.outputs, { view: Buffer.from(JSON.stringify(view)) });
-  return { view: outputRefs['view']!, volumes, summary: figures };
+  return { view: outputRefs['view']!, volumes: rowBlocks, summary: figures };
 };
 
 /** Writes some of the artifacts of a task. */
@@ -122,12 +122,12 @@ function* readOutcomeLines({ files, sizes }: SumBatchInput): Generator<string> {
   const partPositions = new Map(
     files.flatMap((file) => file.parts.map((part, position) => [part, { file, at: position }] as const)),
   );
-  let read: { readonly path: string; readonly lines: readonly string[] } | undefined;
+  let cachedLines: { readonly path: string; readonly lines: readonly string[] } | undefined;
   for (let part = 0; part < sizes.length; part++) {
     const { file } = partPositions.get(part)!;
-    if (read?.path !== file.path) read = { path: file.path, lines: readLines(file) };
+    if (cachedLines?.path !== file.path) cachedLines = { path: file.path, lines: readLines(file) };
     const rowsBefore = file.parts.slice(0, file.parts.indexOf(part)).reduce((sum, other) => sum + sizes[other]!, 0);
-    yield* read.lines.slice(rowsBefore, rowsBefore + sizes[part]!);
+    yield* cachedLines.lines.slice(rowsBefore, rowsBefore + sizes[part]!);
   }
 }
 

@@ -29,14 +29,14 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, creat
     risks.set(run.indexId, needsRisk(template, run.indexId) ? await estimateRisk(run) : NO_RISK);
   }
   fonts ??= openFonts();
-  const shelf = fonts;
+  const fontShelf = fonts;
   const { bytes, pages } = addRuns(runs, { risks, markets, opened: new Map() }, (figures) =>
     renderReport({
       template,
       figures,
       renderedAt,
       creator,
-      fonts: shelf,
+      fonts: fontShelf,
       report: (fraction, message) => control.report(fraction, message),
     }),
   );

@@ -117,13 +117,13 @@ const LONG_COLUMNS = ['table', 'row', 'column', 'value'] as const;
 
 function createRowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, date } = terms;
-  const twice = columns.find((name, k) => columns.indexOf(name) !== k);
-  if (twice !== undefined) {
+  const repeatedColumn = columns.find((name, k) => columns.indexOf(name) !== k);
+  if (repeatedColumn !== undefined) {
     problems.error({
       code: 'DUPLICATE_KEY',
       path: LABEL,
-      message: `The column ${twice} occurs twice.`,
-      value: twice,
+      message: `The column ${repeatedColumn} occurs twice.`,
+      value: repeatedColumn,
     });
     return undefined;
   }
@@ -173,12 +173,12 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
       return;
     }
     const neededColumns = name === 'specific_variances' ? ['row'] : ['row', 'column'];
-    const names = {
+    const cellNames = {
       row: formatCellText(cells[row]),
       column: name === 'specific_variances' ? '' : formatCellText(cells[column]),
     };
     for (const each of neededColumns)
-      if (names[each as 'row' | 'column'] === '')
+      if (cellNames[each as 'row' | 'column'] === '')
         problems.error({
           code: 'REQUIRED',
           path: formatRowPath(each),
@@ -189,11 +189,11 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
     if (
       date === undefined ||
       Number.isNaN(number) ||
-      neededColumns.some((each) => names[each as 'row' | 'column'] === '')
+      neededColumns.some((each) => cellNames[each as 'row' | 'column'] === '')
     )
       return;
     const sinkTerms = { date, path: formatRowPath('date'), table: `${LABEL}.${name}`, pathOf: formatPath };
-    tables.tableOf(name, sinkTerms)?.add({ ...names, value: number, place: position });
+    tables.tableOf(name, sinkTerms)?.add({ ...cellNames, value: number, place: position });
   };
 }
 

@@ -36,8 +36,11 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
         report: (fraction) => control.report(fraction, 'forecasting'),
       });
     const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
-    const shown = createRiskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
-    return { view: copyOutput(JSON.stringify(shown)), message: describeValidation(shown) };
+    const validationView = createRiskValidationView(
+      { modelId, settings, request, indexId: run?.indexId ?? null },
+      validation,
+    );
+    return { view: copyOutput(JSON.stringify(validationView)), message: describeValidation(validationView) };
   });
   return { ...(await writeOutputs(input.outputs, { view })), message };
 };

@@ -40,13 +40,13 @@ export function sliceVersions(
   const contents: SlicedContent[] = [];
   const changes: ContentChange[] = [];
   let after = ownMarket;
-  let oldest = knownOn;
+  let oldestDay = knownOn;
   for (const file of earlier) {
-    if (oldest <= first) break; // every decision uses this content or a later one
+    if (oldestDay <= first) break; // every decision uses this content or a later one
     changes.push(readChange(file));
     const before = slice({ ...last, ...restoreContent(last, changes) });
     contents.push({ knownOn: file.knownOn, change: computeContentChange(before, after) });
-    [after, oldest] = [before, file.knownOn];
+    [after, oldestDay] = [before, file.knownOn];
   }
   const index: BundledVersions = {
     known_on: knownOn,

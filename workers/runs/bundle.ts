@@ -56,10 +56,10 @@ export const writePublicationBundle: Task<'publication-bundle'> = async (input, 
   ];
   for (const slice of slices) {
     const market = slice(wholeMarket);
-    const earlier =
+    const earlierVersions =
       input.known &&
       sliceVersions(wholeMarket, input.known, { first: findFirstDecision(run), slice, ownMarket: market });
-    const recomputation = { ...terms, market, known: earlier?.known };
+    const recomputation = { ...terms, market, known: earlierVersions?.known };
     const firstDifference =
       slice === reads.narrowed ? findDifference(entries, recomputation) : tryRecompute(entries, recomputation);
     if (firstDifference === undefined)
@@ -67,7 +67,7 @@ export const writePublicationBundle: Task<'publication-bundle'> = async (input, 
         'plan.json': encodeJson(plan),
         'calendars.json': encodeJson(reads.used()),
         ...collectModels(plan, input),
-        ...earlier?.files,
+        ...earlierVersions?.files,
       });
     if (firstDifference !== 'refused' && slice === reads.narrowed)
       throw refuseNotReproduced(plan.indexId, firstDifference);

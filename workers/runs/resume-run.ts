@@ -156,9 +156,9 @@ const latestMarkets = new WeakMap<MarketData, MarketData>();
 function addCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
   const marketData = latestMarkets.get(market);
   if (marketData?.settledTo === day) return marketData;
-  const found = { ...market, actions: listActionsSince(handle, day), settledTo: day };
-  latestMarkets.set(market, found);
-  return found;
+  const extendedMarket = { ...market, actions: listActionsSince(handle, day), settledTo: day };
+  latestMarkets.set(market, extendedMarket);
+  return extendedMarket;
 }
 
 /** Runs a read; an unreadable stored file results in a full run. */
@@ -179,9 +179,10 @@ function readOrGiveUp<T>(work: () => T): T {
  * @cost one read of the files that this process has neither written nor hashed, and of files modified since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
-  const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFileFull(countAddedDates(stored))));
+  const isRunFileFull = (): boolean =>
+    readOrGiveUp(() => useRunFile(columns, (stored) => isFileFull(countAddedDates(stored))));
   for (const file of checked) {
-    const isUnchanged = (): boolean => file.path !== columns || stays();
+    const isUnchanged = (): boolean => file.path !== columns || isRunFileFull();
     if (!hasContent(file, checkedFiles, () => control.report(0), isUnchanged))
       throw new CannotResumeError('no_checkpoint');
   }

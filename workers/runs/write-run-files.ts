@@ -52,7 +52,7 @@ export async function writeRunFiles(
     key: formatPricesKey(input.market, computedFiles.prices),
     stored: findStoredPrices(input, computedFiles),
   };
-  const again = findStoredAlready(outputs, contents, storedFiles);
+  const storedOutputs = findStoredAlready(outputs, contents, storedFiles);
   const onWritten = async (file: NewFile): Promise<void> => {
     if (checkedFiles && (areColumnsKept || file.name !== outputs.names.columns))
       await rememberWritten(checkedFiles, file);
@@ -61,13 +61,13 @@ export async function writeRunFiles(
   const { prices: artifactRef, ...files } = await writeOutputs(
     outputs,
     { ...contents, prices: ownSeparatePrices },
-    { again, onWritten },
+    { again: storedOutputs, onWritten },
   );
   if (prices && artifactRef) rememberPrices(prices.key, artifactRef.sha256);
   return {
     ...files,
     prices: prices && { sha256: artifactRef?.sha256 ?? prices.stored!, written: artifactRef },
-    unwritten: [...again.keys()] as RunFileName[], // the names are the keys of `contents`
+    unwritten: [...storedOutputs.keys()] as RunFileName[], // the names are the keys of `contents`
   };
 }
 

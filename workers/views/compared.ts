@@ -71,14 +71,14 @@ export function openCompared(
     };
   }
   const series = market.series?.get(indexId);
-  const wider = series === undefined ? market : addSeries(market, series);
+  const widerMarket = series === undefined ? market : addSeries(market, series);
   return {
     id: indexId,
     variant: series === undefined ? header.variant : 'raw',
     currency: header.currency,
-    market: wider,
+    market: widerMarket,
     weightsOn(_engine, day) {
-      const first = findFirstBar(wider, indexId);
+      const first = findFirstBar(widerMarket, indexId);
       if (first === undefined || first > day)
         throw new Refusal(
           'NO_DATA_AT_DATE',
@@ -87,13 +87,18 @@ export function openCompared(
       return new Map([[indexId, 1]]);
     },
     bookTo(engine, day) {
-      const alone = createSingleHoldingIndex(wider, indexId, header);
+      const singleIndex = createSingleHoldingIndex(widerMarket, indexId, header);
       const calendar = openCachedCalendars(header.closures).get(header.calendar)!; // the run was computed with this calendar
       if (series !== undefined) assertAboveZero(series, calendar, { start: series.days[0] ?? day, end: day });
-      return runBenchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
+      return runBenchmarkBook(engine, {
+        indexId: singleIndex.id,
+        documents: { [singleIndex.id]: singleIndex },
+        market: widerMarket,
+        day,
+      });
     },
     levelsOver(_engine, days) {
-      const document = createSingleHoldingIndex(wider, indexId, header);
+      const document = createSingleHoldingIndex(widerMarket, indexId, header);
       const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: document.calendar });
       const from = findFirstAtLeast(sm.sessions, days[0]!);
       const to = findLastAtMost(sm.sessions, days.at(-1)!);

@@ -2,7 +2,7 @@ import { openMarketOn } from '#domain/books/open-market-on.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import { createDividendPointsView } from '#views/dividends/dividend-points-view.js';
-import { runFractions } from '#views/report/market-figures.js';
+import { computeRunFractions } from '#views/report/market-figures.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
@@ -18,6 +18,6 @@ export function showDividendPoints({ columns, market: handle, ...query }: InputO
     );
   return useRunFile(columns, (run) => {
     const sm = openMarketOn({ market, calendars: openCachedCalendars(run.header.closures), code: run.header.calendar });
-    return createDividendPointsView(run, { window: createWindow(query), ...runFractions(run, sm) });
+    return createDividendPointsView(run, { window: createWindow(query), ...computeRunFractions(run, sm) });
   });
 }

@@ -128,13 +128,13 @@ function readFactorsOn({ path, names, factors, dates, ...span }: FactorModelFile
 }
 
 /** Maximum number of securities in a finding. */
-const NAMED_MAX = 5;
+const LISTED_NAMES_MAX = 5;
 
 function createLackFindings(modelId: string, names: readonly string[]): Finding[] {
   if (names.length === 0) return [];
-  const remainderText = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
-  const message = `The risk model ${modelId} has no estimate of ${names.slice(0, NAMED_MAX).join(', ')}${remainderText}: they are excluded.`;
-  const listedNames = names.toSorted(compareText).slice(0, NAMED_MAX);
+  const remainderText = names.length > LISTED_NAMES_MAX ? ` and ${names.length - LISTED_NAMES_MAX} more` : '';
+  const message = `The risk model ${modelId} has no estimate of ${names.slice(0, LISTED_NAMES_MAX).join(', ')}${remainderText}: they are excluded.`;
+  const listedNames = names.toSorted(compareText).slice(0, LISTED_NAMES_MAX);
   return [
     {
       severity: 'warning',
@@ -152,7 +152,7 @@ function measureWithHindsight(measured: MeasuredFactors, { weights }: RunHolding
   const { riskModel, window, findings } = measured;
   const { window_end: end } = window;
   if (parseValidDay(end) <= weights.day) return measured;
-  const what = riskModel === null ? 'The estimate' : `The risk model ${riskModel}`;
-  const message = `${what} uses returns up to ${end}, after the weights of ${formatDay(weights.day)}.`;
+  const modelText = riskModel === null ? 'The estimate' : `The risk model ${riskModel}`;
+  const message = `${modelText} uses returns up to ${end}, after the weights of ${formatDay(weights.day)}.`;
   return { ...measured, findings: [...findings, { severity: 'warning', code: 'LOOK_AHEAD', path: 'as_of', message }] };
 }

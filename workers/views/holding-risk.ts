@@ -207,6 +207,6 @@ export function listUncovered(
   { uncovered }: Pick<RiskShares, 'uncovered'>,
   names: Iterable<string>,
 ): string[] {
-  const absent = [...names].filter((name) => sm.columnOf(name) < 0);
-  return [...uncovered.map((column) => sm.identifiers[column]!), ...absent].toSorted(compareText);
+  const absentSecurities = [...names].filter((name) => sm.columnOf(name) < 0);
+  return [...uncovered.map((column) => sm.identifiers[column]!), ...absentSecurities].toSorted(compareText);
 }

@@ -41,11 +41,11 @@ export function createUniverseFunction(
     createDecider: createIndexDeciders(engine),
   });
   const { sessions, identifiers } = composer.market(indexId);
-  const isSame = market.identifiers.length === sm.securityCount;
+  const hasAllSecurities = market.identifiers.length === sm.securityCount;
   let latestColumns: Int32Array = new Int32Array(0);
   return (day) => {
     const columnsOfIndex = composer.universe(indexId, Math.max(0, findLastAtMost(sessions, day)));
-    const columns = isSame
+    const columns = hasAllSecurities
       ? columnsOfIndex
       : columnsOfIndex.map((column) => sm.columnOf(identifiers[column]!)).toSorted();
     if (latestColumns.length !== columns.length || columns.some((column, i) => column !== latestColumns[i]))

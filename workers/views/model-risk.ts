@@ -65,8 +65,13 @@ export function measureByEstimate(
   const columns = new Set(findHoldingPositions(sm, weights).keys());
   if (benchmark !== null) for (const column of getPositions(sm, benchmark.weights).keys()) columns.add(column);
   return engine.scope(() => {
-    const requests = Int32Array.from(columns).toSorted();
-    const { coverage, covariance } = estimateRiskModel(engine, window, requests, RiskModelRequest.parse({ estimator }));
+    const sortedColumns = Int32Array.from(columns).toSorted();
+    const { coverage, covariance } = estimateRiskModel(
+      engine,
+      window,
+      sortedColumns,
+      RiskModelRequest.parse({ estimator }),
+    );
     const order = coverage.columns.length;
     const packedMatrix = openPackedMatrix(packUpper(covariance, order), order);
     const model: StoredModel = {

@@ -5,7 +5,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { ComparedWith, InputOfView } from '#jobs/tasks/views.js';
-import { runLevels } from '#views/run-levels.js';
+import { readRunLevels } from '#views/run-levels.js';
 import { writeRollingRisk } from '#views/rolling-risk-view.js';
 import { openCompared } from './compared.js';
 import { assertPriced } from './holding-risk.js';
@@ -23,16 +23,16 @@ const ROW_BYTES = 120;
  */
 export async function showRollingRisk(query: InputOfView<'rolling-risk'>): Promise<ComputedView> {
   const { columns, runId, memory, against, benchmark, market } = query;
-  const read = useRunFile(columns, (run) => ({
+  const levelHistory = useRunFile(columns, (run) => ({
     header: run.header,
     benchmarkId: against === 'benchmark' ? (run.header.benchmark?.id ?? null) : null,
     ...(benchmark === null && against === 'benchmark' ? createBenchmarkLevels(run) : createIndexLevels(run)),
   }));
-  const { names } = read.header;
+  const { names } = levelHistory.header;
   const { benchmarkId, days, level, reference } =
     benchmark === null
-      ? read
-      : { benchmarkId: benchmark.indexId, ...(await readNamedLevels(read, benchmark, market!)) };
+      ? levelHistory
+      : { benchmarkId: benchmark.indexId, ...(await readNamedLevels(levelHistory, benchmark, market!)) };
   if (market && days.length > 0) assertPriced(openCachedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
   const risk = computeRollingRisk(level, reference, memory, estimatePeriodsPerYear(days));
   return {
@@ -49,14 +49,14 @@ interface Levels {
 }
 
 function createIndexLevels(run: RunColumns): Levels {
-  const { days, level, index } = runLevels(run);
+  const { days, level, index } = readRunLevels(run);
   return { days, level, reference: index };
 }
 
 /** Returns the levels on the dates that the benchmark shares with the run. */
 function createBenchmarkLevels(run: RunColumns): Levels {
   if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NO_VALUES, reference: NO_VALUES };
-  const { days: all, level } = runLevels(run);
+  const { days: all, level } = readRunLevels(run);
   const days = run.i32('benchmarkDays').slice();
   const benchmarkLevel = Float64Array.from(days, (day) => level[findLastAtMost(all, day)]!);
   return { days, level: benchmarkLevel, reference: run.f64('benchmarkLevel').slice() };

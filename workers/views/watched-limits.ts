@@ -126,12 +126,12 @@ function createRowsByDay(
     return (_day, heldFlags) => {
       const count = heldFlags.reduce((sum, is) => sum + is, 0);
       if (latestRows?.count === count) return latestRows.rows;
-      const covers = (name: number) => heldFlags[name] === 1;
+      const isHeldName = (name: number) => heldFlags[name] === 1;
       const context = {
         identifiers: header.names,
         numbers: throwUndeclaredRead,
         categories: throwUndeclaredRead,
-        covers,
+        covers: isHeldName,
       };
       latestRows = { count, rows: createLimitRows(rows, context) };
       return latestRows.rows;

@@ -22,14 +22,14 @@ export async function showWeights(input: InputOfView<'weights'>, { report }: Tas
     const otherComparedBenchmark =
       benchmark && openCompared({ ...benchmark, onPart }, requireMarket(market), runHoldings.header);
     const comparedWeights = otherComparedBenchmark && otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day);
-    const against = otherComparedBenchmark && { id: otherComparedBenchmark.id, weights: comparedWeights! };
+    const comparedSide = otherComparedBenchmark && { id: otherComparedBenchmark.id, weights: comparedWeights! };
     if (model !== null)
-      return { compared: comparedWeights, measured: measureByModel(model, runHoldings.weights, against) };
+      return { compared: comparedWeights, measured: measureByModel(model, runHoldings.weights, comparedSide) };
     if (!risk) return { compared: comparedWeights, measured: null };
     const measuredWeights = {
       runHoldings,
       market: otherComparedBenchmark?.market ?? market!,
-      benchmark: against,
+      benchmark: comparedSide,
       onPart,
     };
     return {

@@ -15,7 +15,7 @@ import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { measureProcessMs, measureThreadMs } from '../../measure.js';
 import { createSeededMarket, writePanels } from '../seeded-market.js';
 
@@ -47,18 +47,18 @@ for (const size of SIZES) {
   let trades: TradeColumns | undefined;
   const first = timeBacktest(market);
   for (let i = 0; i < REPEATS; i++) {
-    const timed = timeBacktest(market);
-    ({ run, columns, trades } = timed);
-    best.total = Math.min(best.total, timed.total);
-    best.process = Math.min(best.process, timed.process);
-    best.simulation = Math.min(best.simulation, timed.simulation);
-    best.decided = Math.min(best.decided, timed.decided);
+    const timedRun = timeBacktest(market);
+    ({ run, columns, trades } = timedRun);
+    best.total = Math.min(best.total, timedRun.total);
+    best.process = Math.min(best.process, timedRun.process);
+    best.simulation = Math.min(best.simulation, timedRun.simulation);
+    best.decided = Math.min(best.decided, timedRun.decided);
   }
   const megabytes = (first.bytes / 1e6).toFixed(0);
   console.log(
     `${size.names} names x ${size.sessions} sessions: first ${first.total.toFixed(0)} ms, then ${best.total.toFixed(0)} ms of the thread (${best.process.toFixed(0)} of the process) for ${megabytes} MB of results; decided in ${best.decided.toFixed(0)} ms, decided, simulated, traded and measured in ${best.simulation.toFixed(0)} ms`,
   );
-  readRecordOf(columns!);
+  readRecordFrom(columns!);
   compareWithNumpy(market, run!, { ...best, trades: trades! });
 }
 
@@ -94,14 +94,14 @@ function timeBacktest(market: MarketData): TimedRun {
   });
   const begin = measureThreadMs();
   const beginProcess = measureProcessMs();
-  let decided = 0;
+  let decidedMs = 0;
   const run = runBacktest({
     market,
     calendars,
     createDecider: indexDecider,
     memory: allocateRetainedMemory,
     report: (_fraction, message) => {
-      if (message === 'simulating the index') decided = measureThreadMs() - begin;
+      if (message === 'simulating the index') decidedMs = measureThreadMs() - begin;
     },
     plan: {
       runId: 'BENCH',
@@ -120,7 +120,7 @@ function timeBacktest(market: MarketData): TimedRun {
     run,
     trades,
     simulation,
-    decided,
+    decided: decidedMs,
     total,
     process: measureProcessMs() - beginProcess,
     columns,
@@ -129,9 +129,9 @@ function timeBacktest(market: MarketData): TimedRun {
 }
 
 /** Reads the record from the columns as a request does, and prints the time. */
-function readRecordOf(columns: Uint8Array): void {
+function readRecordFrom(columns: Uint8Array): void {
   const begin = measureThreadMs();
-  const record = recordJson(readRecord(openColumns((start, end) => columns.slice(start, end))), STAMP);
+  const record = encodeRecord(readRecord(openColumns((start, end) => columns.slice(start, end))), STAMP);
   console.log(
     `  the record of ${(record.length / 1e6).toFixed(0)} MB is read in ${(measureThreadMs() - begin).toFixed(0)} ms`,
   );
@@ -179,17 +179,17 @@ function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Ba
     const peer = JSON.parse(
       execFileSync('python3', [script, folder], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
     );
-    const differs = [
+    const differences = [
       [peer.level, run.index.book.value.at(-1)!],
       [peer.value, run.portfolio.value.at(-1)!],
       [peer.uncapped, run.uncapped!.at(-1)!],
-      [peer.costs, sumOf(trades.costs)],
-      [peer.units, sumOf(trades.units.map(Math.abs))],
+      [peer.costs, sumValues(trades.costs)],
+      [peer.units, sumValues(trades.units.map(Math.abs))],
     ].map(([a, b]) => Math.abs(a - b) / b);
     const [numpy] = peer.ms;
     const formatRatio = (milliseconds: number): string => (milliseconds / numpy).toFixed(2);
     console.log(
-      `  numpy ${peer.numpy}: ${numpy.toFixed(0)} ms; of numpy: the part with the same outputs ${formatRatio(times.simulation)}, the whole task ${formatRatio(times.total)} (thread; ${formatRatio(times.process)} by the process); levels, costs and units differ by ${Math.max(...differs).toExponential(1)}`,
+      `  numpy ${peer.numpy}: ${numpy.toFixed(0)} ms; of numpy: the part with the same outputs ${formatRatio(times.simulation)}, the whole task ${formatRatio(times.total)} (thread; ${formatRatio(times.process)} by the process); levels, costs and units differ by ${Math.max(...differences).toExponential(1)}`,
     );
   } catch (failure) {
     console.log(
@@ -200,6 +200,6 @@ function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Ba
   }
 }
 
-function sumOf(values: Float64Array): number {
+function sumValues(values: Float64Array): number {
   return values.reduce((sum, value) => sum + value, 0);
 }

@@ -39,7 +39,7 @@ interface Case {
 }
 
 const calendars = openCalendars();
-const seeded = createSeededMarket(calendars, SIZE);
+const seededMarket = createSeededMarket(calendars, SIZE);
 
 /** Settings of version 0.2.0. */
 const OLDER_SETTINGS = { reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' };
@@ -47,7 +47,7 @@ const createConventionsCase = (frequency: Case['frequency']): Case => ({
   name: `conventions of index providers, ${frequency}`,
   goal: 1.1,
   frequency,
-  market: () => seeded,
+  market: () => seededMarket,
   measured: {},
   plain: { treatment: OLDER_SETTINGS },
 });
@@ -62,7 +62,7 @@ const createChangeCase = (name: string, terms: ShareChanges, goal = 1.5): Case =
   name: `share changes every session, ${name}`,
   goal,
   frequency: 'quarterly',
-  market: () => addChanges(seeded, terms),
+  market: () => addChanges(seededMarket, terms),
   measured: { events: { share_changes: 'effective', threshold: 0 } },
   plain: {},
 });
@@ -80,18 +80,18 @@ const CASES: readonly Case[] = [
 
 for (const one of CASES) {
   const market = one.market();
-  const [times, plain] = [[] as number[], [] as number[]];
+  const [times, plainTimes] = [[] as number[], [] as number[]];
   for (let pair = -WARM_UP; pair < PAIRS; pair++) {
     const before = measureTime(market, one, one.plain);
     const after = measureTime(market, one, one.measured);
     if (pair < 0) continue;
-    plain.push(before);
+    plainTimes.push(before);
     times.push(after);
   }
-  const ratios = times.map((time, i) => time / plain[i]!);
-  const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2));
+  const ratios = times.map((time, i) => time / plainTimes[i]!);
+  const [lowest, highest] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2));
   console.log(
-    `${one.name}: ${computeMedian(times).toFixed(0)} ms, without ${computeMedian(plain).toFixed(0)} ms, ratio ${computeMedian(ratios).toFixed(2)} (${least} to ${most}), goal ${one.goal}`,
+    `${one.name}: ${computeMedian(times).toFixed(0)} ms, without ${computeMedian(plainTimes).toFixed(0)} ms, ratio ${computeMedian(ratios).toFixed(2)} (${lowest} to ${highest}), goal ${one.goal}`,
   );
   if (computeMedian(ratios) > one.goal) process.exitCode = 1;
 }
@@ -107,13 +107,13 @@ function addChanges(market: MarketData, { changing, float }: ShareChanges): Mark
   }
   const fields = new Map([...market.fields, ['SHARES_OUTSTANDING', shares]]);
   if (float === 'field') fields.set('FREE_FLOAT', new Float64Array(names * sessions).fill(0.8));
-  const stated = [{ validFrom: null, values: [0.8] }];
+  const floats = [{ validFrom: null, values: [0.8] }];
   return {
     ...market,
     contentHash: `bench-${changing}-${float}`,
     fields,
     ...(float === 'reference'
-      ? { reference: { columns: ['FREE_FLOAT'], rows: new Map(market.identifiers.map((name) => [name, stated])) } }
+      ? { reference: { columns: ['FREE_FLOAT'], rows: new Map(market.identifiers.map((name) => [name, floats])) } }
       : {}),
   };
 }

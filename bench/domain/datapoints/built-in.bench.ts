@@ -189,17 +189,17 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
       measureTime(() => getValues(ownRequest)),
     );
   }
-  const apart = computeLargestDifference(getValues(ownRequest), getValues(built));
+  const difference = computeLargestDifference(getValues(ownRequest), getValues(built));
   const ratio = times.own / times.built;
   const each = limit === LIMIT ? '' : `, ${((times.own / VALUES) * 1e6).toFixed(0)} ns a value`;
   console.log(
-    `${name}: plug-in ${times.own.toFixed(0)} ms, built in ${times.built.toFixed(0)} ms, ratio ${ratio.toFixed(2)}, limit ${limit}${each}; values differ by at most ${apart.toExponential(1)}`,
+    `${name}: plug-in ${times.own.toFixed(0)} ms, built in ${times.built.toFixed(0)} ms, ratio ${ratio.toFixed(2)}, limit ${limit}${each}; values differ by at most ${difference.toExponential(1)}`,
   );
-  if (ratio > limit || !(apart < 1e-12)) process.exitCode = 1;
+  if (ratio > limit || !(difference < 1e-12)) process.exitCode = 1;
 }
 
 const rounds = SECURITIES * WINDOW;
-const empty = {
+const emptySpeed = {
   source: `function compute(inputs, parameters, count) { for (let i = 0; i < ${rounds}; i++); return new Float64Array(count); }`,
   parameters: {},
   inputs: [],
@@ -208,7 +208,7 @@ let floor = Infinity;
 for (let call = 0; call < 50; call++)
   floor = Math.min(
     floor,
-    measureTime(() => requireSandbox().compute(empty, [], SECURITIES)),
+    measureTime(() => requireSandbox().compute(emptySpeed, [], SECURITIES)),
   );
 console.log(`an empty loop: ${((floor / rounds) * 1e6).toFixed(0)} ns a round`);
 
@@ -222,16 +222,16 @@ function measureTime(work: () => void): number {
 
 /** Returns the largest relative difference of two arrays; Infinity if a value is missing in only one of them. */
 function computeLargestDifference(left: readonly Float64Array[], right: readonly Float64Array[]): number {
-  let most = 0;
+  let largest = 0;
   left.forEach((values, t) =>
     values.forEach((value, i) => {
       const other = right[t]![i]!;
       if (value === other || (Number.isNaN(value) && Number.isNaN(other))) return;
-      const apart = Math.abs(value - other) / Math.abs(other);
-      most = Math.max(most, Number.isNaN(apart) ? Infinity : apart);
+      const difference = Math.abs(value - other) / Math.abs(other);
+      largest = Math.max(largest, Number.isNaN(difference) ? Infinity : difference);
     }),
   );
-  return most;
+  return largest;
 }
 
 function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | 'rounds' | 'goal', number>>): void {
@@ -250,13 +250,13 @@ function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | '
     treatment: TreatmentSpec.parse({}),
     currency: '',
   };
-  const every = Int32Array.from(large.identifiers.keys());
+  const everyColumn = Int32Array.from(large.identifiers.keys());
   const decisions = Array.from({ length: 60 }, (_, i) => 300 + 21 * i);
   const timeField = (field: DatapointExpression): number => {
     const sections = createIndexCrossSections(terms);
-    sections.at(decisions[0]!, every).numbers(field, every);
+    sections.at(decisions[0]!, everyColumn).numbers(field, everyColumn);
     return measureTime(() => {
-      for (const session of decisions) sections.at(session, every).numbers(field, every);
+      for (const session of decisions) sections.at(session, everyColumn).numbers(field, everyColumn);
     });
   };
   for (const [built, text] of pairs) {

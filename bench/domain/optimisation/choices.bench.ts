@@ -42,7 +42,7 @@ for (const [type, names, maximum] of CASES) {
   const entry = findObjectiveClass(type)!;
   const rows = [{ type: 'Cardinality', params: { maximum } }];
   const objective = { entry, params: entry.params.parse({}) };
-  const problem = createProblemFamily(names, SESSIONS).problemOf(rows, objective, engine);
+  const problem = createProblemFamily(names, SESSIONS).createProblem(rows, objective, engine);
   const results = ([undefined, undefined, 'quick', 'thorough'] as const).map((proof) =>
     measure(() => solveWith(proof)),
   );
@@ -51,14 +51,14 @@ for (const [type, names, maximum] of CASES) {
     if (outcome.kind !== 'solved') throw new Error(`${type}: no answer`);
     return outcome.solution;
   }
-  const [, plain, quick, thorough] = results; // The first solve compiles the code.
-  const proven = [quick!, thorough!].map(({ result: { objective, bound, isHeuristic }, ms }) => {
+  const [, plainResult, quick, thorough] = results; // The first solve compiles the code.
+  const provenTexts = [quick!, thorough!].map(({ result: { objective, bound, isHeuristic }, ms }) => {
     const gap = isHeuristic ? `gap ${((100 * (objective - bound)) / objective).toFixed(2)} %` : 'optimal';
     return `${ms.toFixed(0)} ms, ${gap}`;
   });
   console.log(
     `${type.padEnd(20)} ${maximum} of ${names}`.padEnd(34),
-    `${plain!.ms.toFixed(0)} ms; quick ${proven[0]}; thorough ${proven[1]}`,
+    `${plainResult!.ms.toFixed(0)} ms; quick ${provenTexts[0]}; thorough ${provenTexts[1]}`,
   );
 }
 
@@ -76,7 +76,7 @@ function compare(peer: Exclude<typeof highs, string>, [type, names, maximum, ses
     ...(type === 'max_return' ? [{ type: 'Turnover', params: { limit: TURNOVER, reference: 'previous' } }] : []),
   ];
   const params = entry.params.parse(type === 'min_cvar' ? { confidence: CONFIDENCE } : {});
-  const problem = family.problemOf(rows, { entry, params }, engine);
+  const problem = family.createProblem(rows, { entry, params }, engine);
   const answer = () => {
     const begin = performance.now();
     const outcome = solveProblem({ solver: createSolver(engine), algebra: engine }, problem);
@@ -95,13 +95,15 @@ function compare(peer: Exclude<typeof highs, string>, [type, names, maximum, ses
     ...POSITION_LIMITS,
     ...(type === 'max_return' ? { turnover: { from: family.previous, limit: TURNOVER } } : {}),
   };
-  const [same, minute] = [seconds, MINUTE].map((limit) => {
-    const found = solveByHighs(peer, milp, limit);
-    return found === undefined ? 'none' : `${found.value.toFixed(6)}${found.isOptimal ? ' (optimal)' : ''}`;
+  const [shortAnswer, minuteAnswer] = [seconds, MINUTE].map((limit) => {
+    const peerAnswer = solveByHighs(peer, milp, limit);
+    return peerAnswer === undefined
+      ? 'none'
+      : `${peerAnswer.value.toFixed(6)}${peerAnswer.isOptimal ? ' (optimal)' : ''}`;
   });
   console.log(
     `${type.padEnd(20)} ${maximum} of ${names}`.padEnd(34),
-    `${value.toFixed(6)} in ${(1e3 * seconds).toFixed(0)} ms, bound ${bound.toFixed(6)}; HiGHS in the same time ${same}, in a minute ${minute}`,
+    `${value.toFixed(6)} in ${(1e3 * seconds).toFixed(0)} ms, bound ${bound.toFixed(6)}; HiGHS in the same time ${shortAnswer}, in a minute ${minuteAnswer}`,
   );
 }
 

@@ -73,12 +73,12 @@ for (const types of [...classes.map((type) => [type]), ...part]) {
 report();
 
 function measureCost(types: readonly string[]): Cost {
-  return findCost(engine, family.problemOf(types.map((type) => ({ type, params: rows[type] }))), family.means);
+  return findCost(engine, family.createProblem(types.map((type) => ({ type, params: rows[type] }))), family.means);
 }
 
 function measureLesserCost(types: readonly string[]): Cost {
-  const [before, again] = [keptCosts.get(getKey(types))!, measureCost(types)];
-  return computeSolvedMs(again) < computeSolvedMs(before) ? again : before;
+  const [keptCost, repeatedCost] = [keptCosts.get(getKey(types))!, measureCost(types)];
+  return computeSolvedMs(repeatedCost) < computeSolvedMs(keptCost) ? repeatedCost : keptCost;
 }
 
 /** Returns the cost of a pair relative to its parts; undefined if a cost is unknown or the pair has no frontier. */
@@ -131,9 +131,9 @@ function report(): void {
   console.log(
     `${measuredPairs.length} of ${pairs.length} pairs, ${countInState('infeasible')} without an answer, ${countInState('not converged')} not converged`,
   );
-  const printPairs = (title: string, among: readonly (typeof measuredPairs)[number][]) => {
+  const printPairs = (title: string, pairsShown: readonly (typeof measuredPairs)[number][]) => {
     console.log(title);
-    for (const { key, cost, ratio } of among)
+    for (const { key, cost, ratio } of pairsShown)
       console.log(
         `  ${key.padEnd(44)} ${formatLine(cost)}${ratio === undefined ? '' : `, ${ratio.toFixed(1)}x its parts`}`,
       );
@@ -149,11 +149,11 @@ function report(): void {
   );
   const sortBySize = (size: (each: (typeof measuredPairs)[number]) => number) =>
     measuredPairs.toSorted((a, b) => size(b) - size(a));
-  const solved = sortBySize(({ cost }) => computeSolvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
-  printPairs('the slowest ten that are solved:', solved.slice(0, 10));
+  const solvedPairs = sortBySize(({ cost }) => computeSolvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
+  printPairs('the slowest ten that are solved:', solvedPairs.slice(0, 10));
   printPairs('the slowest ten to explain:', sortBySize(({ cost }) => cost.explained).slice(0, 10));
-  const slow = sortBySize(({ ratio }) => ratio ?? 0).filter(({ ratio }) => (ratio ?? 0) > RATIO_MAX);
-  printPairs(`${slow.length} pairs above ${RATIO_MAX}x their parts`, slow);
+  const slowPairs = sortBySize(({ ratio }) => ratio ?? 0).filter(({ ratio }) => (ratio ?? 0) > RATIO_MAX);
+  printPairs(`${slowPairs.length} pairs above ${RATIO_MAX}x their parts`, slowPairs);
 }
 
 function formatLine({ solve, frontier, explained, state, binding }: Cost): string {
@@ -166,8 +166,8 @@ function createRows(family: Family): Readonly<Record<string, object>> {
   const { index, identifiers } = family;
   const names = index.length;
   const volatility = Math.sqrt(computeMetricSquare(family.metric, index));
-  const effective = 1 / index.reduce((sum, weight) => sum + weight * weight, 0);
-  const largest = index.reduce((most, weight) => Math.max(most, weight));
+  const effectiveNumber = 1 / index.reduce((sum, weight) => sum + weight * weight, 0);
+  const largest = index.reduce((maximum, weight) => Math.max(maximum, weight));
   const pick = (from: number, every: number) => identifiers.filter((_, i) => i % every === from);
   const computeTail = (measure: TailMeasure) => {
     const slopes = computeTailSlopes(createTailGoal(measure, CONFIDENCE, family.returns, names), index);
@@ -189,7 +189,7 @@ function createRows(family: Family): Readonly<Record<string, object>> {
     CVaR: { limit: 0.99 * computeTail('loss'), confidence: CONFIDENCE },
     CDaR: { limit: 0.99 * computeTail('drawdown'), confidence: CONFIDENCE },
     ActiveShare: { limit: 0.3 },
-    EffectiveNumber: { minimum: 1.1 * effective },
+    EffectiveNumber: { minimum: 1.1 * effectiveNumber },
     FactorExposure: { field: 'X', upper: -0.05 },
     WeightedAverage: { field: 'X', relative: true, upper: 0.98 },
     Beta: { upper: 0.99 },
@@ -227,29 +227,29 @@ function computeSolvedMs({ solve, frontier }: Cost): number {
 function findCost(engine: Engine, problem: Problem, means: Float64Array): Cost {
   const solvers = { solver: createSolver(engine), algebra: engine };
   return engine.scope((): Cost => {
-    const begun = measureProcessMs();
+    const startMs = measureProcessMs();
     const outcome = solveProblem(solvers, problem);
-    const solved = measureProcessMs();
-    const solve = solved - begun;
+    const solvedMs = measureProcessMs();
+    const solve = solvedMs - startMs;
     if (outcome.kind !== 'solved') {
       refuseInfeasible(solvers, { problem, outcome });
-      return { solve, frontier: 0, explained: measureProcessMs() - solved, state: 'infeasible', binding: [] };
+      return { solve, frontier: 0, explained: measureProcessMs() - solvedMs, state: 'infeasible', binding: [] };
     }
     const { solution } = outcome;
-    const traced = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
-    const frontier = computeFrontier({ ...traced, riskFreeRate: 0 });
-    if (frontier !== null) computeObjectiveFrontier({ ...traced, most: frontier.most, solution });
-    const drawn = measureProcessMs();
+    const frontierInput = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
+    const frontier = computeFrontier({ ...frontierInput, riskFreeRate: 0 });
+    if (frontier !== null) computeObjectiveFrontier({ ...frontierInput, most: frontier.most, solution });
+    const frontierMs = measureProcessMs();
     const sides = listRowSides(problem, solution);
-    const explained = { problem, solution, sides };
-    const { dependent } = computeOneSidedPrices(solvers, explained);
-    computeSensitivities(solvers, explained, { dependent });
-    computeRowCosts(solvers, explained);
+    const explanationInput = { problem, solution, sides };
+    const { dependent } = computeOneSidedPrices(solvers, explanationInput);
+    computeSensitivities(solvers, explanationInput, { dependent });
+    computeRowCosts(solvers, explanationInput);
     const bound = sides.filter(({ isBinding, placed }) => isBinding && placed.origin.index !== null);
     return {
       solve,
-      frontier: drawn - solved,
-      explained: measureProcessMs() - drawn,
+      frontier: frontierMs - solvedMs,
+      explained: measureProcessMs() - frontierMs,
       state: isOptimal(checkKkt(solution.assembled.program, solution.answer.point)) ? 'solved' : 'not converged',
       binding: [...new Set(bound.map(({ placed }) => placed.origin.type))],
     };

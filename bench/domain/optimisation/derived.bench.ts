@@ -86,13 +86,13 @@ function createDocuments(derivation: object): Record<string, IndexDocument> {
     ...calendarTerms,
     pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
   });
-  const derived = IndexDocument.parse({
+  const derivedDocument = IndexDocument.parse({
     id: 'CORE',
     name: 'Core',
     ...calendarTerms,
     derivation: { source_index_id: 'BROAD', ...derivation },
   });
-  return { BROAD: parent, CORE: derived };
+  return { BROAD: parent, CORE: derivedDocument };
 }
 
 function createSeededMarket(): MarketData {
@@ -106,11 +106,11 @@ function createSeededMarket(): MarketData {
   const size = Float64Array.from(identifiers, () => Math.exp(1.2 * random.normal()));
   const level = Float64Array.from(identifiers, () => 50);
   for (let t = 0; t < SESSIONS; t++) {
-    const common = 0.008 * random.normal();
+    const marketReturn = 0.008 * random.normal();
     const sectors = Array.from({ length: SECTORS }, () => 0.004 * random.normal());
     for (let i = 0; i < SECURITIES; i++) {
       level[i]! *=
-        1 + 0.0002 + common * (0.7 + 0.6 * (i / SECURITIES)) + sectors[i % SECTORS]! + 0.012 * random.normal();
+        1 + 0.0002 + marketReturn * (0.7 + 0.6 * (i / SECURITIES)) + sectors[i % SECTORS]! + 0.012 * random.normal();
       close[t * SECURITIES + i] = level[i]!;
       shares[t * SECURITIES + i] = 1e6 * size[i]!;
     }

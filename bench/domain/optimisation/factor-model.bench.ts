@@ -73,13 +73,13 @@ function createFamily(names: number): Input {
   const random = createCounterRandom({ seed: 5, stream: 2 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
   const loadings = new Float64Array(names * FACTORS);
-  const specific = new Float64Array(names);
+  const specificVariances = new Float64Array(names);
   for (let i = 0; i < names; i++) {
     const row = i * FACTORS;
     loadings[row] = 0.16 * (1 + 0.25 * random.normal());
     loadings[row + 1 + (i % SECTORS)] = 0.1;
     for (let f = 1 + SECTORS; f < FACTORS; f++) loadings[row + f] = 0.03 * random.normal();
-    specific[i] = (0.15 + 0.2 * random.uniform()) ** 2;
+    specificVariances[i] = (0.15 + 0.2 * random.uniform()) ** 2;
   }
   const raw = identifiers.map(() => Math.exp(1.1 * random.normal()));
   const total = raw.reduce((sum, size) => sum + size, 0);
@@ -89,7 +89,7 @@ function createFamily(names: number): Input {
     algebra: engine,
     identifiers,
     index: Float64Array.from(raw, (size) => size / total),
-    metric: createFactorMetric(loadings, specific),
+    metric: createFactorMetric(loadings, specificVariances),
     previous: null,
     expectedReturns: means,
     datapoints: { numbers: () => means, categories: () => sectors, medianValueTraded: () => means },

@@ -23,7 +23,7 @@ export interface Family {
    * @param objective Default: minimum tracking error.
    * @param algebra Default: plain loops.
    */
-  problemOf(rows: readonly object[], objective?: Objective, algebra?: DenseAlgebra): Problem;
+  createProblem(rows: readonly object[], objective?: Objective, algebra?: DenseAlgebra): Problem;
 }
 
 const SECTORS = 11;
@@ -36,14 +36,14 @@ const SECTORS = 11;
 export function createProblemFamily(names: number, sessions: number, seed = 1): Family {
   const random = createCounterRandom({ seed, stream: 11 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
-  const sectorOf = identifiers.map((_, i) => i % SECTORS);
-  const panel = drawReturnsPanel(random, sectorOf, sessions);
+  const sectorIndices = identifiers.map((_, i) => i % SECTORS);
+  const panel = drawReturnsPanel(random, sectorIndices, sessions);
   const returns = panel.slice();
   const { covariance, means } = createMoments(panel, names);
   const metric = createDenseMetric(covariance, names);
   const index = normalise(identifiers.map(() => Math.exp(1.1 * random.normal())));
   const previous = normalise([...index].map((weight) => weight * Math.exp(0.2 * random.normal())));
-  const sectors = sectorOf.map((sector) => `S${sector}`);
+  const sectors = sectorIndices.map((sector) => `S${sector}`);
   const values = Float64Array.from(identifiers, () => 100 * random.uniform());
   const valueTraded = Float64Array.from(index, (weight) => 1e9 * weight * (0.5 + random.uniform()));
   return {
@@ -56,7 +56,7 @@ export function createProblemFamily(names: number, sessions: number, seed = 1): 
     values,
     valueTraded,
     returns,
-    problemOf: (rows, objective, algebra) =>
+    createProblem: (rows, objective, algebra) =>
       createProblem({
         ...(objective === undefined ? {} : { objective }),
         ...(algebra === undefined ? {} : { algebra }),
@@ -74,17 +74,17 @@ export function createProblemFamily(names: number, sessions: number, seed = 1): 
 
 type Random = ReturnType<typeof createCounterRandom>;
 
-function drawReturnsPanel(random: Random, sectorOf: readonly number[], sessions: number): Float64Array {
-  const names = sectorOf.length;
+function drawReturnsPanel(random: Random, sectorIndices: readonly number[], sessions: number): Float64Array {
+  const names = sectorIndices.length;
   const drawFatTailed = () => random.normal() * (random.uniform() < 0.05 ? 3 : 1);
-  const beta = Float64Array.from(sectorOf, () => 1 + 0.25 * random.normal());
-  const specificVolatility = Float64Array.from(sectorOf, () => 0.01 + 0.01 * random.uniform());
+  const beta = Float64Array.from(sectorIndices, () => 1 + 0.25 * random.normal());
+  const specificVolatility = Float64Array.from(sectorIndices, () => 0.01 + 0.01 * random.uniform());
   const panel = new Float64Array(sessions * names);
   for (let t = 0; t < sessions; t++) {
     const market = 0.0003 + 0.009 * drawFatTailed();
     const sectors = Array.from({ length: SECTORS }, () => 0.005 * drawFatTailed());
     for (let i = 0; i < names; i++)
-      panel[t * names + i] = beta[i]! * market + sectors[sectorOf[i]!]! + specificVolatility[i]! * drawFatTailed();
+      panel[t * names + i] = beta[i]! * market + sectors[sectorIndices[i]!]! + specificVolatility[i]! * drawFatTailed();
   }
   return panel;
 }

@@ -23,20 +23,20 @@ const sizes = process.argv
 for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) {
   const family = createProblemFamily(names, SESSIONS);
   const times: number[] = [];
-  let off = Number.NaN;
+  let distance = Number.NaN;
   for (let round = 0; round < ROUNDS; round++) {
     const begin = process.cpuUsage();
-    const problem = family.problemOf([], objective, engine);
+    const problem = family.createProblem([], objective, engine);
     const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
     const { user, system } = process.cpuUsage(begin);
     times.push((user + system) / 1000);
     if (solution === undefined) throw new Error(`${names} names: no answer`);
-    off = computeDistanceFromParity(problem.metric, solution.weights);
+    distance = computeDistanceFromParity(problem.metric, solution.weights);
   }
   const sorted = times.toSorted((a, b) => a - b);
   const limit = LIMITS_MS[names];
   console.log(
-    `risk_parity ${String(names).padStart(5)} names: first ${times[0]!.toFixed(0)} ms, median ${sorted[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sorted[0]!.toFixed(1)}${limit === undefined ? '' : `, goal ${limit}`}; contributions equal to ${off.toExponential(1)}`,
+    `risk_parity ${String(names).padStart(5)} names: first ${times[0]!.toFixed(0)} ms, median ${sorted[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sorted[0]!.toFixed(1)}${limit === undefined ? '' : `, goal ${limit}`}; contributions equal to ${distance.toExponential(1)}`,
   );
 }
 
@@ -49,5 +49,5 @@ function computeDistanceFromParity(
   multiplyMetric(metric, weights, force);
   const variance = weights.reduce((sum, weight, i) => sum + weight * force[i]!, 0);
   const share = variance / computeMetricDiagonal(metric).length;
-  return weights.reduce((most, weight, i) => Math.max(most, Math.abs((weight * force[i]!) / share - 1)), 0);
+  return weights.reduce((maximum, weight, i) => Math.max(maximum, Math.abs((weight * force[i]!) / share - 1)), 0);
 }

@@ -81,9 +81,9 @@ for (const label of sizes) {
   const terms: TailCase = { names, measure, returns, cap, short, turnover };
   const lowest = buildProblem(terms);
   const problem = label.includes('l') ? buildProblem({ ...terms, limit: computeTightLimit(lowest) }) : lowest;
-  const ours = findLeast(Array.from({ length: ROUNDS }, () => solveProblem(problem)));
+  const ownSolution = findLeast(Array.from({ length: ROUNDS }, () => solveProblem(problem)));
   console.log(
-    `${label.padEnd(10)} ours        ${ours.ms.toFixed(0).padStart(8)} ms  gap to its bound ${ours.gap.toExponential(1)}${label in LIMITS_MS ? `, goal ${LIMITS_MS[label]} ms` : ''}`,
+    `${label.padEnd(10)} ours        ${ownSolution.ms.toFixed(0).padStart(8)} ms  gap to its bound ${ownSolution.gap.toExponential(1)}${label in LIMITS_MS ? `, goal ${LIMITS_MS[label]} ms` : ''}`,
   );
   if (scenarios > PEER_SCENARIOS_MAX || short !== 0 || /[lt]/.test(label)) continue;
   const file = join(scratch, 'programme');
@@ -100,7 +100,7 @@ for (const label of sizes) {
       });
       const [ms, value] = answer.split(' ').map(Number) as [number, number]; // peers print both numbers
       console.log(
-        `${label.padEnd(10)} ${name.padEnd(11)} ${ms.toFixed(0).padStart(8)} ms  ${(ms / ours.ms).toFixed(1)} x  optimum less ours ${(value / ours.value - 1).toExponential(1)}`,
+        `${label.padEnd(10)} ${name.padEnd(11)} ${ms.toFixed(0).padStart(8)} ms  ${(ms / ownSolution.ms).toFixed(1)} x  optimum less ours ${(value / ownSolution.value - 1).toExponential(1)}`,
       );
     } catch {
       console.log(`${label.padEnd(10)} ${name.padEnd(11)} no answer in ${PEER_SECONDS} s`);

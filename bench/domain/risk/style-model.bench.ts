@@ -68,16 +68,16 @@ function createStyledMarket(names: number): MarketData {
   const size = names * SESSIONS;
   const [close, shares, volume] = [new Float64Array(size), new Float64Array(size), new Float64Array(size)];
   const beta = Float64Array.from(identifiers, () => 0.5 + random.uniform());
-  const issued = Float64Array.from(identifiers, () => Math.round(1e6 * Math.exp(4 * random.uniform())));
+  const issuedShares = Float64Array.from(identifiers, () => Math.round(1e6 * Math.exp(4 * random.uniform())));
   for (let t = 0; t < SESSIONS; t++) {
     const market = 0.01 * random.normal();
     const sectors = Float64Array.from({ length: SECTORS }, () => 0.005 * random.normal());
     for (let i = 0; i < names; i++) {
-      const at = t * names + i;
+      const cell = t * names + i;
       const move = 0.0003 + beta[i]! * market + sectors[i % SECTORS]! + 0.04 * (random.uniform() - 0.5);
-      close[at] = t === 0 ? 20 + 100 * random.uniform() : Math.max(1, close[at - names]! * (1 + move));
-      shares[at] = issued[i]!;
-      volume[at] = issued[i]! * 0.01 * (0.5 + random.uniform());
+      close[cell] = t === 0 ? 20 + 100 * random.uniform() : Math.max(1, close[cell - names]! * (1 + move));
+      shares[cell] = issuedShares[i]!;
+      volume[cell] = issuedShares[i]! * 0.01 * (0.5 + random.uniform());
     }
   }
   return {

@@ -46,8 +46,8 @@ export async function measureService(
 ): Promise<Measurement> {
   const [processor, wall] = [readProcessorTime(service), performance.now()];
   await work.run(service);
-  const done = { wall: performance.now() - wall, processor: readProcessorTime(service) - processor };
-  return { ...done, answer: isRead ? await work.answer(service) : [] };
+  const measurement = { wall: performance.now() - wall, processor: readProcessorTime(service) - processor };
+  return { ...measurement, answer: isRead ? await work.answer(service) : [] };
 }
 
 export function measurePeer(
@@ -145,8 +145,8 @@ function createBacktest(
 
 /** Returns a backtest with the same outcome as the stored run. */
 function createRepeatedBacktest(frequency: 'monthly'): ComparedWork {
-  const { vary: _, ...again } = createBacktest(frequency, 2.2);
-  return { ...again, name: `backtest, ${frequency}, repeated` };
+  const { vary: _, ...repeatedWork } = createBacktest(frequency, 2.2);
+  return { ...repeatedWork, name: `backtest, ${frequency}, repeated` };
 }
 
 /** Returns the backtest as a loop over sessions, as in a notebook, with only the index and the portfolio. */
@@ -260,23 +260,23 @@ function createFrontier(names: number, sessions: number): ComparedWork {
       await defineIndex(service, market, 'quarterly');
       await runJob(service, `/analytics/${INDEX}/backtest`, {});
       const heldNames = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
-      const out = heldNames.filter((_, i) => i % EVERY === 5);
+      const excludedNames = heldNames.filter((_, i) => i % EVERY === 5);
       const constraints = [
-        { type: 'Exclude', params: { identifiers: out } },
+        { type: 'Exclude', params: { identifiers: excludedNames } },
         { type: 'Turnover', params: { limit: LIMIT * 2 } },
       ];
       await send(service, 'POST', '/optimise/constraint-sets', { id: 'LIMITS', name: 'Limits', constraints });
       body = { index_id: INDEX, constraint_set_id: 'LIMITS', start: market.dates[market.sessions - 1 - sessions] };
       await this.run(service);
       const { start, end, weights, frontier: found } = await readResult(service);
-      const weightOf = new Map(weights.map(({ identifier, index_weight: weight }) => [identifier, weight]));
+      const indexWeights = new Map(weights.map(({ identifier, index_weight: weight }) => [identifier, weight]));
       return {
         work: 'frontier',
         names_used: names,
         from: market.dates.indexOf(start),
         to: market.dates.indexOf(end),
-        index: heldNames.map((name) => weightOf.get(name) ?? 0),
-        excluded: out.map((name) => heldNames.indexOf(name)),
+        index: heldNames.map((name) => indexWeights.get(name) ?? 0),
+        excluded: excludedNames.map((name) => heldNames.indexOf(name)),
         turnover: LIMIT * 2,
         returns: found.points.map(({ expected_return }) => expected_return),
       };
@@ -313,6 +313,6 @@ async function defineIndex(
 /** Returns the sessions of the rebalances as positions, so that the peer need not compute the schedule. */
 async function readRebalances(service: RunningService, { dates }: SharedMarket): Promise<readonly number[]> {
   const view = await get<{ rebalances: { date: string }[] }>(service, `/analytics/${INDEX}/rebalances`);
-  const row = new Map(dates.map((date, at) => [date, at]));
+  const row = new Map(dates.map((date, i) => [date, i]));
   return view.rebalances.map(({ date }) => row.get(date)!);
 }

@@ -52,7 +52,7 @@ async function openQueue(node: string, slots: { heavy: number; light: number }, 
   const connectionsMax = role === 'worker' ? 1 : 10;
   const database = openDatabase({ url: order.url, connectionsMax, prepare: createPreparation(SCHEMA) });
   const documents = await openPostgresDocuments({ database, ...(role === 'worker' && { readMs: 2500 }) });
-  const about = {
+  const identity = {
     role,
     version: 'bench',
     places: slots,
@@ -62,7 +62,16 @@ async function openQueue(node: string, slots: { heavy: number; light: number }, 
     clock_offset_ms: 0,
   };
   const clock = systemClock;
-  return createPostgresQueue({ database, documents, schema: SCHEMA, node, clock, limits, log, describe: () => about });
+  return createPostgresQueue({
+    database,
+    documents,
+    schema: SCHEMA,
+    node,
+    clock,
+    limits,
+    log,
+    describe: () => identity,
+  });
 }
 
 async function openWorker(name: string): Promise<void> {
@@ -75,8 +84,8 @@ async function openWorker(name: string): Promise<void> {
     if (isBusy) return;
     isBusy = true;
     for (let claim = await queue.claim(next); claim !== undefined; claim = await queue.claim(next)) {
-      const { at } = claim.input!.payload as { readonly at: number }; // `submit` wrote this payload
-      starts.push([at, readClockMs() - at]);
+      const { at: submittedMs } = claim.input!.payload as { readonly at: number }; // `submit` wrote this payload
+      starts.push([submittedMs, readClockMs() - submittedMs]);
       await new Promise((resolve) => setTimeout(resolve, order.workMs));
       await queue.complete(claim.lease, { type: 'succeed', result: { value: null }, message: '' });
       endedSecurity++;
@@ -93,10 +102,10 @@ async function openWorker(name: string): Promise<void> {
 }
 
 async function submit(queue: JobQueue, i: number): Promise<void> {
-  const at = readClockMs();
+  const submittedMs = readClockMs();
   const job = { kind: 'backtest', request: null, estimatedBytes: 1, message: undefined, origin: null } as const;
-  await queue.submit({ ...job, jobId: `backtest:${i}`, inputHash: `${i}`, payload: { at } });
-  submissions.push([at, readClockMs() - at]);
+  await queue.submit({ ...job, jobId: `backtest:${i}`, inputHash: `${i}`, payload: { at: submittedMs } });
+  submissions.push([submittedMs, readClockMs() - submittedMs]);
 }
 
 /** Submits jobs at a constant rate, without waiting for late ones. */

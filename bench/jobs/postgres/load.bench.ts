@@ -90,10 +90,10 @@ const processes = await Promise.all(
     const loadTerms = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONT_NODES };
     const order: LoadOrder = { url: server.url, name: `process-${i}`, ...loadTerms };
     const child = fork(program, [JSON.stringify(order)]);
-    const opened = { child, ended: 0 };
-    child.on('message', (news: LoadMessage) => news.type === 'ended' && (opened.ended = news.count));
+    const process = { child, ended: 0 };
+    child.on('message', (news: LoadMessage) => news.type === 'ended' && (process.ended = news.count));
     await awaitMessage(child, 'ready');
-    return opened;
+    return process;
   }),
 );
 
@@ -103,7 +103,7 @@ function readNodesMs(): number {
     const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
     return Number(fields[11]) + Number(fields[12]);
   });
-  return ticks.reduce((sum, own) => sum + own, 0) * 10;
+  return ticks.reduce((sum, tick) => sum + tick, 0) * 10;
 }
 
 const count = Math.round((JOBS_PER_MINUTE * SECONDS) / 60);
@@ -159,9 +159,9 @@ console.log(
 console.log(`all nodes    ${nodesShare.toFixed(0)} % of a core in ${PROCESSES} processes`);
 for (const kind of ['submissions', 'starts'] as const) {
   const all = reports.flatMap((report): readonly TimedJob[] => report[kind]);
-  const later = all.filter(([at]) => at >= startMs + BEGINNING_MS);
+  const laterStarts = all.filter(([startedMs]) => startedMs >= startMs + BEGINNING_MS);
   console.log(`${kind.padEnd(13)}${formatSpread(all.map(([, ms]) => ms))}`);
-  console.log(`  after ${BEGINNING_MS / 1000} s  ${formatSpread(later.map(([, ms]) => ms))}`);
+  console.log(`  after ${BEGINNING_MS / 1000} s  ${formatSpread(laterStarts.map(([, ms]) => ms))}`);
 }
 
 for (const { child } of processes) child.kill();
@@ -206,8 +206,8 @@ async function measureParts(): Promise<void> {
   for (const isShared of [false, true]) {
     await queue.submit(createJob(isShared ? 'shared' : 'alone'));
     const { lease, input } = (await queue.claim(order))!; // the job was just submitted
-    const over = new AbortController();
-    const helping = isShared ? computeHelp(over.signal) : Promise.resolve(0);
+    const stopController = new AbortController();
+    const helping = isShared ? computeHelp(stopController.signal) : Promise.resolve(0);
     const before = process.cpuUsage();
     const { ms, wallMs } = await usage.during(() =>
       runParts(
@@ -226,10 +226,10 @@ async function measureParts(): Promise<void> {
       ),
     );
     const { user, system } = process.cpuUsage(before);
-    over.abort();
-    const [own, its] = [(user + system) / 1000 / PARTS, ms / PARTS];
+    stopController.abort();
+    const [processorMs, jobMs] = [(user + system) / 1000 / PARTS, ms / PARTS];
     console.log(
-      `${PARTS} parts${isShared ? `, ${await helping} on another node` : ''}   ${(own + its).toFixed(2)} ms a part: nodes ${own.toFixed(2)}, PostgreSQL ${its.toFixed(2)}; ${(wallMs / PARTS).toFixed(2)} by the clock`,
+      `${PARTS} parts${isShared ? `, ${await helping} on another node` : ''}   ${(processorMs + jobMs).toFixed(2)} ms a part: nodes ${processorMs.toFixed(2)}, PostgreSQL ${jobMs.toFixed(2)}; ${(wallMs / PARTS).toFixed(2)} by the clock`,
     );
     await queue.complete(lease, { type: 'succeed', result: { value: null }, message: '' });
   }
@@ -277,11 +277,11 @@ async function createServerMeter(client: Client) {
       const [ms, bytes, start] = [await readProcessorMs(), await readWalBytes(), performance.now()];
       await work();
       const wallMs = performance.now() - start;
-      const used = (await readProcessorMs()) - ms;
+      const usedMs = (await readProcessorMs()) - ms;
       return {
-        ms: used,
+        ms: usedMs,
         wallMs,
-        share: `${((100 * used) / wallMs).toFixed(0)} %`,
+        share: `${((100 * usedMs) / wallMs).toFixed(0)} %`,
         bytes: (await readWalBytes()) - bytes,
       };
     },

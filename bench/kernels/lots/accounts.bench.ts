@@ -16,11 +16,11 @@ import { runPeer, scratch } from '../optimisation/outside-peers.js';
 const COUNT = 100;
 const WARM_UP = 10;
 const PEER_ACCOUNTS = 3;
-const SIZE = { n: 500, k: 40, lotsOf: 7 };
+const SIZE = { n: 500, k: 40, lotsPerSecurity: 7 };
 const WHOLE_ACCOUNT = { share: 0.00005 };
 /** Placeholder for an account with a tracking limit that is computed from the account, see `limitTrackingError`. */
 const LIMITED_ACCOUNT = { trackingLimit: Infinity };
-const SMALL_ACCOUNT = { n: 40, k: 8, lotsOf: 4, share: 0.0005 };
+const SMALL_ACCOUNT = { n: 40, k: 8, lotsPerSecurity: 4, share: 0.0005 };
 const SCRIPT = fileURLToPath(new URL('../../../../bench/kernels/lots/accounts.py', import.meta.url));
 
 type Order = 'specific' | 'hifo' | 'fifo';
@@ -32,8 +32,8 @@ for (const [label, order, more, count] of [
   ['highest cost first, whole shares', 'hifo', WHOLE_ACCOUNT, COUNT],
   ['oldest first, any fraction', 'fifo', {}, COUNT],
   ['oldest first, whole shares', 'fifo', WHOLE_ACCOUNT, COUNT],
-  ['20,000 lots', 'specific', { lotsOf: 40 }, 20],
-  ['20,000 lots, oldest first', 'fifo', { lotsOf: 40 }, 20],
+  ['20,000 lots', 'specific', { lotsPerSecurity: 40 }, 20],
+  ['20,000 lots, oldest first', 'fifo', { lotsPerSecurity: 40 }, 20],
   ['a limit that binds, highest cost first, whole shares', 'hifo', { ...LIMITED_ACCOUNT, ...WHOLE_ACCOUNT }, 20],
   ['a limit that binds, oldest first, whole shares', 'fifo', { ...LIMITED_ACCOUNT, ...WHOLE_ACCOUNT }, 20],
   [
@@ -43,16 +43,16 @@ for (const [label, order, more, count] of [
     100,
   ],
 ] as const) {
-  const accounts = Array.from({ length: count }, (_, at) => {
-    const account = createAccount(order, { ...SIZE, ...more, seed: at + 1 });
+  const accounts = Array.from({ length: count }, (_, i) => {
+    const account = createAccount(order, { ...SIZE, ...more, seed: i + 1 });
     return 'trackingLimit' in more ? limitTrackingError(account) : account;
   });
   for (const account of accounts.slice(0, WARM_UP)) solveAccount(account, { nodes: 0 });
-  const solved = accounts.map(solveTimed);
+  const solutions = accounts.map(solveTimed);
   const lots = accounts.reduce((sum, { lotSize }) => sum + lotSize.length, 0) / count;
-  const times = solved.map(({ ms }) => ms).toSorted((a, b) => a - b);
-  const steps = solved.reduce((sum, own) => sum + own.steps, 0) / count;
-  const gaps = solved.map((own) => own.gap).toSorted((a, b) => a - b);
+  const times = solutions.map(({ ms }) => ms).toSorted((a, b) => a - b);
+  const steps = solutions.reduce((sum, solution) => sum + solution.steps, 0) / count;
+  const gaps = solutions.map((solution) => solution.gap).toSorted((a, b) => a - b);
   const mean = times.reduce((sum, ms) => sum + ms, 0) / count;
   console.log(
     `${label}: ${Math.round(lots)} lots, ${mean.toFixed(1)} ms an account (median ${times[count / 2]!.toFixed(1)}, ` +
@@ -80,11 +80,11 @@ function createAccount(order: Order, terms: Parameters<typeof createRandomAccoun
 
 /** Limits the tracking error to halfway between the minimum and the tracking error of the account without a limit. */
 function limitTrackingError(program: AccountProgram): AccountProgram {
-  const any = { ...program, unit: new Float64Array(program.n) };
-  const [free, least] = [any, { ...any, taxWeight: 1e-3, aversion: 1000 }].map((own) =>
+  const baseProgram = { ...program, unit: new Float64Array(program.n) };
+  const [freeSolution, averseSolution] = [baseProgram, { ...baseProgram, taxWeight: 1e-3, aversion: 1000 }].map((own) =>
     Math.sqrt(solveAccount(own, { nodes: 0 }).figures.variance),
   ) as [number, number];
-  return { ...program, varianceLimit: ((free + least) / 2) ** 2 };
+  return { ...program, varianceLimit: ((freeSolution + averseSolution) / 2) ** 2 };
 }
 
 const python = readText('BENCH_PYTHON')!;
@@ -103,7 +103,7 @@ function comparePeer(peer: string): void {
     const account = createConvexAccount(seed);
     for (let i = 0; i < WARM_UP; i++) solveAccount(account, { nodes: 0 });
     const times = Array.from({ length: 5 }, () => solveTimed(account));
-    const ms = times.map((own) => own.ms).toSorted((a, b) => a - b)[2]!;
+    const ms = times.map((time) => time.ms).toSorted((a, b) => a - b)[2]!;
     const file = join(scratch, 'account.json');
     writeFileSync(file, JSON.stringify(account, toPlain));
     const [peerMs, , objective, status] = runPeer(python, [SCRIPT, file, peer]).trim().split(' ');

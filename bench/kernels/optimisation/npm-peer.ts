@@ -16,12 +16,12 @@ const PEERS: Readonly<Record<string, Solve>> = {
   clarabel: createClarabelSolver,
 };
 
-const [first, ...others] = process.argv.slice(2);
-const solve = PEERS[others.at(-1)!]!; // the bench passes the name of a peer
+const [first, ...files] = process.argv.slice(2);
+const solve = PEERS[files.at(-1)!]!; // the bench passes the name of a peer
 if (first === 'probe') await solve(loadSmallest());
 else {
   const { ms, clockMs, x } = measureTime(await solve(readQuadratic(readFileSync(first!))));
-  writeFileSync(others[0]!, x);
+  writeFileSync(files[0]!, x);
   console.log(ms, clockMs);
 }
 
@@ -79,7 +79,9 @@ interface Highs {
 /** Creates a solver with HiGHS, which reads matrices compressed by columns. */
 async function createHighsSolver({ n, hessian, linear, lower, upper, rows }: Quadratic): Promise<() => Float64Array> {
   const highs = await (loadNpmModule('highs') as () => Promise<Highs>)(); // its documented shape
-  const below = compressColumns(n, (j) => Array.from({ length: n - j }, (_, k) => [j + k, hessian[(j + k) * n + j]!]));
+  const lowerTriangle = compressColumns(n, (j) =>
+    Array.from({ length: n - j }, (_, k) => [j + k, hessian[(j + k) * n + j]!]),
+  );
   const matrix = compressColumns(n, (j) => rows.map(({ coefficients }, r) => [r, coefficients[j]!]));
   return () => {
     const model = highs.createModel({
@@ -91,7 +93,7 @@ async function createHighsSolver({ n, hessian, linear, lower, upper, rows }: Qua
       rowLower: rows.map((row) => row.lower),
       rowUpper: rows.map((row) => row.upper),
       matrix: { format: 'csc', numRows: rows.length, numCols: n, ...toSigned(matrix) },
-      hessian: { format: 'triangular', dimension: n, ...toSigned(below) },
+      hessian: { format: 'triangular', dimension: n, ...toSigned(lowerTriangle) },
     });
     try {
       model.options.set({ output_flag: false });
@@ -105,13 +107,13 @@ async function createHighsSolver({ n, hessian, linear, lower, upper, rows }: Qua
 
 interface Clarabel {
   solve(
-    columnsOfP: Uint32Array,
-    rowsOfP: Uint32Array,
-    valuesOfP: Float64Array,
+    quadraticColumns: Uint32Array,
+    quadraticRows: Uint32Array,
+    quadraticValues: Float64Array,
     linear: Float64Array,
-    columnsOfA: Uint32Array,
-    rowsOfA: Uint32Array,
-    valuesOfA: Float64Array,
+    constraintColumns: Uint32Array,
+    constraintRows: Uint32Array,
+    constraintValues: Float64Array,
     right: Float64Array,
     variables: number,
     rows: number,
@@ -159,13 +161,13 @@ interface CompressedMatrix {
 /** Returns a matrix compressed by columns, without its zeros. */
 function compressColumns(
   columns: number,
-  entriesOf: (column: number) => readonly (readonly [row: number, value: number])[],
+  listEntries: (column: number) => readonly (readonly [row: number, value: number])[],
 ): CompressedMatrix {
   const starts = new Uint32Array(columns + 1);
   const indices: number[] = [];
   const values: number[] = [];
   for (let j = 0; j < columns; j++) {
-    for (const [i, value] of entriesOf(j)) {
+    for (const [i, value] of listEntries(j)) {
       if (value === 0) continue;
       indices.push(i);
       values.push(value);

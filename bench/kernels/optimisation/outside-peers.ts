@@ -80,7 +80,7 @@ function createPeer(
   command: string,
   words: readonly string[],
   options: readonly string[],
-  bytesOf: (quadratic: Quadratic) => Buffer,
+  encodeInput: (quadratic: Quadratic) => Buffer,
 ): Peer | string {
   try {
     runPeer(command, [...words, 'probe', ...options]);
@@ -90,7 +90,7 @@ function createPeer(
   return (quadratic, seconds) => {
     const input = join(scratch, 'programme');
     const output = join(scratch, 'answer');
-    writeFileSync(input, bytesOf(quadratic));
+    writeFileSync(input, encodeInput(quadratic));
     const times = parseTimes(runPeer(command, [...words, input, output, ...options], seconds));
     const answer = readFileSync(output);
     const x = new Float64Array(answer.buffer.slice(answer.byteOffset, answer.byteOffset + answer.byteLength));

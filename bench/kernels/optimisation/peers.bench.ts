@@ -146,8 +146,8 @@ function createQuadratic({ n, metric, curvature, centre, linear, lower, upper, r
       upper: kink.limit!,
     });
   }
-  const createBounds = (values: Float64Array, beyond: number) =>
-    Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : beyond));
+  const createBounds = (values: Float64Array, padding: number) =>
+    Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : padding));
   return { n: size, hessian, linear: force, lower: createBounds(lower, 0), upper: createBounds(upper, 2), rows: all };
 }
 
@@ -196,11 +196,11 @@ function createTrackingProgram({ names, observations, turnover }: FamilySize, se
   const size = Float64Array.from({ length: names }, () => Math.exp(1.1 * random.normal()));
   const total = size.reduce((sum, value) => sum + value, 0);
   const index = size.map((value) => value / total);
-  const old = index.map((weight) => weight * Math.exp(0.3 * random.normal()));
-  const oldTotal = old.reduce((sum, value) => sum + value, 0);
-  const previous = old.map((weight) => weight / oldTotal);
-  const free = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 !== 2);
-  return createProgram({ names, covariance, index, previous, sector, free, turnover });
+  const oldWeights = index.map((weight) => weight * Math.exp(0.3 * random.normal()));
+  const oldTotal = oldWeights.reduce((sum, value) => sum + value, 0);
+  const previous = oldWeights.map((weight) => weight / oldTotal);
+  const allowed = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 !== 2);
+  return createProgram({ names, covariance, index, previous, sector, free: allowed, turnover });
 }
 
 /** Returns the annualised sample covariance, shrunk by a tenth towards constant correlation. */
@@ -246,8 +246,9 @@ function createProgram({ names, covariance, index, previous, sector, free, turno
   for (let p = 0; p < n; p++) for (let q = 0; q < n; q++) matrix[p * n + q] = covariance[free[p]! * names + free[q]!]!;
   // Excluded securities have minus their index weight as active weight, which adds a linear term for the others.
   const linear = new Float64Array(n);
-  const excluded = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 === 2);
-  for (let p = 0; p < n; p++) for (const j of excluded) linear[p]! -= 2 * covariance[free[p]! * names + j]! * index[j]!;
+  const excludedPositions = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 === 2);
+  for (let p = 0; p < n; p++)
+    for (const j of excludedPositions) linear[p]! -= 2 * covariance[free[p]! * names + j]! * index[j]!;
   const force = new Float64Array(names);
   for (let i = 0; i < names; i++) for (let j = 0; j < names; j++) force[i]! += covariance[i * names + j]! * index[j]!;
   const variance = force.reduce((sum, value, i) => sum + value * index[i]!, 0);
@@ -263,7 +264,7 @@ function createProgram({ names, covariance, index, previous, sector, free, turno
     });
   }
   rows.push({ coefficients: Float64Array.from(free, (i) => force[i]! / variance), lower: 0.98, upper: 1.02 });
-  const forced = excluded.reduce((sum, i) => sum + previous[i]!, 0);
+  const forcedWeight = excludedPositions.reduce((sum, i) => sum + previous[i]!, 0);
   const kinks: Kink[] =
     turnover === null
       ? []
@@ -272,7 +273,7 @@ function createProgram({ names, covariance, index, previous, sector, free, turno
             at: pick(previous),
             left: new Float64Array(n).fill(-1),
             right: new Float64Array(n).fill(1),
-            limit: 2 * turnover + forced,
+            limit: 2 * turnover + forcedWeight,
             penalty: Infinity,
           },
         ];

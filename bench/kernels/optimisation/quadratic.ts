@@ -37,19 +37,19 @@ export function encodeQuadratic({ n, hessian, linear, lower, upper, rows }: Quad
 
 export function readQuadratic(file: Buffer): Quadratic {
   const values = new Float64Array(file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength));
-  let at = 0;
-  const takeNext = (length: number) => values.subarray(at, (at += length));
+  let offset = 0;
+  const takeNext = (length: number) => values.subarray(offset, (offset += length));
   const [n, m] = takeNext(2) as unknown as [number, number];
   const [hessian, linear, lower, upper] = [takeNext(n * n), takeNext(n), takeNext(n), takeNext(n)];
   const coefficients = Array.from({ length: m }, () => takeNext(n));
-  const [least, most] = [takeNext(m), takeNext(m)];
+  const [lowerBounds, upperBounds] = [takeNext(m), takeNext(m)];
   return {
     n,
     hessian,
     linear,
     lower,
     upper,
-    rows: coefficients.map((own, r) => ({ coefficients: own, lower: least[r]!, upper: most[r]! })),
+    rows: coefficients.map((own, r) => ({ coefficients: own, lower: lowerBounds[r]!, upper: upperBounds[r]! })),
   };
 }
 
@@ -59,9 +59,9 @@ export function toLowerBounds({ n, rows, lower, upper }: Quadratic): {
   matrix: Float64Array[];
   least: number[];
 } {
-  const equal = rows.filter((row) => row.lower === row.upper);
-  const matrix = equal.map(({ coefficients }) => coefficients);
-  const least = equal.map((row) => row.lower);
+  const equalRows = rows.filter((row) => row.lower === row.upper);
+  const matrix = equalRows.map(({ coefficients }) => coefficients);
+  const least = equalRows.map((row) => row.lower);
   const add = (coefficients: Float64Array, bound: number) => {
     if (!Number.isFinite(bound)) return;
     matrix.push(coefficients);
@@ -85,7 +85,7 @@ export function toLowerBounds({ n, rows, lower, upper }: Quadratic): {
       -upper[i]!,
     );
   }
-  return { equalities: equal.length, matrix, least };
+  return { equalities: equalRows.length, matrix, least };
 }
 
 export interface Times {
@@ -117,9 +117,9 @@ export function measureTime(work: () => Float64Array): Solution {
   let x: Float64Array = new Float64Array(0);
   const timeOnce = (): number => {
     const begin = process.cpuUsage();
-    const began = performance.now();
+    const startMs = performance.now();
     x = work();
-    clocks.push(performance.now() - began);
+    clocks.push(performance.now() - startMs);
     const { user, system } = process.cpuUsage(begin);
     times.push((user + system) / 1000);
     return times.at(-1)!;

@@ -34,11 +34,13 @@ export function shrinkEigenvalues(eigenvalues: Float64Array, observations: numbe
   const shrunkValues = new Float64Array(p);
   lambda.forEach((value, i) => {
     const { density, transform } = estimateDensity(lambda, value, width);
-    const real = Math.PI * value * density;
-    const imaginary = Math.PI * value * transform;
+    const realPart = Math.PI * value * density;
+    const imaginaryPart = Math.PI * value * transform;
     const c = p / n;
     shrunkValues[nulls + i] =
-      nulls === 0 ? value / ((c * real) ** 2 + (1 - c - c * imaginary) ** 2) : value / (real ** 2 + imaginary ** 2);
+      nulls === 0
+        ? value / ((c * realPart) ** 2 + (1 - c - c * imaginaryPart) ** 2)
+        : value / (realPart ** 2 + imaginaryPart ** 2);
   });
   if (nulls > 0) shrunkValues.fill(computeNullValue(lambda, { width, nulls, observations: n }), 0, nulls);
   return shrunkValues;

@@ -5,7 +5,7 @@ import type { Work } from './equality-work.js';
 import type { Program } from '../program/program.js';
 
 /** Number of Newton corrections with one factorisation. */
-const REFINEMENTS = 3;
+const REFINEMENTS_MAX = 3;
 
 /** Number of Newton corrections with a factor that is regularised by a proximal term. */
 const REFINEMENTS_REGULARISED = 12;
@@ -17,7 +17,7 @@ const REFINED_GRADIENT = 1e-15;
  * Proximal terms, relative to the mean curvature, that are tried in order if the curvature is singular on the free
  * securities.
  */
-const PROXIMAL = [0, 1e-9, 1e-6];
+const PROXIMAL_SHARES = [0, 1e-9, 1e-6];
 
 /** Maximum number of Newton steps in one state; more than two are needed only while norms are active. */
 const NEWTON_MAX = 30;
@@ -76,7 +76,7 @@ export function solveState(problem: EqualityProblem): boolean {
   const isCurved = state.norms.some((held) => held !== IDLE);
   computeGradient(program, state, iterate, work);
   for (let newton = 0; newton < (isCurved ? NEWTON_MAX : 1); newton++) {
-    const proximal = PROXIMAL.find((share) => system.factor(state, iterate, share));
+    const proximal = PROXIMAL_SHARES.find((share) => system.factor(state, iterate, share));
     if (proximal === undefined) return false;
     let largestMove = performNewtonStep(problem);
     for (let refinement = 1; refinement < (proximal > 0 ? REFINEMENTS_REGULARISED : 1); refinement++)
@@ -92,7 +92,7 @@ export function refineState(problem: EqualityProblem): void {
   const { work } = problem;
   for (
     let refinement = 0;
-    refinement < REFINEMENTS && findFreeResidual(work) > REFINED_GRADIENT * work.gradientScale;
+    refinement < REFINEMENTS_MAX && findFreeResidual(work) > REFINED_GRADIENT * work.gradientScale;
     refinement++
   )
     performNewtonStep(problem);
@@ -115,10 +115,10 @@ function performNewtonStep({ program, state, iterate, work, system }: EqualityPr
   system.solve(step, change);
   let largestMove = 0;
   for (let p = 0; p < f; p++) {
-    const own = step[p]!;
-    iterate.x[free[p]!]! += own;
-    largestMove = Math.max(largestMove, Math.abs(own));
-    if (Number.isNaN(own)) return Number.NaN;
+    const freeStep = step[p]!;
+    iterate.x[free[p]!]! += freeStep;
+    largestMove = Math.max(largestMove, Math.abs(freeStep));
+    if (Number.isNaN(freeStep)) return Number.NaN;
   }
   for (let a = 0; a < m; a++) addMultiplier(program, iterate, active[a]!, change[a]!);
   computeGradient(program, state, iterate, work);

@@ -89,10 +89,10 @@ export function createHalfColumns(most: number): HalfColumns {
       });
       const inTurn = newSlots.toSorted((a, b) => firsts[a]! - firsts[b]! || a - b);
       for (let position = 0; position < inTurn.length; position += 4) {
-        const some = inTurn.slice(position, position + 4);
-        const shape = { n, from: firsts[some[0]!]! };
-        if (some.length === 1) solveForwardOfFour(triangle, columns[some[0]!]!, shape);
-        else solveForwardFour(triangle, selectFour(some), shape);
+        const slotGroup = inTurn.slice(position, position + 4);
+        const shape = { n, from: firsts[slotGroup[0]!]! };
+        if (slotGroup.length === 1) solveForwardOfFour(triangle, columns[slotGroup[0]!]!, shape);
+        else solveForwardFour(triangle, selectFour(slotGroup), shape);
       }
       const isMade = new Set(newSlots);
       for (const slot of newSlots) {

@@ -138,13 +138,13 @@ function fixVariable(
   i: number,
 ): boolean {
   const value = x[i]!;
-  let furthest = PRIMAL_TOLERANCE * (1 + Math.abs(value));
+  let furthestDistance = PRIMAL_TOLERANCE * (1 + Math.abs(value));
   let next = FREE;
-  if (lower[i]! - value > furthest) {
-    furthest = lower[i]! - value;
+  if (lower[i]! - value > furthestDistance) {
+    furthestDistance = lower[i]! - value;
     next = LOWER;
-  } else if (value - upper[i]! > furthest) {
-    furthest = value - upper[i]!;
+  } else if (value - upper[i]! > furthestDistance) {
+    furthestDistance = value - upper[i]!;
     next = UPPER;
   }
   for (let k = 0; k < kinks.length; k++) {
@@ -156,8 +156,8 @@ function fixVariable(
       continue;
     }
     const kinkDistance = Math.abs(value - at[i]!);
-    if (kinkDistance > furthest && at[i]! > lower[i]! && at[i]! < upper[i]!) {
-      furthest = kinkDistance;
+    if (kinkDistance > furthestDistance && at[i]! > lower[i]! && at[i]! < upper[i]!) {
+      furthestDistance = kinkDistance;
       next = PINNED + k;
     }
   }

@@ -46,7 +46,7 @@ const CORRECTIONS_MIN = 3;
 const FLIPS_MAX = 40;
 
 /** Distance to a finite bound within which a free variable is moved onto the bound. */
-const CONTACT = 1e-10;
+const CONTACT_TOLERANCE = 1e-10;
 
 /**
  * Distance to a bound for a solution of the interior-point method, whose variables are near their bounds but not at
@@ -58,7 +58,7 @@ const CONTACT_UNPOLISHED = 1e-7;
  * Proximal terms, relative to the mean curvature, that are tried in order if the curvature is singular on the free
  * variables.
  */
-const PROXIMAL = [0, 1e-9, 1e-6];
+const PROXIMAL_SHARES = [0, 1e-9, 1e-6];
 
 export interface CertifiedSolution {
   readonly point: CertifiedPoint;
@@ -111,7 +111,7 @@ export function certify(program: Program, answer: ProgramResult, algebra: DenseA
  */
 function createFixedState({ n, lower, upper }: Program, { state, point: { x }, route }: ProgramResult): ActiveState {
   const activeState = copyState(state);
-  const contact = route === 'interior-point-unpolished' ? CONTACT_UNPOLISHED : CONTACT;
+  const contact = route === 'interior-point-unpolished' ? CONTACT_UNPOLISHED : CONTACT_TOLERANCE;
   for (let i = 0; i < n; i++) {
     const isTouching = (bound: number) =>
       Number.isFinite(bound) && Math.abs(x[i]! - bound) <= contact * (1 + Math.abs(bound));
@@ -149,7 +149,7 @@ function createCorrections(
   const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
   const system: EqualitySystem = createEqualitySystem(ownProgram, curvatures, work);
   fixSecurities(program, state, iterate, work);
-  const isFactored = PROXIMAL.some((share) => system.factor(state, iterate, share));
+  const isFactored = PROXIMAL_SHARES.some((share) => system.factor(state, iterate, share));
   const { free, active, step, change } = work;
   return {
     correct() {

@@ -12,7 +12,7 @@ const GAP_TOLERANCE = 5e-10;
 const MOVES_MAX = 200;
 
 /** Maximum number of levers that are combined in threes if no single lever is fine enough. */
-const COMBINED_MAX = 40;
+const COMBINED_LEVERS_MAX = 40;
 
 /** Fraction of the levers, those with the largest effects, that each further attempt excludes. */
 const EXCLUDED_SHARE = 0.1;
@@ -73,7 +73,7 @@ function moveThreeLevers(levers: readonly Lever[], gap: number): boolean {
         .map((change) => ({ lever, change, effect: lever.effect * change }));
     })
     .toSorted((a, b) => Math.abs(a.effect) - Math.abs(b.effect))
-    .slice(0, 2 * COMBINED_MAX);
+    .slice(0, 2 * COMBINED_LEVERS_MAX);
   let bestSteps: readonly (typeof steps)[number][] = [];
   let smallestGap = 0.9 * Math.abs(gap);
   for (let a = 0; a < steps.length; a++) {

@@ -18,10 +18,10 @@ const PASSES = 3;
  */
 export function solveLeastMultipliers(program: Program, state: ActiveState, { x, rowMultipliers }: Iterate): void {
   const { n, rows } = program;
-  const loose = listRowsWithoutFree(program, state);
-  for (let pass = 0; pass < PASSES && loose.length > 0; pass++) {
+  const looseRows = listRowsWithoutFree(program, state);
+  for (let pass = 0; pass < PASSES && looseRows.length > 0; pass++) {
     const gradient = computeExactGradient(program, { x, rowMultipliers, boundMultipliers: new Float64Array(n) });
-    for (const r of loose) {
+    for (const r of looseRows) {
       const [least, most] = findPermittedRange(program, state, gradient, r, rowMultipliers[r]!);
       if (least > most) continue;
       const change = Math.min(Math.max(0, least), most) - rowMultipliers[r]!;
@@ -49,7 +49,7 @@ export function reduceRounding(
   const computeGradient = () => computeExactGradient(program, { x, rowMultipliers, boundMultipliers });
   let gradient = computeGradient();
   if (!gradient.some((force) => computeLastDigit(force) > 2 * ROUNDING_MAX)) return;
-  const loose = listRowsWithoutFree(program, state);
+  const looseRows = listRowsWithoutFree(program, state);
   for (let i = 0; i < n; i++) {
     const digit = computeLastDigit(gradient[i]!);
     if (!(digit > 2 * ROUNDING_MAX) || (state.names[i] === FREE && lower[i] !== upper[i])) continue;
@@ -57,7 +57,7 @@ export function reduceRounding(
     const remainder = computeGradient()[i]!;
     boundMultipliers[i] = 0;
     if (Math.abs(remainder) <= ROUNDING_MAX) continue;
-    const r = loose.find(
+    const r = looseRows.find(
       (row) =>
         computeLastDigit(rowMultipliers[row]!) * Math.abs(rows.coefficients[row * n + i]!) < ROUNDING_MAX &&
         rows.coefficients[row * n + i] !== 0,
@@ -75,14 +75,14 @@ export function reduceRounding(
 
 /** Returns the active rows that contain no free variable. */
 function listRowsWithoutFree({ n, rows, lower, upper }: Program, { names, rows: sides }: ActiveState): number[] {
-  const loose: number[] = [];
+  const looseRows: number[] = [];
   for (let r = 0; r < rows.count; r++) {
     if (sides[r] === IDLE) continue;
     let i = 0;
     while (i < n && (rows.coefficients[r * n + i] === 0 || names[i] !== FREE || lower[i] === upper[i])) i++;
-    if (i === n) loose.push(r);
+    if (i === n) looseRows.push(r);
   }
-  return loose;
+  return looseRows;
 }
 
 /** Returns the smallest and the largest multiplier of a row at which the multipliers of bounds keep their signs. */

@@ -7,7 +7,7 @@ export interface Count {
 /** Maximum number of secant steps for the price of a count, and of Newton steps for a pair. */
 const PRICE_STEPS = 100;
 const NEWTON_STEPS = 60;
-const CONVERGED = 1e-13;
+const CONVERGENCE_TOLERANCE = 1e-13;
 
 /** First and further factors by which the bracket of a price widens. */
 const BRACKET_FIRST = 1.05;
@@ -81,7 +81,7 @@ function findPrice(excessAt: (price: number) => number, last: number): number {
     lowExcess = low > 0 ? excessAt(low) : Infinity;
   }
   let side = 0;
-  for (let step = 0; step < PRICE_STEPS && high - low > CONVERGED * high && highExcess < 0; step++) {
+  for (let step = 0; step < PRICE_STEPS && high - low > CONVERGENCE_TOLERANCE * high && highExcess < 0; step++) {
     const secant = (low * highExcess - high * lowExcess) / (highExcess - lowExcess);
     const middle = secant > low && secant < high ? secant : (low + high) / 2;
     if (middle <= low || middle >= high) break;
@@ -92,7 +92,7 @@ function findPrice(excessAt: (price: number) => number, last: number): number {
       side = 1;
     } else {
       [high, highExcess] = [middle, excess];
-      if (excess > -CONVERGED) break;
+      if (excess > -CONVERGENCE_TOLERANCE) break;
       if (side === -1) lowExcess /= 2;
       side = -1;
     }
@@ -114,7 +114,7 @@ function solveSquareEntry(size: number, square: number, price: number): number {
     const newtonStep =
       (square + mass / (shiftedRoot * shiftedRoot) - s) / (1 + (2 * mass) / (shiftedRoot * shiftedRoot * shiftedRoot));
     s += newtonStep;
-    if (Math.abs(newtonStep) <= CONVERGED * (1 + s)) break;
+    if (Math.abs(newtonStep) <= CONVERGENCE_TOLERANCE * (1 + s)) break;
   }
   return s;
 }

@@ -60,8 +60,10 @@ export function priceOptions(problem: OptionProblem): PricedOptions {
   let bound = Number.NEGATIVE_INFINITY;
   let bestPrices = centre.slice();
   for (let step = 0; step < STEPS_PER_LIMIT * m * m; step++) {
-    const outside = centre.findIndex((price, r) => price !== 0 && !Number.isFinite(price > 0 ? upper[r] : lower[r]));
-    if (outside >= 0) slopes.fill(0)[outside] = -Math.sign(centre[outside]!);
+    const unboundedPrice = centre.findIndex(
+      (price, r) => price !== 0 && !Number.isFinite(price > 0 ? upper[r] : lower[r]),
+    );
+    if (unboundedPrice >= 0) slopes.fill(0)[unboundedPrice] = -Math.sign(centre[unboundedPrice]!);
     else {
       const value = computeBound(problem, centre, slopes);
       if (value > bound) [bound, bestPrices] = [value, centre.slice()];
@@ -72,7 +74,7 @@ export function priceOptions(problem: OptionProblem): PricedOptions {
       for (let s = 0; s < m; s++) direction[r]! += shape[r * m + s]! * slopes[s]!;
       square += direction[r]! * slopes[r]!;
     }
-    if (!(square > 0) || (outside < 0 && Math.sqrt(square) < RISE_MIN * costScale)) break;
+    if (!(square > 0) || (unboundedPrice < 0 && Math.sqrt(square) < RISE_MIN * costScale)) break;
     const root = Math.sqrt(square);
     const growth = (m * m) / (m * m - 1);
     for (let r = 0; r < m; r++) centre[r]! += direction[r]! / (root * (m + 1));

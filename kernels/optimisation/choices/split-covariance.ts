@@ -50,7 +50,7 @@ const OVER_RELAXATION = 1.6;
  * Initial penalty for a matrix with a mean diagonal of 1. It is adjusted to keep the distance of the cones near
  * `BALANCE` times that of the multipliers, because the accuracy of the multipliers determines that of the bound.
  */
-const PENALTY = 3;
+const FIRST_PENALTY = 3;
 const PENALTY_STEP = 1.3;
 const BALANCE = 6;
 const BALANCE_RATIO = 2;
@@ -64,7 +64,7 @@ const LATE_TURNS = 50;
  * Number of iterations between two extrapolations, and the maximum order for which they are used, limited by memory.
  */
 const EXTRAPOLATION_TURNS = 5;
-const ACCELERATED_MAX = 800;
+const ACCELERATED_ORDER_MAX = 800;
 
 /**
  * Computes a split of a covariance that bounds the objective over all choices of variables, from the multipliers of a
@@ -105,8 +105,8 @@ export function splitCovariance(
   const target = new Float64Array(size);
   // Sum of `cone` and `multipliers`, which determines both: the point of the fixed-point iteration.
   const point = new Float64Array(size);
-  const acceleration = order <= ACCELERATED_MAX ? createAcceleration(algebra, size) : undefined;
-  let penalty = from?.penalty ?? PENALTY;
+  const acceleration = order <= ACCELERATED_ORDER_MAX ? createAcceleration(algebra, size) : undefined;
+  let penalty = from?.penalty ?? FIRST_PENALTY;
   for (let turn = 1; turn <= iterations; turn++) {
     const unit = 1 / penalty;
     for (let e = 0; e < size; e++) {

@@ -90,7 +90,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
   let trace = 0;
   for (let i = 0; i < n; i++) trace += matrix[i * n + i]!;
   const sumCurvature = sum === undefined ? 0 : (SUM_CURVATURE_RATIO * trace) / n;
-  const pull = sumCurvature * (sum ?? 0);
+  const sumGradient = sumCurvature * (sum ?? 0);
   const rowsBySecurity = Array.from({ length: n }, () => [] as number[]);
   counts.forEach(({ members }, r) => {
     for (const i of members) rowsBySecurity[i]!.push(r);
@@ -109,11 +109,11 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
       });
       if (algebra.cholesky(factor, h) < h) return undefined;
       algebra.solveLower(factor, h, responses);
-      const x = Float64Array.from(names, (i) => linear[i]! + pull);
+      const x = Float64Array.from(names, (i) => linear[i]! + sumGradient);
       algebra.solveLower(factor, h, x);
-      const residuals = linear.map((slope) => slope + pull);
+      const residuals = linear.map((slope) => slope + sumGradient);
       const curvatures = Float64Array.from(residuals, (_, i) => matrix[i * n + i]! + sumCurvature);
-      let value = pull * (sum ?? 0);
+      let value = sumGradient * (sum ?? 0);
       for (let place = 0; place < h; place++) {
         const leavingWeight = x[place]!;
         value -= leavingWeight * leavingWeight;
@@ -191,13 +191,13 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
   }
 
   function takeFirst(order: readonly number[]): Uint8Array {
-    const chosen = needed.slice();
-    const heldCounts = countHoldings(chosen);
+    const newChoice = needed.slice();
+    const heldCounts = countHoldings(newChoice);
     for (const i of order) {
-      if (chosen[i] === 1 || rowsBySecurity[i]!.some((r) => heldCounts[r]! >= counts[r]!.maximum)) continue;
-      chosen[i] = 1;
+      if (newChoice[i] === 1 || rowsBySecurity[i]!.some((r) => heldCounts[r]! >= counts[r]!.maximum)) continue;
+      newChoice[i] = 1;
       for (const r of rowsBySecurity[i]!) heldCounts[r]!++;
     }
-    return chosen;
+    return newChoice;
   }
 }

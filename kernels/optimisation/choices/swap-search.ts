@@ -67,19 +67,19 @@ export function searchSwaps(
   function descend(start: Uint8Array): EvaluatedChoice | undefined {
     let evaluatedChoice = evaluateBounded(start);
     while (evaluatedChoice !== undefined && isLeft()) {
-      const next = improve(evaluatedChoice);
+      const next = improveChoice(evaluatedChoice);
       if (next === undefined) break;
       evaluatedChoice = next;
     }
     return evaluatedChoice;
   }
 
-  function improve(evaluatedChoice: EvaluatedChoice): EvaluatedChoice | undefined {
+  function improveChoice(evaluatedChoice: EvaluatedChoice): EvaluatedChoice | undefined {
     for (const { place, incoming } of moves.listBest(evaluatedChoice)) {
-      const chosen = evaluatedChoice.chosen.slice();
-      if (place >= 0) chosen[evaluatedChoice.names[place]!] = 0;
-      chosen[incoming] = 1;
-      const next = evaluate(chosen);
+      const newChoice = evaluatedChoice.chosen.slice();
+      if (place >= 0) newChoice[evaluatedChoice.names[place]!] = 0;
+      newChoice[incoming] = 1;
+      const next = evaluate(newChoice);
       if (next !== undefined && isWithinBounds(next) && isBetter(next, evaluatedChoice)) return next;
     }
     return undefined;
@@ -87,11 +87,11 @@ export function searchSwaps(
 
   /** Evaluates a choice after removing the variables whose optimum is outside their bounds. */
   function evaluateBounded(start: Uint8Array): EvaluatedChoice | undefined {
-    let chosen = start;
+    let currentChoice = start;
     for (;;) {
-      const result = evaluate(chosen);
+      const result = evaluate(currentChoice);
       if (result === undefined || isWithinBounds(result)) return result;
-      const next = chosen.slice();
+      const next = currentChoice.slice();
       let isLess = false;
       result.names.forEach((i, place) => {
         if (needed[i] === 1 || result.x[place]! >= lower[i]!) return;
@@ -99,7 +99,7 @@ export function searchSwaps(
         isLess = true;
       });
       if (!isLess) return undefined;
-      chosen = next;
+      currentChoice = next;
     }
   }
 
@@ -120,14 +120,14 @@ export function searchSwaps(
   ): Uint8Array {
     const next = chosen.slice();
     const computeGain = (j: number) => (residuals[j]! * residuals[j]!) / curvatures[j]!;
-    const leaving = names.filter((i) => needed[i] === 0);
-    const entering = Array.from(chosen.keys())
+    const leavingNames = names.filter((i) => needed[i] === 0);
+    const enteringNames = Array.from(chosen.keys())
       .filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!)
       .toSorted((a, b) => computeGain(b) - computeGain(a) || a - b);
-    if (leaving.length === 0 || entering.length === 0) return next;
+    if (leavingNames.length === 0 || enteringNames.length === 0) return next;
     for (let k = 0; k < KICK_EXCHANGES; k++) {
-      const i = leaving[random.integer(leaving.length)]!;
-      const j = entering[Math.floor(entering.length * random.uniform() ** 2)]!;
+      const i = leavingNames[random.integer(leavingNames.length)]!;
+      const j = enteringNames[Math.floor(enteringNames.length * random.uniform() ** 2)]!;
       if (next[i] === 0 || next[j] === 1 || !moves.isAllowed(moves.countHeldMembers(next), i, j)) continue;
       next[i] = 0;
       next[j] = 1;

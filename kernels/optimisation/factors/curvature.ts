@@ -62,7 +62,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   let form: 'dense' | 'factor' | 'partial' = 'partial';
   let order = 0;
   const lowRank = createLowRankForm(algebra);
-  const partial = createPartialForm(algebra);
+  const partialForm = createPartialForm(algebra);
   const halves = createSparseRows();
 
   function factor(
@@ -81,9 +81,9 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
       return algebra.cholesky(matrix, count) === count;
     }
     form = 'partial';
-    if (metric === null || scale === 0) return partial.factorDiagonal(diagonal, free, count);
+    if (metric === null || scale === 0) return partialForm.factorDiagonal(diagonal, free, count);
     if (metric.form === 'factor' && metric.factors === 0)
-      return partial.factorDiagonal(
+      return partialForm.factorDiagonal(
         diagonal.map((value, i) => value + scale * metric.specific[i]!),
         free,
         count,
@@ -92,11 +92,11 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
       form = 'factor';
       return lowRank.factor(metric, scale, diagonal, free, count);
     }
-    if (metric.form === 'dense' && partial.select(metric, free, count) < count)
-      return partial.factor(metric, scale, diagonal, free, count);
-    const whole = allocateDense(count);
-    fillLower(metric, scale, diagonal, free, count, whole);
-    return algebra.cholesky(whole, count) === count;
+    if (metric.form === 'dense' && partialForm.select(metric, free, count) < count)
+      return partialForm.factor(metric, scale, diagonal, free, count);
+    const wholeMatrix = allocateDense(count);
+    fillLower(metric, scale, diagonal, free, count, wholeMatrix);
+    return algebra.cholesky(wholeMatrix, count) === count;
   }
 
   function allocateDense(count: number): Float64Array {
@@ -107,7 +107,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
 
   function solve(b: Float64Array, columns: number): void {
     if (form === 'factor') lowRank.solve(b, columns);
-    else if (form === 'partial') partial.solve(b, columns);
+    else if (form === 'partial') partialForm.solve(b, columns);
     else solveWith(algebra, square.subarray(0, order * order), order, b.subarray(0, order * columns), columns);
   }
 
@@ -128,7 +128,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
 
   /** Performs the forward or backward half of `solve`. */
   function solveHalf(b: Float64Array, columns: number, solveTriangle: DenseAlgebra['solveLower']): void {
-    if (form === 'partial') partial.solveHalf(b, columns, solveTriangle);
+    if (form === 'partial') partialForm.solveHalf(b, columns, solveTriangle);
     else solveTriangle(square.subarray(0, order * order), order, b.subarray(0, order * columns));
   }
 

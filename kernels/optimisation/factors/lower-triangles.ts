@@ -13,9 +13,9 @@ export function addLower(
     for (let p = 0; p < count; p++) out[p * count + p]! += diagonal[free[p]!]!;
     return;
   }
-  const added = new Float64Array(count * count);
-  fillLower(metric, scale, diagonal, free, count, added);
-  for (let e = 0; e < added.length; e++) out[e]! += added[e]!;
+  const addedProducts = new Float64Array(count * count);
+  fillLower(metric, scale, diagonal, free, count, addedProducts);
+  for (let e = 0; e < addedProducts.length; e++) out[e]! += addedProducts[e]!;
 }
 
 /** Writes the lower triangle of scale P_FF + diag, the only part that a Cholesky factorisation reads. */

@@ -70,8 +70,8 @@ function factor(work: Work, curvature: Curvature): boolean {
     }
     diagonal[free[p]!] = total;
   }
-  const outer = fold === null ? undefined : setFoldedWeights(work, fold);
-  if (!curvature.factor(metric, metricScale, diagonal, free, f, outer)) return false;
+  const foldedWeights = fold === null ? undefined : setFoldedWeights(work, fold);
+  if (!curvature.factor(metric, metricScale, diagonal, free, f, foldedWeights)) return false;
   for (let column = 0; column < m; column++) {
     const r = kept[column]!;
     slack[column] = computeRowSlack(work, r);

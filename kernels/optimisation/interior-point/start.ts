@@ -16,7 +16,7 @@ export function setStart(work: Work): void {
     if (lower[i]! > -Infinity) put(pairs, at.lower + p, x[i]! - lower[i]!, 1);
     if (upper[i]! < Infinity) put(pairs, at.upper + p, upper[i]! - x[i]!, 1);
   }
-  const typical = computeTypicalSlack(pairs);
+  const typicalSlack = computeTypicalSlack(pairs);
   for (let r = 0; r < rows.count; r++) {
     y[r] = 0;
     const isHard = !Number.isFinite(rows.penalty[r]!);
@@ -30,9 +30,9 @@ export function setStart(work: Work): void {
     ] as const) {
       if (room === Infinity) continue;
       const z = Math.min(1, price / 2);
-      const slack = Math.max(room, typical);
+      const slack = Math.max(room, typicalSlack);
       put(pairs, side, slack, z);
-      if (!isHard) put(pairs, soft, Math.max(slack - room, typical), price - z);
+      if (!isHard) put(pairs, soft, Math.max(slack - room, typicalSlack), price - z);
     }
   }
   for (let k = 0; k < kinks.length; k++) {
@@ -48,7 +48,7 @@ export function setStart(work: Work): void {
       if (kink.left[i] === kink.right[i]) continue;
       const step = x[i]! - kink.at[i]!;
       const here = Math.max(kink.left[i]! * step, kink.right[i]! * step);
-      t[k * f + p] = here + typical * Math.max(Math.abs(kink.left[i]!), Math.abs(kink.right[i]!));
+      t[k * f + p] = here + typicalSlack * Math.max(Math.abs(kink.left[i]!), Math.abs(kink.right[i]!));
       put(pairs, at.left + k * f + p, t[k * f + p]! - kink.left[i]! * step, price / 2);
       put(pairs, at.right + k * f + p, t[k * f + p]! - kink.right[i]! * step, price / 2);
     }
@@ -60,11 +60,11 @@ export function setStart(work: Work): void {
       pairs.z[at.left + k * f + p] = multiplier / 2;
       pairs.z[at.right + k * f + p] = multiplier / 2;
     }
-    const slack = Math.max(kink.limit - sum, typical);
+    const slack = Math.max(kink.limit - sum, typicalSlack);
     put(pairs, at.limit + k, slack, multiplier);
-    if (!isHard) put(pairs, at.limitOver + k, Math.max(slack - (kink.limit - sum), typical), ceiling - multiplier);
+    if (!isHard) put(pairs, at.limitOver + k, Math.max(slack - (kink.limit - sum), typicalSlack), ceiling - multiplier);
   }
-  for (let q = 0; q < norms.length; q++) put(pairs, at.norm + q, Math.max(norms[q]!.radius, typical), 1);
+  for (let q = 0; q < norms.length; q++) put(pairs, at.norm + q, Math.max(norms[q]!.radius, typicalSlack), 1);
   scaleAllDuals(work);
 }
 

@@ -145,10 +145,10 @@ export function createWork(program: Program, run: InteriorRun): Work {
   }
   const fold = foldRows(program, free, { rowScale, withHard: run === 'near' || run === 'rough' });
   const areSoftFolded = isFolded(program, f);
-  const kept = fold === null ? Int32Array.from({ length: m }, (_, r) => r) : fold.others;
+  const keptRows = fold === null ? Int32Array.from({ length: m }, (_, r) => r) : fold.others;
   const columnOf = new Int32Array(m).fill(-1);
-  kept.forEach((r, column) => (columnOf[r] = column));
-  const columnCount = kept.length + K + Q;
+  keptRows.forEach((r, column) => (columnOf[r] = column));
+  const columnCount = keptRows.length + K + Q;
   let size = program.ridge;
   if (metric !== null && program.curvature > 0) {
     const diagonal = computeMetricDiagonal(metric);
@@ -183,7 +183,7 @@ export function createWork(program: Program, run: InteriorRun): Work {
     product: new Float64Array(n),
     diagonal: new Float64Array(n),
     fold,
-    kept,
+    kept: keptRows,
     columnOf,
     columnCount,
     columns: new Float64Array(f * columnCount),

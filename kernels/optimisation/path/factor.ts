@@ -40,7 +40,7 @@ export interface PathFactors {
 /**
  * Maximum fraction of free variables changed since the last call for which the factor is updated instead of recomputed.
  */
-const CHANGED_MAX = 0.25;
+const CHANGED_SHARE_MAX = 0.25;
 
 export function createPathFactors(algebra: DenseAlgebra): PathFactors {
   let last: { readonly program: Program; readonly factor: PathFactor } | undefined;
@@ -64,7 +64,7 @@ function updateFactor(factor: PathFactor, free: Int32Array): boolean {
   const freeSet = new Set(free);
   const removedNames = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !freeSet.has(name));
   const addedNames = free.filter((name) => factor.placeOf(name) < 0);
-  if (removedNames.length + addedNames.length > CHANGED_MAX * Math.max(free.length, 16)) return false;
+  if (removedNames.length + addedNames.length > CHANGED_SHARE_MAX * Math.max(free.length, 16)) return false;
   for (const name of removedNames) factor.remove(name);
   return addedNames.every((name) => factor.add(name));
 }

@@ -169,13 +169,13 @@ function beginPath(
 }
 
 function hasEqualShape({ n, lower, upper, rows, kinks, norms }: Program, otherProgram: Program): boolean {
-  const isSame =
+  const hasSameSize =
     otherProgram.n === n &&
     otherProgram.norms.length === norms.length &&
     otherProgram.rows.coefficients === rows.coefficients &&
     otherProgram.rows.penalty === rows.penalty;
   return (
-    isSame &&
+    hasSameSize &&
     otherProgram.lower === lower &&
     otherProgram.upper === upper &&
     otherProgram.kinks.length === kinks.length &&

@@ -76,22 +76,22 @@ export function removeFixedVariables(program: Program): ReducedProgram | null {
       return { ...point, x };
     },
     stateToFull(state) {
-      const names = new Int8Array(n).fill(LOWER);
+      const variableStates = new Int8Array(n).fill(LOWER);
       const sides = new Int8Array(kinks.length * n).fill(1);
       for (let p = 0; p < f; p++) {
-        names[keep[p]!] = state.names[p]!;
+        variableStates[keep[p]!] = state.names[p]!;
         for (let k = 0; k < kinks.length; k++) sides[k * n + keep[p]!] = state.sides[k * f + p]!;
       }
-      return { ...state, names, sides };
+      return { ...state, names: variableStates, sides };
     },
     stateToReduced(state) {
-      const names = new Int8Array(f);
+      const variableStates = new Int8Array(f);
       const sides = new Int8Array(kinks.length * f);
       for (let p = 0; p < f; p++) {
-        names[p] = state.names[keep[p]!]!;
+        variableStates[p] = state.names[keep[p]!]!;
         for (let k = 0; k < kinks.length; k++) sides[k * f + p] = state.sides[k * n + keep[p]!]!;
       }
-      return { ...state, names, sides };
+      return { ...state, names: variableStates, sides };
     },
   };
 }

@@ -21,7 +21,7 @@ export interface KktReport {
 }
 
 /** Distance, relative to 1 + |bound|, within which a variable counts as at a bound or kink and a row as binding. */
-const CONTACT = 1e-9;
+const CONTACT_TOLERANCE = 1e-9;
 
 /** Forces of steps below this size count as zero; with DUAL_MAX this corresponds to an error of 1e-14 in a weight. */
 const STEP_MIN = 1e-6;
@@ -170,7 +170,7 @@ function measurePull(
 }
 
 function isTouching(distance: number, bound: number): boolean {
-  return Number.isFinite(bound) && distance <= CONTACT * (1 + Math.abs(bound));
+  return Number.isFinite(bound) && distance <= CONTACT_TOLERANCE * (1 + Math.abs(bound));
 }
 
 function measureMultiplierFaults(program: Program, point: Point): number {
@@ -238,7 +238,7 @@ interface Side {
  * penalty, or its shortfall below the penalty at a violated row.
  */
 function measureSideFault({ multiplier, excess, bound, penalty }: Side): number {
-  const tolerance = Number.isFinite(bound) ? CONTACT * (1 + Math.abs(bound)) : 0;
+  const tolerance = Number.isFinite(bound) ? CONTACT_TOLERANCE * (1 + Math.abs(bound)) : 0;
   let fault = Math.max(-multiplier, multiplier - penalty, 0);
   if (!(excess >= -tolerance)) fault = Math.max(fault, Math.abs(multiplier));
   if (excess > tolerance && Number.isFinite(penalty)) fault = Math.max(fault, penalty - multiplier);

@@ -50,7 +50,7 @@ export function solveCorner(program: Program): SolvedCorner | undefined {
 /**
  * Distance, relative to 1 + |bound|, within which a weight counts as at a bound or kink, because sums of lengths round.
  */
-const CONTACT = 1e-14;
+const CONTACT_TOLERANCE = 1e-14;
 
 function settleVariable(
   program: Program,
@@ -59,7 +59,8 @@ function settleVariable(
   isBetween: boolean,
 ): void {
   const { lower, upper, kinks } = program;
-  const isAtBound = (bound: number): boolean => Math.abs(iterate.x[i]! - bound) <= CONTACT * (1 + Math.abs(bound));
+  const isAtBound = (bound: number): boolean =>
+    Math.abs(iterate.x[i]! - bound) <= CONTACT_TOLERANCE * (1 + Math.abs(bound));
   const pinnedKink = kinks.findIndex(({ at, left, right }) => left[i] !== right[i] && isAtBound(at[i]!));
   state.names[i] = FREE;
   if (!isBetween) {

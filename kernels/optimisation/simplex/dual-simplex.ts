@@ -110,9 +110,11 @@ function findLargestViolation({ program: { m }, basic, values, lower, upper }: T
   for (let r = 0; r < m; r++) {
     const [low, high] = [lower[basic[r]!]!, upper[basic[r]!]!];
     const shortfall = low - values[r]!;
-    const over = values[r]! - high;
+    const excess = values[r]! - high;
     const violation =
-      shortfall > over ? shortfall - VIOLATION_MAX * (1 + Math.abs(low)) : over - VIOLATION_MAX * (1 + Math.abs(high));
+      shortfall > excess
+        ? shortfall - VIOLATION_MAX * (1 + Math.abs(low))
+        : excess - VIOLATION_MAX * (1 + Math.abs(high));
     if (violation > worst) [worst, found] = [violation, r];
   }
   return found;
@@ -201,10 +203,10 @@ function substituteColumn({ program: { n, m }, entries, prices }: Tableau, row: 
   for (let j = 0; j < n; j++) pivotRow[j] = -pivotRow[j]! / pivot;
   pivotRow[column] = 1 / pivot;
   const substituteRow = (line: Float64Array): void => {
-    const times = line[column]!;
-    if (times === 0) return;
+    const multiple = line[column]!;
+    if (multiple === 0) return;
     line[column] = 0;
-    for (let j = 0; j < n; j++) line[j]! += times * pivotRow[j]!;
+    for (let j = 0; j < n; j++) line[j]! += multiple * pivotRow[j]!;
   };
   for (let r = 0; r < m; r++) if (r !== row) substituteRow(entries.subarray(r * n, r * n + n));
   substituteRow(prices);

@@ -11,12 +11,12 @@ const FIRST_PAGES = 256;
 /** Stack size of the module, without its first page, which may contain data. */
 const STACK_BYTES = 5 * 2 ** 20 - PAGE_BYTES;
 
-let loading: Promise<void> | undefined;
+let loadingPromise: Promise<void> | undefined;
 
 /** Loads the sandbox of this thread, once. @cost some 100 ms at the first call */
 export function loadSandbox(terms: SandboxTerms): Promise<void> {
-  loading ??= openInterpreter(terms).then((interpreter) => provideSandbox(createSandbox(interpreter, terms)));
-  return loading;
+  loadingPromise ??= openInterpreter(terms).then((interpreter) => provideSandbox(createSandbox(interpreter, terms)));
+  return loadingPromise;
 }
 
 /** Opens a separate instance of QuickJS that counts its steps. */

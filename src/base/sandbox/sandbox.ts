@@ -64,14 +64,14 @@ export class MissingSandboxError extends Error {
   override readonly name = 'MissingSandboxError';
 }
 
-let loaded: Sandbox | undefined;
+let loadedSandbox: Sandbox | undefined;
 
 /** Returns the sandbox of this thread. @throws MissingSandboxError */
 export function requireSandbox(): Sandbox {
-  if (loaded === undefined) throw new MissingSandboxError('the sandbox of this thread is not loaded');
-  return loaded;
+  if (loadedSandbox === undefined) throw new MissingSandboxError('the sandbox of this thread is not loaded');
+  return loadedSandbox;
 }
 
 export function provideSandbox(sandbox: Sandbox): void {
-  loaded = sandbox;
+  loadedSandbox = sandbox;
 }

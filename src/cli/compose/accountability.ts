@@ -23,7 +23,7 @@ export async function composeAccountability(core: Core, keys: Keys, resources: C
     documents,
     timestamp: () => formatTimestamp(now()),
     monotonicMs: () => performance.now(),
-    loggedReads: new Set(settings.auditReads.flatMap((reads) => AUDITED_READS[reads])),
+    loggedReads: new Set(settings.auditReads.flatMap((readGroup) => AUDITED_READS[readGroup])),
     onFailure: (cause) => log.warn({ err: cause }, 'an entry of the audit log could not be written'),
   });
   const { auditPush, auditPushToken } = settings;

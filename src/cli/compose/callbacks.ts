@@ -5,7 +5,7 @@ import { createDeliveries, type Deliveries } from '#services/operations/deliveri
 import { createPost, createSend, type SignedPostSender } from '#services/operations/send-callback.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Settings } from '../settings.js';
-import { buildVersion } from '../version.js';
+import { getBuildVersion } from '../version.js';
 
 /** Notifications of ended jobs, and signed requests to receivers that the operator allows. */
 export interface CallbackDeliveries {
@@ -25,7 +25,7 @@ interface DeliveriesInput {
 export function openDeliveries({ settings, documents, log, now }: DeliveriesInput): CallbackDeliveries {
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const destinations = createCallbackDestinations({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
-  const post = createPost({ destinations, secrets, now, userAgent: `divisor/${buildVersion()}` });
+  const post = createPost({ destinations, secrets, now, userAgent: `divisor/${getBuildVersion()}` });
   const isShared = settings.artifacts !== undefined;
   const clock = { ...systemClock, now };
   const deliveries = createDeliveries({

@@ -43,7 +43,7 @@ import { listFolders } from '../locations.js';
 import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { traceDocuments } from './traced-documents.js';
-import { buildInfo, buildVersion, readEngineVersion } from '../version.js';
+import { readBuildInfo, getBuildVersion, readEngineVersion } from '../version.js';
 import { openLiveCalendars } from './live-calendars.js';
 import type { FollowingCalendars } from '#services/stored/recorded-closures.js';
 import { openDeliveries, type CallbackDeliveries } from './callbacks.js';
@@ -192,7 +192,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
   const { shared } = store;
   return createMetrics({
     version,
-    commit: buildInfo()?.commit ?? '',
+    commit: readBuildInfo()?.commit ?? '',
     jobs: () => askJobs((jobs) => jobs.counts()),
     lanes: () => askJobs((jobs) => jobs.lanes()),
     tasks: (lane) => work().pool.load(lane),
@@ -288,7 +288,7 @@ async function openWork(input: WorkInput): Promise<Work> {
           onTakenOver: input.onTakenOver,
           describe: () => ({
             role,
-            version: buildVersion(),
+            version: getBuildVersion(),
             places: limits.runningMax,
             memory_bytes: memoryBytes,
             market: input.market(),
@@ -298,7 +298,7 @@ async function openWork(input: WorkInput): Promise<Work> {
           }),
         });
   const isFit = (): boolean => shared === undefined || describeClockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
-  const keeper = createRetainedPartsStore({ documents, version: buildVersion() });
+  const keeper = createRetainedPartsStore({ documents, version: getBuildVersion() });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit, keeper });
   return { pool, jobs, pausedKinds };
 }
@@ -315,7 +315,7 @@ async function claimNodeName(
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,
 ): Promise<string> {
   const name = `${hostname()}:${settings.home}`;
-  const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: readProcessIdentity() });
+  const node = await claimNode({ ...shared, name, role, version: getBuildVersion(), process: readProcessIdentity() });
   if (node !== name)
     log.warn(
       { name, node },

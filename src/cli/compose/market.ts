@@ -25,7 +25,7 @@ import { changePassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
-import { buildVersion } from '../version.js';
+import { getBuildVersion } from '../version.js';
 import type { Role } from './service-store.js';
 
 export interface MarketComponents {
@@ -93,7 +93,9 @@ export function composeMarket(core: MarketInput): MarketComponents {
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const active = createServedMarkets(onServe);
   const markets = createCallMarkets(active);
-  const activations = isShared ? openSharedActivations(core, active) : createLocalActivations(active, buildVersion());
+  const activations = isShared
+    ? openSharedActivations(core, active)
+    : createLocalActivations(active, getBuildVersion());
   const versions = openDataVersions(core, markets, timestamp);
   const databases = listDatabases(core, locations);
   const calendarsInUse = () => readCalendarsInUse(documents);

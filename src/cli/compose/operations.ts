@@ -26,7 +26,7 @@ import { createJobKinds } from '#services/operations/job-kinds.js';
 import { createJobsService, type JobsServiceDependencies, type ResultSource } from '#services/operations/jobs.js';
 import type { RiskModels } from '#services/risk/risk-models.js';
 import { openDocumentationSources } from '../documentation-files.js';
-import { buildInfo, PACKAGE_ROOT } from '../version.js';
+import { readBuildInfo, PACKAGE_ROOT } from '../version.js';
 import type { Settings } from '../settings.js';
 import type { Core } from './core.js';
 
@@ -99,7 +99,7 @@ export function composeOperations(
   const { version, jobs, datasets, checks, metrics, artifacts } = core;
   const health = createHealth({
     version,
-    build: buildInfo(),
+    build: readBuildInfo(),
     startedAt,
     monotonic: () => performance.now(),
     draining: () => stopping.aborted,

@@ -68,7 +68,7 @@ async function sendModel(
   flags: FlagValues,
 ): Promise<RiskModelImportResult> {
   const path = resolve(word);
-  const ending = extname(path).toLowerCase();
+  const extension = extname(path).toLowerCase();
   const params = { model_id };
   const terms = {
     units: flags.text<Units>('units'),
@@ -76,25 +76,25 @@ async function sendModel(
     repair: flags.isSet('repair'),
   };
   const date = flags.text('date');
-  if (ending === '.json') {
+  if (extension === '.json') {
     if (date !== undefined)
       throw new UsageError('--date applies to a .csv or .arrow file; JSON contains the date of each model');
     const body = {
       ...(await readJsonFile<RiskModelImportInput>(path)),
-      ...removeAbsent(terms),
+      ...removeUndefined(terms),
     } as RiskModelImportInput; // The service validates it.
     return client.call('importRiskModel', { params, body });
   }
-  const media = MEDIA[ending];
+  const media = MEDIA[extension];
   if (media === undefined) throw new UsageError(`${path} must be a .json, .csv or .arrow file`);
   if (terms.units === undefined) throw new UsageError('a .csv or .arrow file needs --units annual or daily');
   const bytes = new Uint8Array(
     await readFile(path).catch(() => Promise.reject(new UsageError(`there is no file ${path}`))),
   );
-  return client.upload('importRiskModel', media, bytes, { params, query: { ...removeAbsent(terms), date } });
+  return client.upload('importRiskModel', media, bytes, { params, query: { ...removeUndefined(terms), date } });
 }
 
-function removeAbsent<T extends object>(terms: T): Partial<T> {
+function removeUndefined<T extends object>(terms: T): Partial<T> {
   return Object.fromEntries(
     Object.entries(terms).filter(([, value]) => value !== undefined && value !== false),
   ) as Partial<T>;

@@ -20,7 +20,7 @@ import {
   formatFindings,
   formatFinding,
   requestInspection,
-  removeDamaged,
+  suggestIgnoreFlag,
   type StoredMapping,
 } from './inspect.js';
 import { readMappingAnswers, formatFlag, READING_FLAGS, type MappingAnswers } from './reading-flags.js';
@@ -141,20 +141,20 @@ interface ImportTerms {
 async function determineTerms(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<ImportTerms> {
   const tables = source.kind === 'content' ? {} : source.tables;
   const answers = readMappingAnswers(flags);
-  const { adjustment, ...said } = answers;
+  const { adjustment, ...otherAnswers } = answers;
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
     throw new UsageError('--mapping and --inspect exclude each other, because both define how the market is read');
   if (file !== undefined)
     return { tables, ...mergeMappingAnswers(await readJsonFile<StoredMapping | Mapping>(file), answers) };
   // Flags for columns and days complete the proposal from the data.
-  if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
+  if (flags.isSet('inspect') !== true && Object.keys(otherAnswers).length === 0) return { adjustment, tables };
   const proposal = await requestInspection(client, source, answers);
   const hasRequiredQuestions = proposal.unsure.some(({ required }) => required);
   const errors = proposal.findings.filter(({ severity }) => severity === 'error');
   if (errors.length > 0 && (!hasRequiredQuestions || proposal.rows_read === 0))
     throw createUnreadableError(errors, proposal);
-  if (proposal.confidence === 'unsure') throw new UsageError(describeUnsure(proposal));
+  if (proposal.confidence === 'unsure') throw new UsageError(describeOpenQuestions(proposal));
   const { recognised_as, confidence, mapping, basis, unsure } = proposal;
   return {
     mapping,
@@ -167,29 +167,31 @@ async function determineTerms(client: DivisorClient, source: DataSource, flags: 
 /** Flags override the file. */
 function mergeMappingAnswers(
   read: StoredMapping | Mapping,
-  { adjustment, ...said }: MappingAnswers,
+  { adjustment, ...otherAnswers }: MappingAnswers,
 ): Omit<ImportTerms, 'tables'> {
   const isProposal = typeof read === 'object' && read !== null && 'mapping' in read;
   const { mapping, adjustment: proposedAdjustment } = isProposal ? read : { mapping: read, adjustment: undefined };
-  return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? proposedAdjustment }; // the service validates it
+  return { mapping: { ...mapping, ...otherAnswers } as Mapping, adjustment: adjustment ?? proposedAdjustment }; // the service validates it
 }
 
 /** Returns the error for faulty rows, which no answer about the mapping can correct. */
 const createUnreadableError = (findings: InspectResult['findings'], proposal: InspectResult) => {
   const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
-  const message = [`${count} in the data.`, ...removeDamaged(proposal), ...listRequired(proposal)].join(' ');
+  const message = [`${count} in the data.`, ...suggestIgnoreFlag(proposal), ...listRequiredQuestions(proposal)].join(
+    ' ',
+  );
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 
 /** Lists the open questions, each with its flag. */
-const listRequired = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
+const listRequiredQuestions = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
   unsure.filter(({ required }) => required).map(({ field, question }) => `--${formatFlag(field)}: ${question}`);
 
-function describeUnsure(proposal: InspectResult): string {
+function describeOpenQuestions(proposal: InspectResult): string {
   const statements = [
-    ...listRequired(proposal),
+    ...listRequiredQuestions(proposal),
     ...proposal.findings.filter(({ severity }) => severity === 'error').map(formatFinding),
-    ...removeDamaged(proposal),
+    ...suggestIgnoreFlag(proposal),
   ];
   const lines = statements.map((line) => `  ${line}\n`).join('');
   return `the format of the data is ambiguous:\n${lines}Each flag answers its question. Or write the proposal with divisor inspect PATH --out mapping.json, edit it and pass it to import --mapping`;

@@ -20,7 +20,7 @@ export const inspectData: JobCommand<InspectResult> = {
   notices: (inspection) => [
     ...listAssumptions(inspection),
     ...listErrors(inspection).map(formatFinding),
-    ...removeDamaged(inspection),
+    ...suggestIgnoreFlag(inspection),
   ],
   exitStatus: (inspection) =>
     listErrors(inspection).length > 0 || inspection.rows_read === 0 ? EXIT.refused : EXIT.done,
@@ -52,7 +52,7 @@ const listErrors = ({ findings }: Pick<InspectResult, 'findings'>) =>
   findings.filter(({ severity }) => severity === 'error');
 
 /** Returns the flag that skips damaged files, if other files remain. */
-export function removeDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
+export function suggestIgnoreFlag({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
   const damagedFiles = [...new Set(listErrors({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damagedFiles.length === 0 || damagedFiles.length >= files) return [];
   const names = damagedFiles.join(',');

@@ -54,13 +54,13 @@ export const sweep: JobCommand<SweepView> = {
     'divisor sweep grid.json --index CORE-100 | jq -r \'select(.event == "row") | [.rank, .metrics.sharpe_ratio] | @tsv\'',
   ],
   submit: async (client, [file = ''], flags) => ({
-    job: await client.call('startSweep', { query: readJobQuery(flags), body: await readRequest(file, flags) }),
+    job: await client.call('startSweep', { query: readJobQuery(flags), body: await readSweepRequest(file, flags) }),
   }),
   show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? LISTED_ROWS_MAX)}\n${formatVerdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
 };
 
-async function readRequest(file: string, flags: FlagValues): Promise<SweepRequest> {
+async function readSweepRequest(file: string, flags: FlagValues): Promise<SweepRequest> {
   const sweepRequest = convertToRequest(file, await readJsonFile<unknown>(file));
   const document = flags.text('document');
   const [index, start, end, id, rankBy] = [
@@ -143,9 +143,9 @@ const formatText = (value: unknown): string => (typeof value === 'string' ? valu
 /** Returns the last segment of each pointer, or as many segments as make them unique. */
 function shortenPointers(pointers: readonly string[]): string[] {
   return pointers.map((pointer) => {
-    const words = pointer.split('/');
-    for (let count = 1; count < words.length; count++) {
-      const name = words.slice(-count).join('/');
+    const pathSegments = pointer.split('/');
+    for (let count = 1; count < pathSegments.length; count++) {
+      const name = pathSegments.slice(-count).join('/');
       if (pointers.every((other) => other === pointer || !other.endsWith(`/${name}`))) return name;
     }
     return pointer;

@@ -69,10 +69,10 @@ async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders
     try {
       const files = await createFileMove(from, { kind: 'home', folders });
       const copiedKinds = await copyDocuments({ source, target, clock, files, onKind: onProgress });
-      const unreadable = copiedKinds.flatMap(({ kind, unreadable: ids }) => ids.map((id) => `${kind} ${id}`));
+      const unreadableDocuments = copiedKinds.flatMap(({ kind, unreadable: ids }) => ids.map((id) => `${kind} ${id}`));
       return {
         documents: copiedKinds.reduce((sum, { copied: count }) => sum + count, 0),
-        damaged: [...files.damaged, ...unreadable],
+        damaged: [...files.damaged, ...unreadableDocuments],
       };
     } finally {
       await target.close();

@@ -58,7 +58,7 @@ export async function assertEmpty(documents: DocumentSource): Promise<void> {
 }
 
 async function copyKind(kind: DocumentKind, { source, target, clock, files }: CopiedDocuments): Promise<CopiedKind> {
-  const unreadable: string[] = [];
+  const unreadableIds: string[] = [];
   const ids = kind === 'job' ? await listInSubmissionOrder(source) : await source.ids(kind);
   const concurrency = kind === 'job' ? 1 : PENDING_WRITES_MAX; // Jobs are written one after another, because the queue runs them in the order of writing.
   for (let i = 0; i < ids.length; i += concurrency) {
@@ -66,7 +66,7 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Co
     const storedDocuments: StoredDocument[] = [];
     for (const document of result) {
       if (document === undefined) continue;
-      if ('unreadable' in document) unreadable.push(document.id);
+      if ('unreadable' in document) unreadableIds.push(document.id);
       else storedDocuments.push(document);
     }
     const writtenDocuments = [];
@@ -83,7 +83,7 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Co
     }
     for (const { id, etag } of await Promise.all(writtenDocuments)) await assertSame(target, { kind, id, etag });
   }
-  return { kind, copied: ids.length - unreadable.length, unreadable };
+  return { kind, copied: ids.length - unreadableIds.length, unreadable: unreadableIds };
 }
 
 async function listInSubmissionOrder(source: DocumentSource): Promise<readonly string[]> {

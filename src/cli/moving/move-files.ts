@@ -99,6 +99,6 @@ async function moveStore(body: unknown, from: FileLocation, to: FileLocation): P
   if (from.kind !== 'shared' || to.kind !== 'home') return body;
   const { stores: root } = to.folders;
   const files = createSharedStoreFiles({ ...from, folders: createManagedFolders(root), root });
-  const { kept: _kept, ...moved } = await files.here(store);
-  return moved;
+  const { kept: _kept, ...movedStore } = await files.here(store);
+  return movedStore;
 }

@@ -14,7 +14,7 @@ import {
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openSharedArtifacts } from '#store/open-store.js';
 import { assertStore, claimStore } from '#store/ownership/claim-store.js';
-import { clear, isMarked, mark, unmark } from '#store/postgres/move-mark.js';
+import { clear, isMarked, markMove, unmarkMove } from '#store/postgres/move-mark.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { openDatabaseDocuments, runWithClient } from '#store/postgres/open-documents.js';
 import { openSnapshot } from '#store/postgres/snapshot.js';
@@ -78,11 +78,11 @@ export async function openDatabaseLocation(
         const isContinued = await isMarked(documents);
         if (isContinued) await clear(documents);
         await assertEmpty(documents);
-        await mark({ documents });
+        await markMove({ documents });
         return isContinued;
       },
       async finish() {
-        await unmark({ documents });
+        await unmarkMove({ documents });
       },
       async close() {
         await documents.close();

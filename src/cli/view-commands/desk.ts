@@ -29,9 +29,11 @@ export const events = createViewCommand({
   examples: ['divisor events --kinds announcement,effective', 'divisor events --index CORE-100 --out core.ics'],
   ask: (client, _words, flags) => client.call('listEvents', { query: readEventsQuery(flags) }),
   records: (view) => view.events,
-  notices: ({ from, to, covered_from: first, covered_to: last }) => [
-    ...(first !== null && first > from ? [`Calendars begin on ${first}. Earlier events are missing.`] : []),
-    ...(last !== null && last < to ? [`Calendars end on ${last}. Later events are missing.`] : []),
+  notices: ({ from, to, covered_from: coveredFrom, covered_to: coveredTo }) => [
+    ...(coveredFrom !== null && coveredFrom > from
+      ? [`Calendars begin on ${coveredFrom}. Earlier events are missing.`]
+      : []),
+    ...(coveredTo !== null && coveredTo < to ? [`Calendars end on ${coveredTo}. Later events are missing.`] : []),
   ],
   file: (client, _view, { out, flags }) =>
     out.toLowerCase().endsWith('.ics')

@@ -77,9 +77,16 @@ export const runDifference: JobCommand<RunsDifference> = {
   submit: async (client, [index_id = '', from = '', to = '']) => ({
     job: await client.call('diffRuns', { params: { index_id }, body: { from, to } }),
   }),
-  show: ({ same_levels: hasSameLevels, first_difference: first, data, effects, effects_reason: reason, ...rest }) =>
+  show: ({
+    same_levels: hasSameLevels,
+    first_difference: firstDifference,
+    data,
+    effects,
+    effects_reason: reason,
+    ...rest
+  }) =>
     formatTable([
-      ['levels', hasSameLevels ? 'the same' : `differ since ${first ?? '-'}`],
+      ['levels', hasSameLevels ? 'the same' : `differ since ${firstDifference ?? '-'}`],
       ['definition', `${rest.definition.length} fields`],
       ['request', `${rest.request.length} fields`],
       ['data', data.cells === null ? `not compared: ${data.reason}` : `${data.cells} values`],

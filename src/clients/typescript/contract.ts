@@ -2098,12 +2098,16 @@ export interface CompareEntry {
   readonly level: SeriesPayload;
   /** Last level divided by the first, less 1. A fraction. */
   readonly total_return: number;
+  /** total_return per year of 252 sessions, or 365 with weekend dates; null with one common date. */
+  readonly annualised_return: number | null;
   /** Annualised standard deviation of returns. A fraction. */
   readonly volatility: number;
   /** Mean return x sessions per year / volatility; 0 without volatility. */
   readonly sharpe_ratio: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
+  /** Figures relative to the benchmark of the request; null without a benchmark, for the benchmark itself, and with fewer than 3 common dates. */
+  readonly benchmark_statistics: BenchmarkStatistics | null;
 }
 
 /** Compares the level of each index with the level of a second source, a series of the store. A difference blocks the index. */
@@ -6031,7 +6035,7 @@ export type LimitDistance = {
   readonly move: number;
 } | null;
 
-/** Date of the smallest headroom. */
+/** Value and bound of a constraint on a date. */
 export interface LimitMeasure {
   /** The date. */
   readonly date: string;
@@ -6052,6 +6056,7 @@ export interface LimitRowSummary {
   readonly breached_sessions: number;
   /** Date with the smallest headroom, with value and bound. */
   readonly least: LimitMeasure;
+  readonly latest: LimitMeasure;
 }
 
 export interface LimitState {
@@ -6313,7 +6318,7 @@ export interface LimitsView {
   readonly breached_sessions: number;
   /** Nearest bound on each date. */
   readonly state: LimitState;
-  /** Constraints over the window; the first 500. */
+  /** Constraints over the window; the first 500. `least` is the date of the smallest headroom, and `latest` the last date with the constraint. */
   readonly rows: readonly LimitRowSummary[];
   /** Number of constraints. */
   readonly rows_total: number;

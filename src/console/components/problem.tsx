@@ -19,6 +19,8 @@ export function Problem({ trouble, onRetry }: ProblemProps) {
   if (trouble.code === 'APPROVAL_REQUIRED') return <AwaitedApproval trouble={trouble} />;
   const { message, code, findings, requestId } = trouble;
   const store = trouble.code === 'STORE_MISMATCH' ? findStore(trouble.detail) : null;
+  // A repeated request for a missing document has the same answer.
+  const canRetry = onRetry !== undefined && code?.endsWith('_NOT_FOUND') !== true;
   const [first] = findings;
   const only = findings.length === 1 && first?.message === message ? first : undefined;
   const ownFindings = only === undefined ? findings : [];
@@ -37,7 +39,7 @@ export function Problem({ trouble, onRetry }: ProblemProps) {
           `These figures read the data store ${store}, on which the run was made.`
         )
       }
-      action={store === null ? onRetry && <Button onClick={onRetry}>Try again</Button> : <Serve store={store} />}
+      action={store === null ? canRetry && <Button onClick={onRetry}>Try again</Button> : <Serve store={store} />}
     >
       {store !== null && <p>{message}</p>}
       {ownFindings.length > 0 && <Findings findings={ownFindings} />}

@@ -1,3 +1,4 @@
+import { formatCompact } from './amounts.js';
 import { formatCount, formatFigure, formatMoney, formatPercent } from './numbers.js';
 
 /** Datapoints in the currency of the index, even for securities in another currency. */
@@ -12,6 +13,9 @@ const FRACTION_DATAPOINTS: ReadonlySet<string> = new Set([
 ]);
 const COUNT_DATAPOINTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
+/** Amount from which money is abbreviated, for example to `346B`. */
+const COMPACT_MIN = 1e9;
+
 /**
  * Formats a value of a datapoint in its unit if the unit is known, for example `12.5 USD`, `20.00%` or `1,000 shares`.
  * @param text description of the datapoint, which starts with its name: `VOLATILITY over 252 sessions`
@@ -25,7 +29,8 @@ export function formatDatapoint(
   if (value === null) return 'missing';
   if (typeof value !== 'number') return String(value);
   const name = /^[A-Z_]+(?=$|[ ,])/.exec(text)?.[0] ?? '';
-  if (MONEY_DATAPOINTS.has(name)) return formatMoney(formatFigure(value), currency);
+  if (MONEY_DATAPOINTS.has(name))
+    return formatMoney(Math.abs(value) < COMPACT_MIN ? formatFigure(value) : formatCompact(value), currency);
   if (COUNT_DATAPOINTS.has(name)) return `${formatCount(value)} shares`;
   return FRACTION_DATAPOINTS.has(name) ? formatPercent(value) : formatFigure(value);
 }

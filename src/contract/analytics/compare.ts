@@ -4,6 +4,7 @@ import { MEASURED_VARIANTS } from '#domain/market/market-data.js';
 import { Finding, SeriesPayload } from '../common.js';
 import { RunKey, runState } from '../run-state.js';
 import { defineFraction } from './fields.js';
+import { BenchmarkStatistics } from './metrics.js';
 
 export const CompareEntry = defineObject(() => ({
   ...runState,
@@ -15,9 +16,16 @@ export const CompareEntry = defineObject(() => ({
   currency: z.string().meta({ description: 'Currency of the levels.' }),
   level: SeriesPayload,
   total_return: defineFraction('Last level divided by the first, less 1.'),
+  annualised_return: z.number().nullable().meta({
+    description: 'total_return per year of 252 sessions, or 365 with weekend dates; null with one common date.',
+  }),
   volatility: defineFraction('Annualised standard deviation of returns.'),
   sharpe_ratio: z.number().meta({ description: 'Mean return x sessions per year / volatility; 0 without volatility.' }),
   max_drawdown: defineFraction('Lowest drawdown, at most 0.'),
+  benchmark_statistics: BenchmarkStatistics.nullable().meta({
+    description:
+      'Figures relative to the benchmark of the request; null without a benchmark, for the benchmark itself, and with fewer than 3 common dates.',
+  }),
 })).meta({ id: 'CompareEntry' });
 export type CompareEntry = z.infer<typeof CompareEntry>;
 export const CompareView = defineObject(() => ({

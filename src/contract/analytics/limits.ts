@@ -20,7 +20,7 @@ const LimitMeasure = defineObject(() => ({
   date: z.string(),
   value: z.number().meta({ description: 'Measured value of the constraint.' }),
   limit: z.number().meta({ description: 'Bound of the constraint on that date.' }),
-})).meta({ id: 'LimitMeasure', description: 'Date of the smallest headroom.' });
+})).meta({ id: 'LimitMeasure', description: 'Value and bound of a constraint on a date.' });
 
 export const LimitsView = defineObject(() => ({
   ...runState,
@@ -61,10 +61,14 @@ export const LimitsView = defineObject(() => ({
           unit: z.enum(['fraction', 'count', 'value']),
           breached_sessions: z.int(),
           least: LimitMeasure,
+          latest: LimitMeasure,
         })
         .meta({ id: 'LimitRowSummary' }),
     )
-    .meta({ description: 'Constraints over the window; the first 500.' }),
+    .meta({
+      description:
+        'Constraints over the window; the first 500. `least` is the date of the smallest headroom, and `latest` the last date with the constraint.',
+    }),
   rows_total: z.int(),
   breaches: z
     .array(

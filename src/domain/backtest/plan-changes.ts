@@ -103,9 +103,9 @@ function listStrategyChanges(before: RequestedPlan, after: RequestedPlan): strin
   if (was === undefined || is === undefined)
     return [`${runId} was ${was ? 'a strategy' : 'an index'}; it is ${is ? 'a strategy' : 'an index'}.`];
   const isAskedAgain = before.asked !== undefined && isSame(before.asked, after.asked ?? null);
-  const filledIn = isAskedAgain ? listChangedFields(before.plan.request, after.plan.request) : [];
+  const changedDefaults = isAskedAgain ? listChangedFields(before.plan.request, after.plan.request) : [];
   const name = before.plan.name === after.plan.name ? [] : ['name'];
-  const fields = [...name, ...listChangedFields(was, is), ...filledIn];
+  const fields = [...name, ...listChangedFields(was, is), ...changedDefaults];
   return fields.length === 0 ? [] : [`The strategy ${runId} changed since this run: ${joinTexts(fields)}.`];
 }
 

@@ -23,8 +23,8 @@ import type { Run, RunInput } from './run.js';
 export function runBacktest(input: RunInput): Run {
   const { plan, report } = input;
   const { request } = plan;
-  const computed = computeRun(input);
-  const { composer, document, index, portfolio, days, level, indexLevel, rebalances, range, from, to } = computed;
+  const computedRun = computeRun(input);
+  const { composer, document, index, portfolio, days, level, indexLevel, rebalances, range, from, to } = computedRun;
   const { compositions } = index;
   report(0.7, 'measuring');
   const benchmark =
@@ -43,7 +43,7 @@ export function runBacktest(input: RunInput): Run {
     : null;
   const findings = groupFindings({
     decisions: compositions.findings,
-    solves: computed.warnings,
+    solves: computedRun.warnings,
     index: index.book,
     portfolio,
   });
@@ -70,14 +70,14 @@ export function runBacktest(input: RunInput): Run {
     staleFills,
     reached: composer.composed(),
     trades: listTrades(portfolio),
-    metrics: computed.metrics,
-    totalCosts: computed.totalCosts,
+    metrics: computedRun.metrics,
+    totalCosts: computedRun.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: listGaps([index.book, portfolio], from),
     findings: selectReportedFindings(findings, { assumptions, since: formatDay(rebalances[0]!.date) }),
     variants,
     uncapped: uncapped && uncapped.value,
-    remains: { ...ends, uncapped: uncapped && shortenBookEnd(uncapped), findings, stale, solves: computed.solves },
+    remains: { ...ends, uncapped: uncapped && shortenBookEnd(uncapped), findings, stale, solves: computedRun.solves },
   };
 }
 

@@ -68,7 +68,7 @@ export function findAnnouncedIndex(
   const change = findPendingChange(composer, { indexId, session, list });
   if (change !== undefined)
     return { effective: change.effective, compositions: { ...compositions, list: [...list, change.composition] } };
-  const next = findNextRebalancesOf(composer, compositions, day);
+  const next = findNextDueRebalances(composer, compositions, day);
   if (!areAllAnnounced(next, day)) return { effective: null, next: next[0] };
   const pendingComposition = composeAsIfEffective(composer, { indexId, session, before: list, next });
   if (pendingComposition.list.length === list.length) return { effective: null, next: next[0] };
@@ -76,7 +76,7 @@ export function findAnnouncedIndex(
 }
 
 /** Returns the next rebalances: those of the schedule, or the one triggered by a breach. */
-function findNextRebalancesOf(
+function findNextDueRebalances(
   composer: Composer,
   { document, sm, called }: Compositions,
   day: Day,

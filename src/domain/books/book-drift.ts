@@ -202,10 +202,10 @@ function valueRenamed(state: BookState, session: number): void {
   const { all, starts } = sm.actions;
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { column, action } = all[a]!;
-    const related = action.type === 'TICKER_CHANGE' && action.related !== null ? sm.columnOf(action.related) : -1;
+    const relatedColumn = action.type === 'TICKER_CHANGE' && action.related !== null ? sm.columnOf(action.related) : -1;
     const isPaid = state.today?.exits.get(column)?.proceeds !== undefined;
-    if (related >= 0 && related !== column && !isPaid && isHeldColumn(state, column))
-      state.renamed.set(column, related);
+    if (relatedColumn >= 0 && relatedColumn !== column && !isPaid && isHeldColumn(state, column))
+      state.renamed.set(column, relatedColumn);
   }
   for (const [column, related] of state.renamed) {
     if (

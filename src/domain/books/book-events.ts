@@ -58,7 +58,7 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
   const spinOffs: SpinOff[] = [];
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { column, action } = all[a]!;
-    const related = action.related === null ? -1 : sm.columnOf(action.related);
+    const relatedColumn = action.related === null ? -1 : sm.columnOf(action.related);
     switch (action.type) {
       case 'DELISTING':
       case 'ACQUISITION':
@@ -69,13 +69,13 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
         break;
       case 'MERGER': {
         const isPriced =
-          related >= 0 &&
-          related !== column &&
+          relatedColumn >= 0 &&
+          relatedColumn !== column &&
           action.value > 0 &&
           terms.outside?.has(createMergerKey(sm, session, column)) !== true &&
-          sm.isPriceable(session, related, readPriceSessions(treatment));
+          sm.isPriceable(session, relatedColumn, readPriceSessions(treatment));
         if (!isPriced && (exits.get(column)?.action.value ?? 0) > 0) break;
-        if (isPriced) conversions.set(column, related);
+        if (isPriced) conversions.set(column, relatedColumn);
         exits.set(column, { type: action.type, action, ...computeConsideration(terms, session, { action, isPriced }) });
         break;
       }
@@ -83,11 +83,11 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
         if (
           treatment.spin_offs !== 'ignore' &&
           sm.market.adjustment !== 'total' &&
-          related >= 0 &&
-          related !== column &&
+          relatedColumn >= 0 &&
+          relatedColumn !== column &&
           action.value > 0
         ) {
-          spinOffs.push({ parent: column, child: related, units: action.value });
+          spinOffs.push({ parent: column, child: relatedColumn, units: action.value });
         }
         break;
       default:

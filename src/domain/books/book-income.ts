@@ -45,13 +45,13 @@ export function roundShareFactors(state: BookState, session: number, factors: Co
   if (factors === null || state.input.rounding === undefined) return;
   const { places, values, count } = factors;
   const { before, after } = state.shareCounts!.changes;
-  for (let i = 0, recorded = after.length - count; i < count; i++, recorded++) {
+  for (let i = 0, changeIndex = after.length - count; i < count; i++, changeIndex++) {
     const column = state.heldColumns[places[i]!]!;
     const weight = computeValueAt(state, session - 1, places[i]!) / state.path;
     const roundedFactor = computeCountedShareFactor(state, session, { column, weight }, values[i]!);
     if (roundedFactor === 1) continue;
     values[i]! *= roundedFactor;
-    after.values()[recorded] = before.values()[recorded]! * values[i]!;
+    after.values()[changeIndex] = before.values()[changeIndex]! * values[i]!;
   }
 }
 

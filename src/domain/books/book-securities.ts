@@ -20,9 +20,9 @@ export function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInpu
     hasGrown = false;
     for (const { session, column, action } of sm.actions.related) {
       if (session < from || session > to || !isIncluded[column]) continue;
-      const related = sm.columnOf(action.related!);
-      if (related < 0 || isIncluded[related]) continue;
-      isIncluded[related] = 1;
+      const relatedColumn = sm.columnOf(action.related!);
+      if (relatedColumn < 0 || isIncluded[relatedColumn]) continue;
+      isIncluded[relatedColumn] = 1;
       hasGrown = true;
     }
   }

@@ -49,7 +49,7 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
       position++;
       continue;
     }
-    const { sm, text, ends } = findTextAt(composer, input, session + 1);
+    const { sm, text, ends } = findTextOnSession(composer, input, session + 1);
     const to = Math.min(session + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last, ends);
     const rule = findBreachRule(text.document.pipeline?.treatment);
     if (rule !== state.rule) state.open.clear();
@@ -63,7 +63,7 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
 }
 
 /** Returns the definition in force on a session, and the last session on which it is in force. */
-function findTextAt(
+function findTextOnSession(
   composer: Composer,
   { indexId, first }: WatchInput,
   session: number,

@@ -57,7 +57,7 @@ interface ComposeOnInput {
 }
 
 /** Returns the compositions that follow the known compositions. */
-export function composeOn(
+export function composeOnMarket(
   composer: Composer,
   { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput,
 ): Compositions {

@@ -82,24 +82,24 @@ export function findPresence(book: Book, compositions: Compositions, column: num
   const slot = columns.indexOf(column);
   if (slot < 0) return { held: null, entered: null, left: null, order: null };
   const name = { book, terms: createEventTerms(compositions), list: compositions.list, slot, column };
-  const eventAt = new Map(events.map((event) => [event.at, event]));
-  let entered: ConstituentChange | null = null;
+  const eventByPosition = new Map(events.map((event) => [event.at, event]));
+  let entryChange: ConstituentChange | null = null;
   let departure: ConstituentChange | null = null;
   let weight = 0;
   for (let position = 0; position < length; position++) {
-    const event = eventAt.get(position);
+    const event = eventByPosition.get(position);
     const after = weights[position * columns.length + slot]!;
     const before = event === undefined ? after : event.before[slot]!;
     const isSpunOff = weight === 0 && before !== 0;
-    const wasIn = weight !== 0 || isSpunOff;
-    if (isSpunOff) entered = describeSpinOff({ ...name, at: position }, before);
-    else if (!wasIn && after !== 0) entered = describeEntry({ ...name, at: position }, event!, after); // a security enters only through an event
-    if (wasIn && after === 0) departure = describeDeparture({ ...name, at: position }, event, isSpunOff);
+    const wasConstituent = weight !== 0 || isSpunOff;
+    if (isSpunOff) entryChange = describeSpinOff({ ...name, at: position }, before);
+    else if (!wasConstituent && after !== 0) entryChange = describeEntry({ ...name, at: position }, event!, after); // a security enters only through an event
+    if (wasConstituent && after === 0) departure = describeDeparture({ ...name, at: position }, event, isSpunOff);
     weight = after;
   }
   return {
     held: weight === 0 ? null : weight,
-    entered,
+    entered: entryChange,
     left: departure,
     order: findWaitingOrder(book, slot, weight !== 0),
   };
@@ -192,13 +192,19 @@ function describeConversion(name: SecurityAtClose, weight: number, into: number)
   const { book, terms, column, at } = name;
   const session = book.from + at;
   const merger = findMerger(terms, session, column);
-  const related = book.sm.identifiers[into]!;
+  const relatedIdentifier = book.sm.identifiers[into]!;
   if (merger !== undefined)
-    return createChange(name, { event: 'merger', weight, related, ratio: merger.action.value, ...merger });
+    return createChange(name, {
+      event: 'merger',
+      weight,
+      related: relatedIdentifier,
+      ratio: merger.action.value,
+      ...merger,
+    });
   return createChange(name, {
     event: 'ticker_change',
     weight,
-    related,
+    related: relatedIdentifier,
     ratio: 1,
     action: findConversionAction(name, 'TICKER_CHANGE', { from: column, into }),
     proceeds: convertPrice(terms, session, { priced: into, quoted: column }),

@@ -12,7 +12,7 @@ import { Refusal } from '../refusals/refusal.js';
 import type { StoredModel, StoredModels } from '../risk/stored-model.js';
 import type { Decider } from './decider.js';
 import { openMarketOn } from './open-market-on.js';
-import { computeCompositions, composeOn } from './compose.js';
+import { computeCompositions, composeOnMarket } from './compose.js';
 import { composeOverlay } from './overlay-compositions.js';
 import { createSeats, type DatedMarkets } from './decision-seats.js';
 import type { OutsideMergers } from './merger-key.js';
@@ -145,7 +145,7 @@ export function createComposer({
     const resumedIndex = resumed?.get(indexId);
     return resumedIndex === undefined
       ? computeCompositions(composer, { indexId, until, tick })
-      : composeOn(composer, { indexId, known: resumedIndex, tick });
+      : composeOnMarket(composer, { indexId, known: resumedIndex, tick });
   };
   return composer;
 }

@@ -6,7 +6,7 @@ import type { RankedSecurities } from './decider.js';
 import {
   readClosingHoldings,
   weighEntrants,
-  isReviewAt,
+  isReviewSession,
   type MemberChange,
   type WatchPosition,
   type ClosingHoldings,
@@ -19,7 +19,7 @@ export const applyFastExit: MemberChange = (watch, watchPosition) => {
   const { events, exits, pool, composer, indexId, known, sm } = watch;
   const { fast_exit: exit } = events;
   const due = exits.find(({ session }) => session === watchPosition.session);
-  if (exit === undefined || due === undefined || isReviewAt(watch, watchPosition.session)) return undefined;
+  if (exit === undefined || due === undefined || isReviewSession(watch, watchPosition.session)) return undefined;
   const { decision } = due;
   const members = findCompositionInForce(known, decision)?.columns;
   if (members === undefined) return undefined;
@@ -57,7 +57,7 @@ export const applyFastEntry: MemberChange = (watch, watchPosition) => {
   const { fast_entry: entry } = events;
   const newSecurities = entries.get(watchPosition.session);
   if (entry === undefined || newSecurities === undefined) return undefined;
-  if (isReviewAt(watch, watchPosition.session)) {
+  if (isReviewSession(watch, watchPosition.session)) {
     const isPhase = findCompositionInForce(watch.known, watchPosition.session)?.phase !== undefined;
     if (isPhase)
       entries.set(watchPosition.session + 1, [...newSecurities, ...(entries.get(watchPosition.session + 1) ?? [])]);

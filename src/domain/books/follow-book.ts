@@ -27,7 +27,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): 
   const value = new Float64Array(length);
   const costs = new Float64Array(length);
   const events: BookEvent[] = [];
-  const paying = { input, like, costRate, held: new Float64Array(width), all: new Int32Array(width) };
+  const terms = { input, like, costRate, held: new Float64Array(width), all: new Int32Array(width) };
   const mayWaitForPrice = createAwaitedTest(input, like.columns);
   let next = like.events.findIndex(({ at }) => at > shift);
   let periodValue = resume?.stretchValue ?? initialValue;
@@ -42,7 +42,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): 
           ? { ...like.events[next++]!, at: t, valueBefore: driftedValue }
           : undefined;
     if (event) {
-      const retainedShare = payForEvent({ ...paying, event, after: weights.subarray(t * width, (t + 1) * width) });
+      const retainedShare = payForEvent({ ...terms, event, after: weights.subarray(t * width, (t + 1) * width) });
       if (retainedShare === undefined) return undefined;
       if (retainedShare !== 1 && !event.rebalanced && mayWaitForPrice(from + t)) return undefined;
       value[t] = driftedValue * retainedShare;

@@ -218,8 +218,8 @@ function searchSpan(under: readonly MemberWatch[], watchedBooks: WatchedBooks, t
   let book = simulateWatchedBook(first, watchedBooks, to);
   for (let session = watchedBooks.at + 1; session <= to; session++) {
     const watch = under[findCompositionInForce(first.known.filter(isReview), session)?.amendment ?? 0]!;
-    for (const changeOf of MEMBER_CHANGES) {
-      const composition = changeOf(watch, { standing: watchedBooks, book, session });
+    for (const applyChange of MEMBER_CHANGES) {
+      const composition = applyChange(watch, { standing: watchedBooks, book, session });
       if (composition === undefined) continue;
       insertComposition(watch.known, composition);
       book = simulateWatchedBook(watch, watchedBooks, to);

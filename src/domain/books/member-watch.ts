@@ -68,7 +68,7 @@ function computeMarketValue({ reinvested, value, divisor, from }: Book, session:
   return (reinvested?.levels.price ?? value)[session - from]! * divisor[session - from]!;
 }
 
-export function isReviewAt({ known }: MemberWatch, session: number): boolean {
+export function isReviewSession({ known }: MemberWatch, session: number): boolean {
   const composition = findCompositionInForce(known, session);
   return (
     composition === undefined || (composition.session === session && isReview(composition)) || isInPhase(known, session)

@@ -199,7 +199,7 @@ function computeRows(
   const counts = new Int32Array(length);
   const everHeld = new Uint8Array(width);
   const events: BookEvent[] = [];
-  const eventsOn = layers.map(({ book, shift }) => new Map(book.events.map((event) => [event.at - shift, event])));
+  const eventsByLayer = layers.map(({ book, shift }) => new Map(book.events.map((event) => [event.at - shift, event])));
   for (let t = 0; t < length; t++) {
     const row = weights.subarray(t * width, (t + 1) * width);
     for (const layer of layers) addWeights(row, layer, t);
@@ -210,7 +210,7 @@ function computeRows(
       counts[t]!++;
       everHeld[slot] = 1;
     }
-    const layerEvents = eventsOn.map((of) => of.get(t));
+    const layerEvents = eventsByLayer.map((of) => of.get(t));
     if (t === 0) {
       if (!isResumed) events.push(createOpeningEvent(width, value[0]!));
       continue;

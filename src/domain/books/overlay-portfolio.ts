@@ -168,10 +168,14 @@ interface ResumedSpan {
 export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const { plan, rebalances, stored, first, levelAtStart } = span;
   const { from, length } = book;
-  const heldFor = from - first;
+  const sessionsHeld = from - first;
   const { value: level, exposure, orders = [] } = stored;
   if (exposure !== undefined) {
-    const resumedOverlay = { exposure, heldFor, orders: orders.map((order) => moveOrder(order, -heldFor)) };
+    const resumedOverlay = {
+      exposure,
+      heldFor: sessionsHeld,
+      orders: orders.map((order) => moveOrder(order, -sessionsHeld)),
+    };
     return createStrategyBook(book, { plan, from, to: from + length - 1, rebalances, level, resumed: resumedOverlay });
   }
   const { initial_capital: capital } = plan.request;
@@ -189,7 +193,7 @@ export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
       fills: event.fills.map((fill) => ({ ...fill, notional: fill.notional * scale })),
     })),
     unfilled: book.unfilled
-      .filter(({ at }) => at >= -heldFor)
+      .filter(({ at }) => at >= -sessionsHeld)
       .map((order) => ({ ...order, notional: (order.notional * capital) / levelAtStart })),
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
   };

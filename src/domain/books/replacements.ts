@@ -61,13 +61,13 @@ interface ReplacementInput {
 
 /** Pairs each constituent that left with the candidate that replaces it. */
 export function chooseReplacements({ rule, before, decision, found, left }: ReplacementInput): ConstituentSwap[] {
-  const ranked = rule === 'reserve' ? null : findSelection(before).decision;
+  const rankingSession = rule === 'reserve' ? null : findSelection(before).decision;
   return found.map(({ column, rank }, k) => ({
     rule,
     entered: column,
     left: left[k]!, // there are never more candidates than constituents that left
     decision,
-    ranked,
+    ranked: rankingSession,
     rank,
     leftRank: null,
   }));

@@ -45,9 +45,9 @@ interface FollowingIndex {
 
 /** Returns the share counts of securities on a session, which a composition adopts. */
 export function readCounts({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
-  const adopted = new Float64Array(columns.length);
-  counts.fill(session, columns, adopted);
-  return { adopted, latest: adopted };
+  const adoptedCounts = new Float64Array(columns.length);
+  counts.fill(session, columns, adoptedCounts);
+  return { adopted: adoptedCounts, latest: adoptedCounts };
 }
 
 /** Relative rounding error of a count that is the product of two numbers. */
@@ -65,13 +65,14 @@ export function countFactors(state: BookState, session: number): CountFactors | 
   scaleCounts(state, session);
   const { factors, timeline, isSettled } = counts;
   factors.count = 0;
-  const taking: CountAdoption = {
+  const countAdoption: CountAdoption = {
     state,
     counts,
     session,
     threshold: counts.terms.thresholdOn(state.sm.sessions[session]!),
   };
-  counts.isSettled = timeline !== null && isSettled ? adoptListedCounts(taking, timeline) : adoptStatedCounts(taking);
+  counts.isSettled =
+    timeline !== null && isSettled ? adoptListedCounts(countAdoption, timeline) : adoptStatedCounts(countAdoption);
   return factors.count === 0 ? null : factors;
 }
 

@@ -74,10 +74,10 @@ export function groupFillsByRebalance(
   rebalances: readonly Pick<Composition, 'session'>[],
 ): ReadonlyMap<number, StaleFills> {
   const fills = listStaleFills(portfolio);
-  const opening = fills.get(portfolio.from);
+  const openingFills = fills.get(portfolio.from);
   const first = rebalances[0]?.session;
-  if (opening === undefined || first === undefined || first >= portfolio.from) return fills;
-  return new Map([[first, opening], ...[...fills].filter(([session]) => session !== portfolio.from)]);
+  if (openingFills === undefined || first === undefined || first >= portfolio.from) return fills;
+  return new Map([[first, openingFills], ...[...fills].filter(([session]) => session !== portfolio.from)]);
 }
 
 /** Number of stale fills, and number of rebalances with stale fills. */

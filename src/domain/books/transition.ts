@@ -84,13 +84,14 @@ function keepWeights(
   { columns: staying, counts }: PhasePortfolio,
   value: number,
 ): PhasePortfolio {
-  const remaining = staying.filter((column) => columns.includes(column));
-  const remainingCounts = counts && collectCounts(remaining, [{ columns: staying, counts }]);
-  const remainingWeights = Float64Array.from(remaining, (column) => weights[columns.indexOf(column)]!);
+  const remainingColumns = staying.filter((column) => columns.includes(column));
+  const remainingCounts = counts && collectCounts(remainingColumns, [{ columns: staying, counts }]);
+  const remainingWeights = Float64Array.from(remainingColumns, (column) => weights[columns.indexOf(column)]!);
   const sum = remainingWeights.reduce((total, weight) => total + weight, 0);
   return {
-    columns: remaining,
-    weights: remaining.length === columns.length ? remainingWeights : remainingWeights.map((weight) => weight / sum),
+    columns: remainingColumns,
+    weights:
+      remainingColumns.length === columns.length ? remainingWeights : remainingWeights.map((weight) => weight / sum),
     value,
     ...(remainingCounts ? { counts: remainingCounts } : {}),
   };

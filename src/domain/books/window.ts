@@ -69,9 +69,9 @@ export function checkRequestedRange({ document, calendar, dates, request }: Rang
   if (end < datasetStart)
     throw new Refusal('NO_DATA_IN_RANGE', `${coverageSentence}; the end ${formatDay(end)} is before them.`);
   if (start > datasetEnd) throw refuseStartAfterData();
-  const heldFrom = Math.max(start, datasetStart);
-  const heldTo = Math.min(end, datasetEnd);
-  const count = countPricedSessions(calendar, dates, { from: heldFrom, to: heldTo });
+  const coveredStart = Math.max(start, datasetStart);
+  const coveredEnd = Math.min(end, datasetEnd);
+  const count = countPricedSessions(calendar, dates, { from: coveredStart, to: coveredEnd });
   if (count === 0)
     throw new Refusal('NO_DATA_IN_RANGE', `${coverageSentence}, and none on a session from ${requestedRange}.`);
   if (count < SESSIONS_MIN) throw refuseShortRange(`${requestedRange} contains prices on ${count}`, count);

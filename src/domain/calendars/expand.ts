@@ -92,11 +92,11 @@ interface Recurrence {
 function listRuleDays({ on, only, years, except }: Recurrence, coverage: CalendarCoverage, feasts: FeastDays): Day[] {
   const rules = (typeof on === 'string' ? [on] : on).map((text) => parseDateRule(text, feasts));
   const applies = createYearTest(years);
-  const excepted = except === undefined ? () => false : createYearTest(except);
+  const isExcepted = except === undefined ? () => false : createYearTest(except);
   const mask = only === undefined ? 0b1111111 : parseWeekdayMask(only);
   const days: Day[] = [];
   for (let year = toCivilDate(coverage.from).year - 1; year <= toCivilDate(coverage.to).year + 1; year++) {
-    if (!applies(year) || excepted(year)) continue;
+    if (!applies(year) || isExcepted(year)) continue;
     for (const rule of rules) {
       for (const day of rule(year)) if ((mask >>> toWeekday(day)) & 1) days.push(day);
     }

@@ -83,9 +83,9 @@ const SECURITIES_LISTED_MAX = 3;
  * them, is assumed.
  */
 function reportCurrencies({ document, market, indexOf }: AssumptionInput): Finding[] {
-  if (!isOverlayDocument(document)) return reportCurrenciesOf(document, market, 'the index');
+  if (!isOverlayDocument(document)) return reportDocumentCurrencies(document, market, 'the index');
   return listUnderlyingHolders(document, indexOf).flatMap((holder) =>
-    reportCurrenciesOf(holder, market, `the underlying index ${holder.id}`),
+    reportDocumentCurrencies(holder, market, `the underlying index ${holder.id}`),
   );
 }
 
@@ -128,7 +128,7 @@ function listUnderlyingHolders(overlay: OverlayDocument, indexOf: AssumptionInpu
   return [...results.values()].filter((document) => !isOverlayDocument(document));
 }
 
-function reportCurrenciesOf(document: IndexDocument, market: MarketData, holder: string): Finding[] {
+function reportDocumentCurrencies(document: IndexDocument, market: MarketData, holder: string): Finding[] {
   const names = listSecuritiesWithoutCurrency(market, document);
   if (names.length === 0) return [];
   const { currency } = document;

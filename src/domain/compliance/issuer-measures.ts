@@ -165,7 +165,7 @@ function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveS
     const weight = weights[name]!;
     const securityIssuer = issuerOf[name]!;
     const net = nets[securityIssuer]!;
-    const crossing = direction * weight < 0 ? rising : falling;
+    const crossingIssuers = direction * weight < 0 ? rising : falling;
     const change = direction * weight < 0 ? 1 : -1;
     // A price falls at most to zero, so the portfolio falls by less than its full value.
     const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
@@ -179,13 +179,13 @@ function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveS
     issuersAbove.weight = weight;
     let from = 0;
     for (let k = 0, turn = 0; ;) {
-      if (crossing[k] === securityIssuer) k++;
+      if (crossingIssuers[k] === securityIssuer) k++;
       issuersAbove.count = otherIssuers.count + (isOwnAbove ? 1 : 0);
       issuersAbove.fixed = otherIssuers.sum + (isOwnAbove ? side * net : 0);
       issuersAbove.moving = isOwnAbove ? side * weight : 0;
       issuersAbove.total = investedWeight - issuers[securityIssuer]! + side * net;
       issuersAbove.totalMoving = side * weight;
-      const nextCrossing = k < crossing.length ? (issuers[crossing[k]!]! / trigger - 1) / weight : end;
+      const nextCrossing = k < crossingIssuers.length ? (issuers[crossingIssuers[k]!]! / trigger - 1) / weight : end;
       const nextTurn = crossings[turn]?.at ?? end;
       const isOwn = nextTurn * direction <= nextCrossing * direction;
       const to = isOwn ? nextTurn : nextCrossing;
@@ -198,7 +198,7 @@ function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveS
         else isOwnAbove = becomes === 'above';
       } else {
         otherIssuers.count += change;
-        otherIssuers.sum += change * issuers[crossing[k++]!]!;
+        otherIssuers.sum += change * issuers[crossingIssuers[k++]!]!;
       }
       from = to;
     }
@@ -250,12 +250,12 @@ function computeLeastProduct(
   { gapAt, kept, trigger }: MoveSearchTerms & { readonly trigger: number },
 ): number {
   if (isShort) return 0;
-  const uncrossed = Math.min(gap, gapAt(sum));
-  if (kept === undefined || most >= 1) return uncrossed;
+  const leastGap = Math.min(gap, gapAt(sum));
+  if (kept === undefined || most >= 1) return leastGap;
   // Worst case: a fall lifts above the trigger every issuer that any fall can lift; a rise lifts only the issuer of the
   // moving security.
   const all = rising.reduce((total, issuer) => total + issuers[issuer]!, sum);
-  return kept.afterFall(all, most) ? Math.max(uncrossed, kept.rise(sum + trigger)) : uncrossed;
+  return kept.afterFall(all, most) ? Math.max(leastGap, kept.rise(sum + trigger)) : leastGap;
 }
 
 function toInfinite(move: number): number {

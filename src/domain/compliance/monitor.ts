@@ -42,6 +42,8 @@ export interface RowSummary {
   breachedDates: number;
   /** Date of the least headroom, with its value and bound. */
   least: { at: number; value: number; limit: number; headroom: number };
+  /** Last date with the row, with its value and bound. */
+  latest: { at: number; value: number; limit: number };
 }
 
 export interface LimitWatch {
@@ -148,8 +150,9 @@ function updateRowSummary(
   observation: RowSummary['least'],
   isBeyond: boolean,
 ) {
-  const rowSummary = rows.get(row) ?? { row, side, unit, breachedDates: 0, least: observation };
+  const rowSummary = rows.get(row) ?? { row, side, unit, breachedDates: 0, least: observation, latest: observation };
   rows.set(row, rowSummary);
+  rowSummary.latest = observation;
   if (isBeyond) rowSummary.breachedDates++;
   if (observation.headroom < rowSummary.least.headroom) rowSummary.least = observation;
 }

@@ -160,11 +160,11 @@ export function computeReinvestment(
 function adjustOpening(action: CorporateAction, { weight, price, growth }: PositionBeforeAction): ProForma {
   const effect = computeEffect(action, 'none', growth, 0);
   if (effect === undefined) return { ...NO_CHANGE, weight };
-  const opening = computeOpeningFactor(effect, price, growth);
-  const divisor = 1 + weight * (opening - 1);
+  const openingFactor = computeOpeningFactor(effect, price, growth);
+  const divisor = 1 + weight * (openingFactor - 1);
   if (!(divisor > 0)) return UNKNOWN_EFFECT;
   const shares = (computeShareFactor(effect, price, growth) * findUnit(growth, divisor)) / divisor;
-  return { ...NO_EXIT, weight: (weight * opening) / divisor, shares, divisor };
+  return { ...NO_EXIT, weight: (weight * openingFactor) / divisor, shares, divisor };
 }
 
 /**

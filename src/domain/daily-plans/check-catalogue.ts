@@ -1,47 +1,47 @@
 import { z } from 'zod';
 import type { CheckKind } from './checks/check-kind.js';
-import { actions } from './checks/actions.js';
-import { confirmedActions } from './checks/confirmed-actions.js';
-import { coverage } from './checks/coverage.js';
-import { divisor } from './checks/divisor.js';
-import { history } from './checks/history.js';
-import { limits } from './checks/limits.js';
-import { moves } from './checks/moves.js';
-import { published } from './checks/published.js';
-import { secondSource } from './checks/second-source.js';
-import { staleness } from './checks/staleness.js';
-import { weights } from './checks/weights.js';
+import { actionsCheck } from './checks/actions.js';
+import { confirmedActionsCheck } from './checks/confirmed-actions.js';
+import { coverageCheck } from './checks/coverage.js';
+import { divisorCheck } from './checks/divisor.js';
+import { historyCheck } from './checks/history.js';
+import { limitsCheck } from './checks/limits.js';
+import { movesCheck } from './checks/moves.js';
+import { publishedCheck } from './checks/published.js';
+import { secondSourceCheck } from './checks/second-source.js';
+import { stalenessCheck } from './checks/staleness.js';
+import { weightsCheck } from './checks/weights.js';
 
 /** All kinds of check, in the order in which they are performed. */
 export const CHECK_CATALOGUE = {
-  coverage,
-  staleness,
-  moves,
-  history,
-  actions,
-  confirmed_actions: confirmedActions,
-  weights,
-  divisor,
-  limits,
-  second_source: secondSource,
-  published,
+  coverage: coverageCheck,
+  staleness: stalenessCheck,
+  moves: movesCheck,
+  history: historyCheck,
+  actions: actionsCheck,
+  confirmed_actions: confirmedActionsCheck,
+  weights: weightsCheck,
+  divisor: divisorCheck,
+  limits: limitsCheck,
+  second_source: secondSourceCheck,
+  published: publishedCheck,
 } as const;
 
 export type CheckName = keyof typeof CHECK_CATALOGUE;
 export const CHECK_NAMES = Object.keys(CHECK_CATALOGUE) as [CheckName, ...CheckName[]]; // Object.keys returns plain strings.
 
 export const Check = z.discriminatedUnion('check', [
-  coverage.schema,
-  staleness.schema,
-  moves.schema,
-  history.schema,
-  actions.schema,
-  confirmedActions.schema,
-  weights.schema,
-  divisor.schema,
-  limits.schema,
-  secondSource.schema,
-  published.schema,
+  coverageCheck.schema,
+  stalenessCheck.schema,
+  movesCheck.schema,
+  historyCheck.schema,
+  actionsCheck.schema,
+  confirmedActionsCheck.schema,
+  weightsCheck.schema,
+  divisorCheck.schema,
+  limitsCheck.schema,
+  secondSourceCheck.schema,
+  publishedCheck.schema,
 ]);
 export type Check = z.infer<typeof Check>;
 

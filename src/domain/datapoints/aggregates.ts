@@ -135,8 +135,8 @@ export function computeDeviation({ cells, starts, length, enough }: Windows, out
         countB++;
       }
     }
-    if (k + 1 < starts.length) out[k + 1] = countB < least ? NaN : computeDeviationOf(squareB, sumB, countB);
-    out[k] = countA < least ? NaN : computeDeviationOf(squareA, sumA, countA);
+    if (k + 1 < starts.length) out[k + 1] = countB < least ? NaN : computeSampleDeviation(squareB, sumB, countB);
+    out[k] = countA < least ? NaN : computeSampleDeviation(squareA, sumA, countA);
   }
 }
 
@@ -147,7 +147,7 @@ function findFirstValue(cells: Float64Array, from: number, length: number): numb
   return cells[i]!;
 }
 
-function computeDeviationOf(squares: number, sum: number, count: number): number {
+function computeSampleDeviation(squares: number, sum: number, count: number): number {
   return Math.sqrt(Math.max(0, (squares - (sum * sum) / count) / (count - 1)));
 }
 

@@ -89,7 +89,7 @@ function computeHistory(market: MarketData): DividendHistory {
       if (exDays.length === 0 && settledTo === -Infinity) return 0;
       const after = findYearBefore(day);
       assertCovered(after);
-      return sumOn(events[column]!, day, findLastAtMost(exDays, after) + 1);
+      return sumDividends(events[column]!, day, findLastAtMost(exDays, after) + 1);
     },
     steps: (column) => (stepsByColumn[column] ??= computeSteps(events[column]!, findLeavingDay)),
     assertCovers: (day) => assertCovered(findYearBefore(day)),
@@ -113,11 +113,11 @@ function computeHistory(market: MarketData): DividendHistory {
 function computeSteps(events: DividendEvents, leavingOn: (exDay: Day) => Day): DividendSteps {
   const left = events.exDays.map(leavingOn);
   const days = Int32Array.from(new Set([...events.exDays, ...left, ...events.splitDays])).sort();
-  return { days, sums: Float64Array.from(days, (day) => sumOn(events, day, findLastAtMost(left, day) + 1)) };
+  return { days, sums: Float64Array.from(days, (day) => sumDividends(events, day, findLastAtMost(left, day) + 1)) };
 }
 
 /** Returns the sum of the dividends from index `first` up to a day, on the share basis of the day. */
-function sumOn({ exDays, amounts, splitDays, ratios }: DividendEvents, day: Day, first: number): number {
+function sumDividends({ exDays, amounts, splitDays, ratios }: DividendEvents, day: Day, first: number): number {
   let total = 0;
   let basis = 1; // shares of `day` per share on the ex-date of the dividend
   let split = findLastAtMost(splitDays, day);

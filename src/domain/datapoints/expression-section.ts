@@ -260,8 +260,8 @@ function fillMissing(
   if (missingCount === 0) return values;
   const missingPositions = new Int32Array(missingCount);
   for (let i = 0, k = 0; k < missingCount; i++) if (values[i]! - values[i]! !== 0) missingPositions[k++] = i;
-  const computed = compute(missingPositions.map((place) => columns[place]!));
-  for (let k = 0; k < missingCount; k++) values[missingPositions[k]!] = computed[k]!;
+  const computedValues = compute(missingPositions.map((place) => columns[place]!));
+  for (let k = 0; k < missingCount; k++) values[missingPositions[k]!] = computedValues[k]!;
   return values;
 }
 

@@ -19,18 +19,18 @@ export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
 /** Creates the groups of a reference column. @param spells spells of each column of the market */
 export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
   const numbers = createNumbering();
-  const changing = -1;
+  const changingCode = -1;
   const constantGroups = Int32Array.from(spells, (ownReferenceSpells) => {
     if (ownReferenceSpells.length === 0) return numbers.of(null);
     return ownReferenceSpells.length === 1 && ownReferenceSpells[0]!.from === -Infinity
       ? numbers.of(ownReferenceSpells[0]!.value)
-      : changing;
+      : changingCode;
   });
   return (day, columns) => {
     const codes = new Int32Array(columns.length);
     for (let i = 0; i < columns.length; i++) {
       const code = constantGroups[columns[i]!]!;
-      codes[i] = code === changing ? numbers.of(findSpell(spells[columns[i]!]!, day)) : code;
+      codes[i] = code === changingCode ? numbers.of(findSpell(spells[columns[i]!]!, day)) : code;
     }
     return renumberByOccurrence(codes, numbers.texts);
   };

@@ -135,7 +135,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     if (sm.market.fields.has('FREE_FLOAT'))
       capSeries.push(createCarriedSeries(table.market('FREE_FLOAT'), terms.maxStaleSessions));
     if (sm.market.reference.columns.includes('FREE_FLOAT')) capSeries.push(table.reference('FREE_FLOAT'));
-    return createFirstOf([...capSeries, createConstantSeries(1)]);
+    return createFallbackSeries([...capSeries, createConstantSeries(1)]);
   }
 
   return table;
@@ -221,7 +221,7 @@ function fillGaps(values: Float64Array, others: Float64Array): void {
 }
 
 /** Returns a series with the value of the first series that has one. */
-function createFirstOf(series: readonly Series[]): Series {
+function createFallbackSeries(series: readonly Series[]): Series {
   if (series.length === 1) return series[0]!;
   let scratch = new Float64Array(0);
   return {

@@ -51,7 +51,7 @@ export function amendText(body: object, { changes }: Pick<Amendment, 'changes'>)
 }
 
 /** Returns the version in force on a day. */
-export function findTextOn(document: IndexDocument, day: Day): IndexText {
+export function findTextInEffect(document: IndexDocument, day: Day): IndexText {
   return listTexts(document).findLast(({ from }) => from <= day)!; // The first version is always in force.
 }
 

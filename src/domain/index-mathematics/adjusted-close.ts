@@ -52,8 +52,12 @@ export function computeOpeningFactor(effect: SessionEffect, before: number, term
   const splitFactor = terms.splitShares === 'keep' ? 1 / ratio : 1;
   const specialFactor = reducedRatio === split ? 1 : reducedRatio / split;
   if (rights === 0 || terms.rights === 'constituent') return splitFactor * specialFactor;
-  const subscribed = (reducedRatio + rights * subscription) / reducedRatio;
-  return splitFactor * specialFactor * (terms.rights === 'subscribe' ? subscribed : subscribed / (1 + rights));
+  const subscriptionFactor = (reducedRatio + rights * subscription) / reducedRatio;
+  return (
+    splitFactor *
+    specialFactor *
+    (terms.rights === 'subscribe' ? subscriptionFactor : subscriptionFactor / (1 + rights))
+  );
 }
 
 /**

@@ -72,15 +72,15 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     let set: Set<string> | undefined;
     for (let count = 1; ; count++) {
       skipSpace();
-      const keyAt = position;
+      const keyPosition = position;
       if (text.charCodeAt(position) !== QUOTE) throw createFault(text, position, 'a key in quotes');
-      position = findStringEnd(text, keyAt);
-      const key = unescapeString(text, keyAt, position);
-      if (key === '__proto__') throw new Fault('the key "__proto__" is not accepted', keyAt);
-      if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyAt);
+      position = findStringEnd(text, keyPosition);
+      const key = unescapeString(text, keyPosition, position);
+      if (key === '__proto__') throw new Fault('the key "__proto__" is not accepted', keyPosition);
+      if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyPosition);
       if (count > KEYS_LISTED) set ??= new Set(list);
       if (set === undefined ? list.includes(key) : set.has(key))
-        throw new Fault(`the key ${quoteText(key)} occurs twice in one object`, keyAt);
+        throw new Fault(`the key ${quoteText(key)} occurs twice in one object`, keyPosition);
       if (set === undefined) list.push(key);
       else set.add(key);
       skipSpace();

@@ -241,9 +241,9 @@ function divideIntoLines<T, L>(items: readonly T[], lineOf: (items: T[]) => L): 
 
 /** Opens the market of a handle. Panels are used in place. @cost parsing the tables: about 1 ms per 10,000 rows. */
 export function openMarket(handle: MarketHandle): MarketData {
-  const opening = openByLine(handle);
+  const generator = openByLine(handle);
   for (;;) {
-    const step = opening.next();
+    const step = generator.next();
     if (step.done === true) return step.value;
   }
 }
@@ -253,9 +253,9 @@ export function openMarket(handle: MarketHandle): MarketData {
  * rows.
  */
 export async function openMarketGently(handle: MarketHandle, rest: () => Promise<void>): Promise<MarketData> {
-  const opening = openByLine(handle);
+  const generator = openByLine(handle);
   for (;;) {
-    const step = opening.next();
+    const step = generator.next();
     if (step.done === true) return step.value;
     await rest();
   }

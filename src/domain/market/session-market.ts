@@ -219,9 +219,9 @@ function createLastBars(
       bars.copyWithin(to, to - securityCount, to);
       continue;
     }
-    const resuming = takeBars({ close, from: row * securityCount, bars, to, session }, resumedSessions);
-    if (3 * (count + resuming) > gaps.length) gaps = widenBars(gaps);
-    for (let k = 0; k < resuming; k++) {
+    const resumedCount = takeBars({ close, from: row * securityCount, bars, to, session }, resumedSessions);
+    if (3 * (count + resumedCount) > gaps.length) gaps = widenBars(gaps);
+    for (let k = 0; k < resumedCount; k++) {
       const column = resumedSessions[k]!;
       const before = bars[to - securityCount + column]!;
       if (before < 0) continue;

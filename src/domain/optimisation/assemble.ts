@@ -64,9 +64,9 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
   const { index, metric } = problem;
   const n = index.length;
   const parts = createParts(n);
-  for (const placed of problem.rows) {
-    if (assembly.includes?.(placed.origin) === false) continue;
-    addRow(parts, placed, assembly);
+  for (const rowWithOrigin of problem.rows) {
+    if (assembly.includes?.(rowWithOrigin.origin) === false) continue;
+    addRow(parts, rowWithOrigin, assembly);
   }
   const meanVariance = computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
   const program = parts.toAssembled({
@@ -83,16 +83,16 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
 /** Adds the known cutting planes for the tails that rows limit. */
 function addPlanes({ rows, tails }: Problem, assembled: AssembledProgram, assembly: Assembly): AssembledProgram {
   const { includes, changes, radii, planes: among = tails.known } = assembly;
-  const limited = rows.flatMap((placed) => {
+  const curvedLimits = rows.flatMap((placed) => {
     const { origin, row } = placed;
     const isStated = includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
     return row.form === 'tail' && isStated
       ? [{ placed, goal: row.goal, upper: radii?.get(origin) ?? computeMovedValue(row.limit, origin, changes, 1) }]
       : [];
   });
-  if (limited.length === 0) return assembled;
+  if (curvedLimits.length === 0) return assembled;
   const planes = among.flatMap(({ goal, slopes }) =>
-    limited.filter((tail) => tail.goal === goal).map((tail) => ({ ...tail, coefficients: slopes })),
+    curvedLimits.filter((tail) => tail.goal === goal).map((tail) => ({ ...tail, coefficients: slopes })),
   );
   return {
     ...assembled,

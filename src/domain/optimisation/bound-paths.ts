@@ -45,9 +45,9 @@ export function resolvePathValues(rows: readonly ConstraintRow[], input: PathsIn
 function resolveRowPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   const { day, baseDay } = input;
   const entry = findConstraintClass(row.type)!; // documents have been validated
-  const parsed = entry.params.parse(row.params);
-  const computeValueAt = (base: Day): number => entry.measureOf!(parsed, measureParentAt(base, input)); // every class with bound paths defines it
-  const params = Object.entries(parsed).map(([name, value]): [string, unknown] => [
+  const parsedParams = entry.params.parse(row.params);
+  const computeValueAt = (base: Day): number => entry.measureOf!(parsedParams, measureParentOnDay(base, input)); // every class with bound paths defines it
+  const params = Object.entries(parsedParams).map(([name, value]): [string, unknown] => [
     name,
     isBoundPath(value) ? computeValueOnPath(value, { day, baseDay, valueAt: computeValueAt }) : value,
   ]);
@@ -57,7 +57,7 @@ function resolveRowPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
 /**
  * Returns the source index as decided by its latest review on or before a day, with the datapoints of that decision.
  */
-function measureParentAt(day: Day, { composer, parentId, datapoints, indexWeights }: PathsInput): MeasuredPortfolio {
+function measureParentOnDay(day: Day, { composer, parentId, datapoints, indexWeights }: PathsInput): MeasuredPortfolio {
   const review = composer.decidedOn(parentId, composer.market(parentId).sessionAt(day));
   if (review === undefined) {
     const message = `The index ${parentId} has no review on or before ${formatDay(day)}, the base of a bound.`;

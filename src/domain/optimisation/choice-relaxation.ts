@@ -279,9 +279,9 @@ function findLeastByBisection(problem: Problem, search: MoveSearch): LeastSuffic
  */
 function findLeastByCounts(problem: Problem, search: MoveSearch): number | undefined {
   const { origin, parameter, from, end, isWhole } = search;
-  const isRuledOutAt = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
-  if (!isRuledOutAt(from) || isRuledOutAt(end)) return undefined;
-  const least = bisect({ ...search, within: ROUNDING }, (to) => !isRuledOutAt(to));
+  const isValueRuledOut = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
+  if (!isValueRuledOut(from) || isValueRuledOut(end)) return undefined;
+  const least = bisect({ ...search, within: ROUNDING }, (to) => !isValueRuledOut(to));
   return isWhole ? least : least + Math.sign(end - from) * ROUNDING * Math.abs(least);
 }
 

@@ -121,9 +121,9 @@ export function explainWeight(
   const { decision } = composition;
   const previous = before.findLast((earlier) => earlier.decision < decision) ?? null;
   const heldBefore = inForceBefore(before, composition.session - 1);
-  const outgoing = heldBefore === undefined ? null : { ...heldBefore, effective: composition.session };
+  const outgoingComposition = heldBefore === undefined ? null : { ...heldBefore, effective: composition.session };
   const target = findTarget(restoreDataDate(parent, decision), decision, parents.sm);
-  const solve = solver.solve(target, { previous, outgoing });
+  const solve = solver.solve(target, { previous, outgoing: outgoingComposition });
   if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
   const position = solve.columns.indexOf(column);
@@ -198,7 +198,7 @@ function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: numbe
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
   const [lower, upper] = [program.lower[i]!, program.upper[i]!];
   const kink = program.kinks.find(({ at, left, right }) => left[i] !== right[i] && isAtBound(xi, at[i]!))?.at[i];
-  const heldBy =
+  const bindingSide =
     lower === upper
       ? 'fixed'
       : isAtBound(xi, lower)
@@ -219,8 +219,8 @@ function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: numbe
     force,
     centre: centre[i]!,
     free: stiffness > 0 ? centre[i]! - (pull + force) / stiffness : null,
-    heldBy,
-    heldAt: { free: null, lower, upper, fixed: lower, kink: kink ?? null }[heldBy],
+    heldBy: bindingSide,
+    heldAt: { free: null, lower, upper, fixed: lower, kink: kink ?? null }[bindingSide],
     solved: xi,
     scale: weight === 0 ? 1 : weight / xi,
   };

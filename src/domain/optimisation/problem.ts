@@ -109,10 +109,10 @@ export function createProblem(input: ProblemInput): Problem {
   const warnings: ProblemWarning[] = [...(input.warnings ?? [])];
   const tails =
     input.tails ?? createTailCuts(input.identifiers.length, createScenarioSource(input, 'rows of the problem'));
-  let asking = 0;
+  let requestingRow = 0;
   const context = createRowContext(input, {
     tail: tails.goal,
-    warn: (message) => warnings.push({ message, path: `constraints[${asking}].params` }),
+    warn: (message) => warnings.push({ message, path: `constraints[${requestingRow}].params` }),
   });
   const rows: RowWithOrigin[] = [];
   const origins: Origin[] = [];
@@ -125,7 +125,7 @@ export function createProblem(input: ProblemInput): Problem {
     const entry = findConstraintClass(row.type);
     if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
     const params = entry.params.parse(row.params);
-    asking = index;
+    requestingRow = index;
     placeRows(createOrigin(row, index, params), entry.toRows(params, context));
   });
   for (const { type, names } of listDefaults(input)) {
@@ -303,16 +303,16 @@ function listDefaults({ rows, identifiers }: ProblemInput): DefaultRow[] {
   const defaults: DefaultRow[] = [];
   if (!hasRowOfType('FullInvestment', 'WeightSum')) defaults.push({ type: 'FullInvestment', names: null });
   if (hasRowOfType('LongOnly')) return defaults;
-  const covered = new Uint8Array(identifiers.length).fill(1);
+  const longOnlyFlags = new Uint8Array(identifiers.length).fill(1);
   for (const { type, params } of rows) {
     const { lower, identifiers: listed } = params as { lower?: number; identifiers?: string[] | null }; // parameters of PositionBounds have been validated
     if (type !== 'PositionBounds' || lower === undefined || lower >= 0) continue;
-    const lifted = listed === undefined || listed === null ? null : new Set(listed);
+    const listedIdentifiers = listed === undefined || listed === null ? null : new Set(listed);
     identifiers.forEach((identifier, name) => {
-      if (lifted === null || lifted.has(identifier)) covered[name] = 0;
+      if (listedIdentifiers === null || listedIdentifiers.has(identifier)) longOnlyFlags[name] = 0;
     });
   }
-  if (covered.includes(1)) defaults.push({ type: 'LongOnly', names: covered });
+  if (longOnlyFlags.includes(1)) defaults.push({ type: 'LongOnly', names: longOnlyFlags });
   return defaults;
 }
 

@@ -131,12 +131,12 @@ export function proveBound(
     const start = { names, shares: pairs.shares, shareMin: SHARE_MIN, turnsMax };
     const relaxedShares = relaxShares(solver, pairs.counted, pairs.split, start);
     if (relaxedShares === undefined) return { names, bound, shares: pairs.shares, state: pairs.state };
-    const decided = names.map((decision, i) => {
+    const decidedNames = names.map((decision, i) => {
       if (decision !== UNDECIDED) return decision;
       return relaxedShares.dropped[i]! >= value ? INCLUDED : relaxedShares.held[i]! >= value ? EXCLUDED : UNDECIDED;
     });
     return {
-      names: decided,
+      names: decidedNames,
       bound: Math.max(bound, relaxedShares.bound),
       shares: relaxedShares.shares,
       state: pairs.state,

@@ -68,13 +68,17 @@ export function checkFeasibility(solver: Solver, problem: Problem, assembly: Ass
   const { includes = () => true } = assembly;
   let tails: TailLimitState | undefined;
   for (let round = 0; round < PLANES_MAX; round++) {
-    const assembled = assembleProgram(problem, { ...assembly, withTracking: true });
-    const { program } = assembled;
+    const assembledProgram = assembleProgram(problem, { ...assembly, withTracking: true });
+    const { program } = assembledProgram;
     const crossedPosition = findCrossedBounds(program);
     if (crossedPosition !== null)
-      return { proof: { assembled, includes, certificate: null, crossed: crossedPosition }, weights: null };
+      return {
+        proof: { assembled: assembledProgram, includes, certificate: null, crossed: crossedPosition },
+        weights: null,
+      };
     const { certificate, x, isReliable } = findLeastViolation(solver, program);
-    if (certificate !== null) return { proof: { assembled, includes, certificate, crossed: null }, weights: null };
+    if (certificate !== null)
+      return { proof: { assembled: assembledProgram, includes, certificate, crossed: null }, weights: null };
     // A program that is feasible with the known planes may be infeasible with the tangent planes at its solution.
     if (createTangentPlanes(problem, assembly, x).length === 0)
       return { proof: null, weights: isReliable && program.norms.length > 0 ? x : null };

@@ -102,12 +102,12 @@ export function createRunProblem(
     algebra: engine,
     path: '',
   });
-  const uncovered = describeUncovered(sm, risk, problem);
+  const uncoveredFindings = describeUncovered(sm, risk, problem);
   const findings = [
     ...checkOptimisation(spec, ''),
     ...validateConstraints(constraints, { path: 'constraints', identifiers: new Set(problem.identifiers) }),
     ...findUnknownGroups(constraints, sm.market, 'constraints'),
-    ...(uncovered === '' ? [] : [createNoDataFinding(uncovered, '')]),
+    ...(uncoveredFindings === '' ? [] : [createNoDataFinding(uncoveredFindings, '')]),
     ...reportJointEstimate({
       spec,
       held: target.columns.length,

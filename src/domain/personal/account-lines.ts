@@ -53,8 +53,8 @@ const ESCAPE = Buffer.from('\\u');
 
 /** Returns the id of a line with an unusual form of the key or id, such as escapes. */
 function findParsedId(text: string): string | undefined {
-  const parsed = parseLine(text, 1);
-  const id = 'value' in parsed ? (parsed.value as { account_id?: unknown } | null)?.account_id : undefined;
+  const parsedLine = parseLine(text, 1);
+  const id = 'value' in parsedLine ? (parsedLine.value as { account_id?: unknown } | null)?.account_id : undefined;
   return typeof id === 'string' && id.length <= 64 ? id : undefined;
 }
 

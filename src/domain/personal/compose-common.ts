@@ -21,8 +21,9 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const { parent, risk_model: modelId, as_of: requestedDay } = terms;
   const sm = composer.market(parent);
   const session = requestedDay === null ? sm.sessions.length - 1 : sm.sessionAt(parseValidDay(requestedDay));
-  const outgoing = session < 0 ? undefined : findCompositionInForce(composer.compositions(parent).list, session);
-  if (outgoing === undefined)
+  const outgoingComposition =
+    session < 0 ? undefined : findCompositionInForce(composer.compositions(parent).list, session);
+  if (outgoingComposition === undefined)
     throw new Refusal(
       'NO_DATA_AT_DATE',
       `The index ${parent} has no rebalance on or before ${requestedDay ?? 'the last date of the data'}.`,
@@ -31,7 +32,13 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const document = composer.document(parent);
   const treatment = composer.treatment(parent);
   // The close is treated as if a rebalance took effect after it, so that the holdings are read unchanged.
-  const input = { document, sm, treatment, outgoing: { ...outgoing, effective: session + 1 }, decision: session };
+  const input = {
+    document,
+    sm,
+    treatment,
+    outgoing: { ...outgoingComposition, effective: session + 1 },
+    decision: session,
+  };
   const solvedWeights = computeWeightsBefore(input);
   const weightByColumn = new Map(
     Array.from(solvedWeights.columns, (column, i) => [column, solvedWeights.weights[i]!] as const),

@@ -68,9 +68,9 @@ function readTrades(common: BatchCommon, { program, value, names, lots, forced }
     }
     const isSame = ({ lot, disallowed }: SaleLot): boolean =>
       lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0;
-    const forcedAt = unsoldLots.findIndex(isSame);
-    if (forcedAt >= 0) {
-      const [lot] = unsoldLots.splice(forcedAt, 1);
+    const forcedPosition = unsoldLots.findIndex(isSame);
+    if (forcedPosition >= 0) {
+      const [lot] = unsoldLots.splice(forcedPosition, 1);
       if (!(Math.abs(trade.shares - lot!.shares) <= 1e-9 * lot!.shares))
         violations.push(`lot ${String(trade.lot)} of ${trade.identifier} is excluded and not sold whole`);
       continue;

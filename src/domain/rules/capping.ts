@@ -155,17 +155,17 @@ function addGroups({ raw, cap, floor, groups }: GroupedInput): CappedOutcome | C
       multipliers[k]!.set(solvedGrouping.multipliers);
       lambda = solvedGrouping.lambda;
     }
-    const scaled = applyGroupMultipliers(raw, groups, multipliers, -1);
-    const weights = clipWeights(scaled, lambda, limits);
+    const scaledWeights = applyGroupMultipliers(raw, groups, multipliers, -1);
+    const weights = clipWeights(scaledWeights, lambda, limits);
     if (satisfiesCaps(weights, groups))
       return applyCap({
         raw,
         weights,
-        scaleOf: (position) => (scaled[position]! / raw[position]!) * lambda,
+        scaleOf: (position) => (scaledWeights[position]! / raw[position]!) * lambda,
         floor,
         cap,
-        reduced: listSecuritiesAboveCap(scaled, lambda, cap)
-          .concat(listHeldToCaps({ raw, scaled, weights }, groups))
+        reduced: listSecuritiesAboveCap(scaledWeights, lambda, cap)
+          .concat(listHeldToCaps({ raw, scaled: scaledWeights, weights }, groups))
           .toSorted(compareNumbers),
         rounds: [],
       });

@@ -77,9 +77,9 @@ export function chooseSecurities(input: ChooseInput): Choice {
   const areAllWeighed = areAllPositive(raw.values);
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
   if (columns.length === 0) return { ...choice, raw };
-  const unweighted = areAllWeighed ? NO_COLUMNS : survivors.filter((_, position) => raw.values[position] === 0);
+  const unweightedColumns = areAllWeighed ? NO_COLUMNS : survivors.filter((_, position) => raw.values[position] === 0);
   const uncappedWeights = normalise(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
-  return { ...choice, raw, columns, unweighted, uncapped: uncappedWeights };
+  return { ...choice, raw, columns, unweighted: unweightedColumns, uncapped: uncappedWeights };
 }
 
 interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {

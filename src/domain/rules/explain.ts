@@ -106,8 +106,8 @@ export function explainConstituent(composer: Composer, indexId: string, question
   const { compositions, composition, before } = inForce;
   const reference = findSelection(composition);
   const incumbents = latestAt(before, reference.decision - 1)?.columns ?? null;
-  const selecting = before.find((one) => findSelection(one).decision === reference.decision) ?? composition;
-  const dueText = { review: reference.review, amendment: findText(composer, indexId, selecting).position };
+  const selectingComposition = before.find((one) => findSelection(one).decision === reference.decision) ?? composition;
+  const dueText = { review: reference.review, amendment: findText(composer, indexId, selectingComposition).position };
   const selection = findRuleDecider(composer, indexId, dueText).trace(reference.decision, incumbents);
   const trace = traceWeighting(composer, indexId, composition) ?? selection;
   const { decision } = trace;

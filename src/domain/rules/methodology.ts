@@ -108,11 +108,13 @@ function describeMarketValue(document: IndexDocument): string[] {
 /** Describes the numbers of decimals of an index. */
 function describeDecimals({ rounding = {} }: Pick<IndexDocument, 'rounding'>): string[] {
   const { level, weights, shares, divisor } = rounding;
-  const published = describeRounding([level, 'levels'], [weights, 'weights']);
-  const computed = describeRounding([shares, 'index shares'], [divisor, 'the divisor']);
+  const publishedRounding = describeRounding([level, 'levels'], [weights, 'weights']);
+  const computedRounding = describeRounding([shares, 'index shares'], [divisor, 'the divisor']);
   return [
-    ...(published === '' ? [] : [`Published values are rounded half away from zero: ${published}.`]),
-    ...(computed === '' ? [] : [`Values of the calculation are rounded half away from zero: ${computed}.`]),
+    ...(publishedRounding === '' ? [] : [`Published values are rounded half away from zero: ${publishedRounding}.`]),
+    ...(computedRounding === ''
+      ? []
+      : [`Values of the calculation are rounded half away from zero: ${computedRounding}.`]),
   ];
 }
 

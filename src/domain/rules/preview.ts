@@ -3,7 +3,7 @@ import { findSessionWithData } from '../books/due-rebalances.js';
 import { decideReview } from '../books/decide-review.js';
 import { composeAsKnown } from '../books/known-compositions.js';
 import type { DueText } from '../books/due-rebalances.js';
-import { findTextOn } from '../documents/amended-texts.js';
+import { findTextInEffect } from '../documents/amended-texts.js';
 import { listReviewsDecidedOn } from '../books/rebalance-cause.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { requireCoveredRange } from '../calendars/covered-range.js';
@@ -62,7 +62,7 @@ function findTextDecidedOn(
 ): number {
   const document = composer.document(indexId);
   const [due] = session < 0 ? [] : listReviewsDecidedOn(document, composer.market(indexId), session);
-  return due?.amendment ?? findTextOn(document, asOf).position;
+  return due?.amendment ?? findTextInEffect(document, asOf).position;
 }
 
 /**

@@ -37,7 +37,7 @@ export function findScale(raw: Float64Array, { floor, cap, total }: WeightLimits
     breakpoints[2 * i + 1] = cap / raw[i]!;
   }
   breakpoints.sort();
-  const sumAt = (scale: number): number => {
+  const sumWeights = (scale: number): number => {
     let sum = 0;
     for (let i = 0; i < raw.length; i++) sum += Math.min(cap, Math.max(floor, raw[i]! * scale));
     return sum;
@@ -46,7 +46,7 @@ export function findScale(raw: Float64Array, { floor, cap, total }: WeightLimits
   let high = breakpoints.length - 1;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (sumAt(breakpoints[middle]!) < total) low = middle + 1;
+    if (sumWeights(breakpoints[middle]!) < total) low = middle + 1;
     else high = middle;
   }
   const upperBreakpoint = breakpoints[low]!;
@@ -74,12 +74,13 @@ export function applyGroupMultipliers(
   multipliers: readonly Float64Array[],
   except: number,
 ): Float64Array {
-  const scaled = raw.slice();
+  const scaledWeights = raw.slice();
   groups.forEach(({ groupOf }, k) => {
     if (k === except) return;
-    for (let i = 0; i < scaled.length; i++) if (groupOf[i]! >= 0) scaled[i]! *= multipliers[k]![groupOf[i]!]!;
+    for (let i = 0; i < scaledWeights.length; i++)
+      if (groupOf[i]! >= 0) scaledWeights[i]! *= multipliers[k]![groupOf[i]!]!;
   });
-  return scaled;
+  return scaledWeights;
 }
 
 export interface SolvedGrouping {

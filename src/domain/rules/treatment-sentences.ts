@@ -84,11 +84,11 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
     missing_prices,
     stale_targets,
   } = treatment;
-  const reinvestedIn = reinvestment === 'index' ? 'in the whole index' : 'in the paying security';
+  const reinvestmentPhrase = reinvestment === 'index' ? 'in the whole index' : 'in the paying security';
   const variant = {
     price: 'Ordinary dividends are not reinvested (price return).',
-    total: `Ordinary dividends are reinvested in full ${reinvestedIn} (total return).`,
-    net: `Ordinary dividends are reinvested ${reinvestedIn} after ${describeTax(withholding_tax)} (net total return).`,
+    total: `Ordinary dividends are reinvested in full ${reinvestmentPhrase} (total return).`,
+    net: `Ordinary dividends are reinvested ${reinvestmentPhrase} after ${describeTax(withholding_tax)} (net total return).`,
   }[dividends];
   const delistingSentence = {
     last_price: 'A delisted security leaves at its last price.',

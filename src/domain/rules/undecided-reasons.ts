@@ -68,11 +68,13 @@ interface MissingInput {
 function describeMissing(what: string, { cross, columns, reads }: MissingInput): readonly [string, (() => string)?] {
   const isMissing = ({ field, as, money }: FieldUse) =>
     as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
-  const missing = reads.find(isMissing);
-  if (missing === undefined) return [`${what}.`];
-  const text = describeExpression(missing.field);
+  const missingField = reads.find(isMissing);
+  if (missingField === undefined) return [`${what}.`];
+  const text = describeExpression(missingField.field);
   const describeKnown = () => {
-    const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
+    const days = Array.from(columns, (column) => cross.read(missingField.field, column).knownFrom ?? '').filter(
+      Boolean,
+    );
     return days.length === 0
       ? ''
       : ` It can be known from ${days.toSorted()[0]!} on, because their price bars begin too late.`;

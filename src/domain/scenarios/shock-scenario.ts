@@ -102,12 +102,12 @@ function computeResponseWeights(
   isStruck: (name: HeldSecurity) => boolean,
   hasResponse: (position: number) => boolean,
 ): number[] {
-  const responding = heldSecurities.flatMap((_, i) => (hasResponse(i) ? [i] : []));
+  const respondingPositions = heldSecurities.flatMap((_, i) => (hasResponse(i) ? [i] : []));
   const weights = heldSecurities.map(() => 0);
   heldSecurities.forEach((name, i) => {
     if (isStruck(name)) return;
-    const group = hasResponse(i) ? [i] : responding.filter((j) => heldSecurities[j]!.group === name.group);
-    const recipients = group.length > 0 ? group : responding;
+    const group = hasResponse(i) ? [i] : respondingPositions.filter((j) => heldSecurities[j]!.group === name.group);
+    const recipients = group.length > 0 ? group : respondingPositions;
     for (const j of recipients) weights[j]! += name.weight / recipients.length;
   });
   return weights;

@@ -20,7 +20,10 @@ export interface TriggeredRebalance {
 /**
  * Returns the first triggered rebalance that is pending on a day: decided on or before it, effective on or after it.
  */
-export function findAnnouncedOn(called: readonly TriggeredRebalance[], day: Day): TriggeredRebalance | undefined {
+export function findAnnouncedRebalance(
+  called: readonly TriggeredRebalance[],
+  day: Day,
+): TriggeredRebalance | undefined {
   return called.find(({ decision, effective }) => decision <= day && effective >= day);
 }
 

@@ -157,13 +157,13 @@ function isMissing({ code, path, input }: Issue): boolean {
 function removeUnknown(value: unknown, unknown: readonly Issue[]): unknown {
   const copy = structuredClone(value);
   for (const issue of unknown) {
-    const holder = readAt(copy, issue.path) as Record<string, unknown>;
+    const holder = readMember(copy, issue.path) as Record<string, unknown>;
     for (const key of (issue as z.core.$ZodIssueUnrecognizedKeys).keys) delete holder[key];
   }
   return copy;
 }
 
-function readAt(value: unknown, path: readonly PropertyKey[]): unknown {
+function readMember(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
 }
 
@@ -196,7 +196,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
       ...row,
     }));
   }
-  const value = readAt(root, issue.path);
+  const value = readMember(root, issue.path);
   const path = formatPath(base, issue.path);
   const name = path === '' ? 'The value' : path;
   const { code, message, accepted } = describeIssue(issue, value, name);
@@ -207,7 +207,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
 
 /** Returns true if an unknown field of a nested object is a field of the whole value, where it is absent. */
 function isMisplaced(key: string, { path }: Issue, root: unknown, { outermost }: FindingTerms): boolean {
-  return path.length > 0 && outermost.includes(key) && readAt(root, [key]) === undefined;
+  return path.length > 0 && outermost.includes(key) && readMember(root, [key]) === undefined;
 }
 
 interface Description {

@@ -66,8 +66,11 @@ export function constrainRebalances({
     const { composer: visibleComposer, session } = composer.seatOf(document.id, rebalance.decision);
     if (visibleComposer !== seenLast)
       [seenLast, solver] = [visibleComposer, createSolver(visibleComposer, solver.memory())];
-    const outgoing = latestSolve && { ...latestSolve, effective: rebalance.session };
-    const solve = solver.solve({ ...rebalance, decision: session }, { previous: latestSolve, outgoing });
+    const outgoingPortfolio = latestSolve && { ...latestSolve, effective: rebalance.session };
+    const solve = solver.solve(
+      { ...rebalance, decision: session },
+      { previous: latestSolve, outgoing: outgoingPortfolio },
+    );
     if (solve.outcome.kind !== 'solved') {
       if (latestSolve === null) throw refuseFirst(rebalance, refuseInfeasible(solver.solvers, solve));
       const { finding } = explainUnsolved(solver.solvers, solve);

@@ -22,7 +22,7 @@ export interface UnreachablePointer {
  * element to a list (by its index or `-`).
  * @returns the part of the pointer that does not exist; undefined if the value was set
  */
-export function setAt(target: unknown, pointer: Pointer, value: unknown): UnreachablePointer | undefined {
+export function setMember(target: unknown, pointer: Pointer, value: unknown): UnreachablePointer | undefined {
   let holder = target;
   for (let depth = 0; depth < pointer.length - 1; depth++) {
     holder = readMember(holder, pointer[depth]!);

@@ -94,8 +94,8 @@ export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, 
   const threshold = computeExpectedMaximumSharpe({ trials: trials.length, variance });
   const sign = findPreference(rankBy);
   const getValue = ({ metrics }: RunSummary): number => sign * (metrics[rankBy] ?? 0);
-  const ranked = ran.toSorted((a, b) => getValue(b.run) - getValue(a.run) || a.variant - b.variant);
-  const rows: SweepRow[] = ranked.map(({ variant, run, sample }, i) => ({
+  const sortedRuns = ran.toSorted((a, b) => getValue(b.run) - getValue(a.run) || a.variant - b.variant);
+  const rows: SweepRow[] = sortedRuns.map(({ variant, run, sample }, i) => ({
     rank: i + 1,
     variant,
     run,
@@ -103,7 +103,7 @@ export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, 
     deflatedSharpe: computeProbabilisticSharpe(sample, threshold),
   }));
   for (const { variant, error } of refused) rows.push({ rank: null, variant, run: null, error, deflatedSharpe: null });
-  const first = ranked[0];
+  const first = sortedRuns[0];
   return {
     rows,
     selection:
@@ -136,9 +136,9 @@ function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
   const refusals: { readonly variant: number; readonly error: ErrorDetail }[] = [];
   const keys: string[] = [];
   let days: Int32Array | undefined;
-  let visited = 0;
+  let visitedCount = 0;
   outcomes.visit((variant, outcome) => {
-    tick?.((RANKING_SHARE * visited++) / outcomes.count);
+    tick?.((RANKING_SHARE * visitedCount++) / outcomes.count);
     if (outcome.kind === 'refused') return void refusals.push({ variant, error: outcome.error });
     const { metrics, totalCosts } = outcome;
     const run = {
@@ -193,7 +193,7 @@ function computeOutOfSample(
   const study = folds === null || trials.length === 0 ? null : createFoldStudy({ trials: trials.length, days, folds });
   const trialByVariant = new Map(trials.map((variant, trial) => [variant, trial]));
   const collector = first === null || observationCount === 0 ? null : createFan(trials, days, first);
-  let visited = 0;
+  let visitedCount = 0;
   const visit = (call: (trial: number, returns: Float64Array) => void, chosenTrials: ReadonlySet<number>): void =>
     outcomes.visit((variant, outcome) => {
       if (outcome.kind === 'run') call(trialByVariant.get(variant)!, computeReturnsOn(outcome, days)); // every requested variant is a trial
@@ -201,7 +201,7 @@ function computeOutOfSample(
   const isStudied = estimate !== undefined || study?.kind === 'study';
   visit(
     (trial, returns) => {
-      tick?.(RANKING_SHARE + ((VALUE_SHARE - RANKING_SHARE) * visited++) / trials.length);
+      tick?.(RANKING_SHARE + ((VALUE_SHARE - RANKING_SHARE) * visitedCount++) / trials.length);
       const variant = trials[trial]!;
       if (collector?.wanted.has(variant)) collector.add(variant, returns);
       estimate?.add(trial, returns);

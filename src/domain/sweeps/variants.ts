@@ -3,7 +3,7 @@ import { listWatchlists, type IndexDocument } from '../documents/index-document.
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { checkShape } from '../schema/shape.js';
-import { parsePointer, setAt } from './json-pointer.js';
+import { parsePointer, setMember } from './json-pointer.js';
 import { SweepStrategy, SweepTerms, type SweepRequest } from './sweep-request.js';
 
 /** Values to set, by JSON pointer. */
@@ -186,7 +186,7 @@ function applySetting(parts: Record<string, unknown>, { text, value, path }: Set
       },
     ];
   }
-  const unreachablePointer = setAt(parts, pointer, structuredClone(value));
+  const unreachablePointer = setMember(parts, pointer, structuredClone(value));
   if (unreachablePointer === undefined) return [];
   return [
     {

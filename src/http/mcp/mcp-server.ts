@@ -62,7 +62,7 @@ export function createMcpServer(sdk: Sdk, catalogue: McpCatalogue, client: McpCl
 
 function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client: McpClient): void {
   const { tools } = catalogue;
-  const callableTools = [...tools.values()].filter((tool) => mayCall(tool, catalogue, client));
+  const callableTools = [...tools.values()].filter((tool) => canCallTool(tool, catalogue, client));
   server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
     const list = callableTools.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
     const allTools = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as MutableDeep<ListedTool>[];
@@ -99,7 +99,7 @@ const LISTING_BYTES_MAX = 100_000;
 type MutableDeep<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Returns true if the key has the scope of the tool. Other tools are not listed, and their routes refuse a call. */
-function mayCall({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { principal }: McpClient): boolean {
+function canCallTool({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { principal }: McpClient): boolean {
   const { scope } = route;
   const { scopes, prefixes } = principal;
   if (prefixes !== undefined && !knowsPrefixes(listed.name, route)) return false;
@@ -217,12 +217,12 @@ function servePrompts(sdk: Sdk, server: SdkServer): void {
   }));
   server.setRequestHandler(sdk.GetPromptRequestSchema, ({ params: { name, arguments: argumentValues = {} } }) => {
     const prompt = PROMPTS.find((candidate) => candidate.name === name);
-    const missing =
+    const missingArguments =
       prompt?.arguments
         .filter((argument) => argument.required && !argumentValues[argument.name])
         .map((argument) => argument.name) ?? [];
-    if (prompt === undefined || missing.length > 0)
-      throw new sdk.McpError(sdk.ErrorCode.InvalidParams, formatFault(prompt, name, missing));
+    if (prompt === undefined || missingArguments.length > 0)
+      throw new sdk.McpError(sdk.ErrorCode.InvalidParams, formatFault(prompt, name, missingArguments));
     return {
       description: prompt.description,
       messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.text(argumentValues) } }],
@@ -230,8 +230,8 @@ function servePrompts(sdk: Sdk, server: SdkServer): void {
   });
 }
 
-function formatFault(prompt: Prompt | undefined, name: string, missing: readonly string[]): string {
+function formatFault(prompt: Prompt | undefined, name: string, missingArguments: readonly string[]): string {
   const names = PROMPTS.map((each) => each.name);
   if (prompt === undefined) return `Unknown prompt ${name.slice(0, 80)}.${suggestName(name.slice(0, 80), names)}`;
-  return `The prompt ${prompt.name} requires ${missing.join(', ')}.`;
+  return `The prompt ${prompt.name} requires ${missingArguments.join(', ')}.`;
 }

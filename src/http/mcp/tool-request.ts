@@ -59,13 +59,13 @@ function fillRequest(
   if (value === undefined || value === null) {
     return required ? createFinding('REQUIRED', argument, `${argument} is required.`) : undefined;
   }
-  const words = (Array.isArray(value) ? value : [value]) as readonly unknown[];
-  if (words.some((word) => typeof word === 'object'))
+  const argumentWords = (Array.isArray(value) ? value : [value]) as readonly unknown[];
+  if (argumentWords.some((word) => typeof word === 'object'))
     return createFinding('WRONG_TYPE', argument, `${argument} must be text, a number, a boolean or a list of them.`);
   const text = String(value);
   switch (location) {
     case 'query':
-      for (const word of words) parts.query.append(name, String(word));
+      for (const word of argumentWords) parts.query.append(name, String(word));
       return undefined;
     case 'header':
       parts.headers[name.toLowerCase()] = encodeHeader(text);
@@ -81,9 +81,9 @@ function fillRequest(
 
 /** Returns the media type to request: text for an agent if the route offers it, else its only type. */
 function chooseMediaType(route: Tool['route']): string {
-  const offered = listMediaTypes(route);
-  if (offered.includes(JSON_TYPE)) return JSON_TYPE;
-  return offered.find((type) => type === 'text/markdown') ?? '*/*';
+  const offeredTypes = listMediaTypes(route);
+  if (offeredTypes.includes(JSON_TYPE)) return JSON_TYPE;
+  return offeredTypes.find((type) => type === 'text/markdown') ?? '*/*';
 }
 
 /** Encodes UTF-8 as the bytes of a header, on one line. */

@@ -74,7 +74,7 @@ function createTool(operation: Operation, route: Route, components: Readonly<Rec
     ...Object.fromEntries(parameters.map((parameter) => [getArgument(parameter), createParameterSchema(parameter)])),
     ...(schema === undefined ? {} : { body: schema }),
   };
-  const required = [
+  const requiredNames = [
     ...parameters.filter((parameter) => parameter.required).map(getArgument),
     ...(operation.requestBody?.required === true ? ['body'] : []),
   ];
@@ -90,7 +90,7 @@ function createTool(operation: Operation, route: Route, components: Readonly<Rec
         `${UNITS} ${formatLimits(route)}`,
         ...(example !== undefined && example.length <= EXAMPLE_MAX ? [`Example of body: ${example}`] : []),
       ].join('\n'),
-      inputSchema: { type: 'object', properties, required, additionalProperties: false },
+      inputSchema: { type: 'object', properties, required: requiredNames, additionalProperties: false },
       annotations: createHints(route),
     },
   };

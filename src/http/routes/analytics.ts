@@ -15,8 +15,8 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
   return {
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);
-      const { if_stale: isIfStale, as_known_on: asKnownOn, ...said } = body();
-      const request = isIfStale ? await analytics.onStoredTerms(params.index_id, said) : said;
+      const { if_stale: isIfStale, as_known_on: asKnownOn, ...requestTerms } = body();
+      const request = isIfStale ? await analytics.onStoredTerms(params.index_id, requestTerms) : requestTerms;
       const terms = { request, asKnownOn };
       const current = isIfStale ? await analytics.currentRun(params.index_id, terms) : undefined;
       if (current) {

@@ -21,9 +21,11 @@ export function createEventHandlers(events: Events, today: () => Day): Handlers<
 }
 
 function formatIcalendar(view: EventsView, today: Day): string {
-  const { events, from, to, covered_from: first, covered_to: last } = view;
+  const { events, from, to, covered_from: coveredFrom, covered_to: coveredTo } = view;
   const covered =
-    first === null ? '' : ` All calendars of the indices cover ${first} to ${last}: outside, events are missing.`;
+    coveredFrom === null
+      ? ''
+      : ` All calendars of the indices cover ${coveredFrom} to ${coveredTo}: outside, events are missing.`;
   const description = `Events from ${from} to ${to}.${covered}`;
   return formatCalendar(
     { name: 'Divisor: index events', description, stamp: today },

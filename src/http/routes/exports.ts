@@ -28,6 +28,6 @@ export function createExportHandlers(exports: Exports): Handlers<typeof exportRo
 
 const NO_BYTES = new Uint8Array(0);
 
-function listParts(stale: StaleState): string[] {
-  return (['definition', 'data', 'engine'] as const).filter((part) => stale[part]);
+function listParts(staleState: StaleState): string[] {
+  return (['definition', 'data', 'engine'] as const).filter((part) => staleState[part]);
 }

@@ -1,5 +1,5 @@
 import { parseValidDay } from '#domain/time/days.js';
-import { findTextOn } from '#domain/documents/amended-texts.js';
+import { findTextInEffect } from '#domain/documents/amended-texts.js';
 import type { indexRoutes } from '#contract/indices/routes.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { IndexDeletion } from '#contract/indices/definition.js';
@@ -40,7 +40,7 @@ export function createIndexHandlers(
     async getIndex({ params, query }) {
       const { document, etag } = await indices.get(params.index_id);
       if (query.on === undefined) return { json: document, etag };
-      return { json: findTextOn(document, parseValidDay(query.on)).document };
+      return { json: findTextInEffect(document, parseValidDay(query.on)).document };
     },
     async putIndex({ params, body, precondition, authorship }) {
       const { saved, etag } = await indices.replace(params.index_id, body(), precondition(), authorship());

@@ -78,9 +78,9 @@ function parseMapping(text: string): unknown {
 /** Parses the body of an import: complete JSON, or a table completed by the query. @throws Refusal VALIDATION_FAILED */
 function parseImport({ query, body, upload }: RouteRequest<(typeof storeRoutes)['importStore']>): ImportedBody {
   const table = upload();
-  const { dataset = 'market', mapping, ...said } = query;
+  const { dataset = 'market', mapping, ...importTerms } = query;
   if (table !== undefined) {
-    const mappedRequest = mapping === undefined ? said : { ...said, mapping: parseMapping(mapping) };
+    const mappedRequest = mapping === undefined ? importTerms : { ...importTerms, mapping: parseMapping(mapping) };
     const { value: header, findings } = checkShape(ImportHeader, mappedRequest);
     if (header === undefined) throw refuseWithFindings('query', findings);
     const format = TABLE_FORMATS[table.media as keyof typeof TABLE_FORMATS]; // the route accepts no other media type

@@ -27,8 +27,9 @@ export interface DelayedJobsDependencies {
 export function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDependencies): DelayedJobs {
   function waitFor(identity: JobIdentity, { attempt }: JobLife, delayMs: number): void {
     clock.after(delayMs, () => {
-      const now = live(identity.job_id);
-      if (now?.identity !== identity || now.life.status !== 'pending' || now.life.attempt !== attempt) return;
+      const liveJob = live(identity.job_id);
+      if (liveJob?.identity !== identity || liveJob.life.status !== 'pending' || liveJob.life.attempt !== attempt)
+        return;
       lines.addFirst(identity);
       onWork();
     });

@@ -77,10 +77,10 @@ const DELETED_JOBS_MAX = 100;
 
 export function createJobTable(dependencies: JobTableDependencies): JobTable {
   const { store, clock, endedMax, log } = dependencies;
-  const live = createLiveJobs(dependencies);
-  const { history } = live;
-  let lost: LostJobs | undefined;
-  const { find, ...reader } = createTableReader({ store, clock, live, lost: () => lost });
+  const liveJobs = createLiveJobs(dependencies);
+  const { history } = liveJobs;
+  let lostJobs: LostJobs | undefined;
+  const { find, ...reader } = createTableReader({ store, clock, live: liveJobs, lost: () => lostJobs });
   let nextSequence = 1;
 
   const getTimestamp = (): string => formatTimestamp(clock.now());
@@ -89,13 +89,13 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   async function load(): Promise<LiveJob[]> {
     const storedJobs = await store.list('job', readJobRecord);
     const records = [...storedJobs.documents].sort((a, b) => a.sequence - b.sequence);
-    if (storedJobs.skipped > 0) lost = await readLostJobs(store, records);
+    if (storedJobs.skipped > 0) lostJobs = await readLostJobs(store, records);
     nextSequence = (records.at(-1)?.sequence ?? 0) + 1;
     const adoptedJobs: LiveJob[] = [];
     for (const record of records) {
       const { identity, life } = splitRecord(record);
       if (isTerminal(life.status)) history.add(identity, life.status);
-      else adoptedJobs.push(live.adopt(identity, life));
+      else adoptedJobs.push(liveJobs.adopt(identity, life));
     }
     return adoptedJobs;
   }
@@ -119,17 +119,17 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       await tx.put('job-input', jobId, input);
     });
     for (const ended of surplus) history.forget(ended);
-    const entry = live.adopt(identity, life);
+    const entry = liveJobs.adopt(identity, life);
     log.info(selectLogFields(identity), 'job accepted');
-    live.notify(jobId);
+    liveJobs.notify(jobId);
     return entry;
   }
 
   function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<JobLife | ImpossibleReason> {
     const entry = job as TrackedJob; // `LiveJobs` created every live job as a tracked job
     const pendingTransition = entry.tail.then(async () => {
-      live.refresh(entry);
-      const next = live.advance(entry, event);
+      liveJobs.refresh(entry);
+      const next = liveJobs.advance(entry, event);
       if (typeof next === 'string') return next;
       entry.isSettling = true;
       try {
@@ -140,7 +140,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       } finally {
         entry.isSettling = false;
       }
-      live.publish(entry, next, event);
+      liveJobs.publish(entry, next, event);
       return next;
     });
     entry.tail = pendingTransition.catch(() => undefined);
@@ -173,13 +173,13 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   return {
     load,
     add,
-    failed: async (jobId) => (live.get(jobId) !== undefined ? undefined : readFailedJob(store, jobId)),
+    failed: async (jobId) => (liveJobs.get(jobId) !== undefined ? undefined : readFailedJob(store, jobId)),
     renew: ({ record, input }) => write(renewRecord(record, stampSubmission()), input),
     transition,
     addCallback,
-    beat: (job) => live.apply(job as TrackedJob, { type: 'beat', attempt: job.life.attempt, at: getTimestamp() }),
+    beat: (job) => liveJobs.apply(job as TrackedJob, { type: 'beat', attempt: job.life.attempt, at: getTimestamp() }),
     isSettling: (job) => (job as TrackedJob).isSettling,
-    live: (jobId) => live.get(jobId),
+    live: (jobId) => liveJobs.get(jobId),
     async input(jobId) {
       const storedInput = await store.get('job-input', jobId);
       // `add` wrote the input and the store sealed it

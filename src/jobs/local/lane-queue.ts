@@ -26,9 +26,9 @@ export function createLaneQueue(): LaneQueue {
   let length = 0;
 
   const add = (owner: string, insert: (list: string[]) => void): void => {
-    const list = waitingByOwner.get(owner) ?? [];
-    insert(list);
-    waitingByOwner.set(owner, list);
+    const jobIds = waitingByOwner.get(owner) ?? [];
+    insert(jobIds);
+    waitingByOwner.set(owner, jobIds);
     length++;
   };
   const findFirst = (mayRun: MayRun) => {
@@ -58,11 +58,11 @@ export function createLaneQueue(): LaneQueue {
       return jobId;
     },
     remove(owner, jobId) {
-      const list = waitingByOwner.get(owner);
-      const position = list?.indexOf(jobId) ?? -1;
-      if (list === undefined || position < 0) return false;
-      list.splice(position, 1);
-      if (list.length === 0) waitingByOwner.delete(owner);
+      const jobIds = waitingByOwner.get(owner);
+      const position = jobIds?.indexOf(jobId) ?? -1;
+      if (jobIds === undefined || position < 0) return false;
+      jobIds.splice(position, 1);
+      if (jobIds.length === 0) waitingByOwner.delete(owner);
       length--;
       return true;
     },

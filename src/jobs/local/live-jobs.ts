@@ -55,15 +55,15 @@ export interface LiveJobsDependencies {
 }
 
 export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onChange }: LiveJobsDependencies): LiveJobs {
-  const live = new Map<string, TrackedJob>();
+  const jobsById = new Map<string, TrackedJob>();
   // Microseconds since 1970 at the start of the process.
   const history = createJobHistory(clock.now() * 1000);
-  const watchers = createJobWatchers({ clock, liveIds: () => live.keys(), look: notifyOfProgress });
+  const watchers = createJobWatchers({ clock, liveIds: () => jobsById.keys(), look: notifyOfProgress });
   let runningCount = 0;
 
   function adopt(identity: JobIdentity, life: JobLife): TrackedJob {
     const entry: TrackedJob = { identity, life, tail: Promise.resolve(), isSettling: false };
-    live.set(identity.job_id, entry);
+    jobsById.set(identity.job_id, entry);
     if (life.status === 'running') runningCount++;
     history.add(identity, life.status);
     return entry;
@@ -75,7 +75,7 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
     entry.life = life;
     runningCount += Number(life.status === 'running') - Number(previousStatus === 'running');
     history.change(jobId, life.status);
-    if (isTerminal(life.status)) live.delete(jobId);
+    if (isTerminal(life.status)) jobsById.delete(jobId);
     log.info(
       { ...selectLogFields(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code },
       'job changed',
@@ -107,7 +107,7 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
   }
 
   function notifyOfProgress(jobId: string): void {
-    const entry = live.get(jobId);
+    const entry = jobsById.get(jobId);
     if (entry === undefined) return;
     const { progress, message } = entry.life;
     refresh(entry);
@@ -117,10 +117,10 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
   return {
     history,
     adopt,
-    get: (jobId) => live.get(jobId),
-    values: () => live.values(),
-    ids: () => live.keys(),
-    counts: () => ({ pending: live.size - runningCount, running: runningCount }),
+    get: (jobId) => jobsById.get(jobId),
+    values: () => jobsById.values(),
+    ids: () => jobsById.keys(),
+    counts: () => ({ pending: jobsById.size - runningCount, running: runningCount }),
     refresh,
     apply,
     advance: advanceJob,

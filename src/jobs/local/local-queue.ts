@@ -92,13 +92,13 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     const leftLiveJobs = await table.load();
     node = joining;
     paused?.onResumed(onWork);
-    const lost = leftLiveJobs.filter(({ life }) => life.status === 'running');
+    const lostJobs = leftLiveJobs.filter(({ life }) => life.status === 'running');
     for (const job of leftLiveJobs) if (job.life.status === 'pending') delayedJobs.restore(job);
     const end = (job: LiveJob) =>
       ({ type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: getTimestamp() }) as const;
     // Each job goes to the front of its line, so the oldest job goes last.
-    await Promise.all(lost.reverse().map((job) => table.transition(job, end(job))));
-    return lost.length;
+    await Promise.all(lostJobs.reverse().map((job) => table.transition(job, end(job))));
+    return lostJobs.length;
   }
 
   async function claim({ lane, exceptOwners, take }: ClaimOrder): Promise<Claim | undefined> {

@@ -57,12 +57,12 @@ function isFree(holder: Holder | undefined, ownProcessIdentity: ProcessIdentity)
   if (holder === undefined || !holder.is_live || holder.process === null) return true;
   const identity = JSON.parse(holder.process) as ProcessIdentity; // `take` wrote the identity
   if (identity.world === null || identity.world !== ownProcessIdentity.world) return false; // a process on another machine cannot be checked
-  const isOwn = identity.pid === ownProcessIdentity.pid && identity.started === ownProcessIdentity.started; // an earlier service of this process
-  return isOwn || isAlive(identity) === false;
+  const isOwnProcess = identity.pid === ownProcessIdentity.pid && identity.started === ownProcessIdentity.started; // an earlier service of this process
+  return isOwnProcess || isAlive(identity) === false;
 }
 
 function createHolders({ database, schema, process, role, version }: NodeClaim) {
-  const nodes = `${schema}.nodes`;
+  const nodesTable = `${schema}.nodes`;
   /** State of a node that does not run jobs yet. */
   const state: NodeState = {
     role,
@@ -79,13 +79,13 @@ function createHolders({ database, schema, process, role, version }: NodeClaim) 
   return {
     async find(node: string): Promise<Holder | undefined> {
       const sql = `SELECT state::jsonb -> 'process' #>> '{}' AS process, seen_at::text, ${isLiveNode} AS is_live
-        FROM ${nodes} WHERE node = $1`;
+        FROM ${nodesTable} WHERE node = $1`;
       return (await database.query<Holder>(sql, [node]))[0];
     },
     /** @returns true if no other process has written the row since it was read */
     async take(node: string, holder: Holder | undefined): Promise<boolean> {
       const claimedRows = await database.query(
-        `INSERT INTO ${nodes} AS n (node, seen_at, state) VALUES ($1, clock_timestamp(), $2)
+        `INSERT INTO ${nodesTable} AS n (node, seen_at, state) VALUES ($1, clock_timestamp(), $2)
           ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, state = excluded.state WHERE n.seen_at = $3
           RETURNING node`,
         [node, JSON.stringify(state), holder?.seen_at ?? null],

@@ -37,7 +37,7 @@ export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbea
   const lastMessages = new WeakMap<Lease, string>();
 
   async function beat(lease: Lease, progress: TaskProgress | undefined, hasNews: boolean): Promise<boolean> {
-    const now = clock.monotonicMs();
+    const nowMs = clock.monotonicMs();
     const beatRow = await rows.beat(lease, { progress, hasNews, leaseMs }).catch((thrown: unknown) => {
       own.say(lease, undefined);
       throw thrown;
@@ -47,7 +47,7 @@ export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbea
       return false;
     }
     own.say(lease, beatRow);
-    leases.beat(lease, now);
+    leases.beat(lease, nowMs);
     return true;
   }
 

@@ -137,7 +137,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
   const readIds = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
     (await database.query<{ readonly job_id: string }>(sql, values)).map(({ job_id: id }) => id);
   // Each half of the query has a separate index; a combined condition would read all stored jobs.
-  const live = ['pending', 'running']
+  const liveStatuses = ['pending', 'running']
     .map((status) => `SELECT job_id, revision, sequence FROM ${jobs} WHERE status = '${status}'`)
     .join(' UNION ALL ');
 
@@ -172,13 +172,13 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
     },
     async revisions(jobIds) {
       const rows = await database.query<{ readonly job_id: string; readonly revision: string }>(
-        jobIds === 'live' ? live : `SELECT job_id, revision FROM ${jobs} WHERE job_id = ANY($1)`,
+        jobIds === 'live' ? liveStatuses : `SELECT job_id, revision FROM ${jobs} WHERE job_id = ANY($1)`,
         jobIds === 'live' ? [] : [jobIds],
       );
       return new Map(rows.map(({ job_id: id, revision }) => [id, Number(revision)]));
     },
     ids: (kind) => readIds(`SELECT job_id FROM ${jobs} WHERE ${ROW_KIND} = $1 ORDER BY jobs.sequence`, [kind]),
-    liveIds: () => readIds(`SELECT job_id FROM (${live}) AS live ORDER BY sequence`, []),
+    liveIds: () => readIds(`SELECT job_id FROM (${liveStatuses}) AS live ORDER BY sequence`, []),
     matching: ({ kinds, statuses, before, limit }) =>
       readIds(
         `SELECT job_id FROM ${jobs} WHERE ($1::text[] IS NULL OR ${ROW_KIND} = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
@@ -290,9 +290,9 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
       return { ...createKey(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen: jobReading, input };
     },
     async start({ jobId, sequence, attempt }, start) {
-      const set = listStartColumns(4).map(([column, value]) => `${column} = ${value}`);
+      const assignments = listStartColumns(4).map(([column, value]) => `${column} = ${value}`);
       const [beat] = await database.query<Beat>(
-        `UPDATE ${jobs} SET ${set.join(', ')} WHERE ${SAME_ATTEMPT} AND status = 'pending' RETURNING ${BEAT_COLUMNS}`,
+        `UPDATE ${jobs} SET ${assignments.join(', ')} WHERE ${SAME_ATTEMPT} AND status = 'pending' RETURNING ${BEAT_COLUMNS}`,
         [jobId, sequence, attempt, ...listStartValues(start)],
       );
       return beat;

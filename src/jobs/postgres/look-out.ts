@@ -30,19 +30,21 @@ const WATCH_MS_MAX = 10_000;
  * Creates a schedule that polls often while there is work and seldom otherwise, within the capacity of the database.
  */
 export function createPollSchedule(): PollSchedule {
-  let idle = 0;
+  let idleLooks = 0;
   return {
     nodes: 1,
     pauseMs() {
       const share = Math.max(PAUSE_MS_MIN, (this.nodes * 1000) / LOOKS_PER_SECOND);
-      return idle < EAGER_LOOKS ? share : Math.max(share, Math.min(PAUSE_MS_MAX, (share * idle) / EAGER_LOOKS));
+      return idleLooks < EAGER_LOOKS
+        ? share
+        : Math.max(share, Math.min(PAUSE_MS_MAX, (share * idleLooks) / EAGER_LOOKS));
     },
     watchPauseMs() {
       if (this.nodes <= WATCHING_NODES) return WATCH_MS;
       return 2 * Math.random() * Math.min(WATCH_MS_MAX, (WATCH_MS * this.nodes) / WATCHING_NODES);
     },
     note(isWaiting) {
-      idle = isWaiting ? 0 : idle + 1;
+      idleLooks = isWaiting ? 0 : idleLooks + 1;
     },
   };
 }

@@ -77,30 +77,30 @@ export const isLiveNode = `seen_at > clock_timestamp() - interval '${LIVE_SECOND
 
 /** @param schema quoted identifier */
 export function createNodeRows(database: Database, schema: string): NodeRows {
-  const nodes = `${schema}.nodes`;
+  const nodesTable = `${schema}.nodes`;
   const jobs = `${schema}.jobs`;
-  const live = isLiveNode;
+  const liveCondition = isLiveNode;
   /** Parts that nodes compute for other nodes. */
   const helpedParts = `${schema}.parts AS p JOIN ${jobs} AS j USING (job_id, sequence, attempt)
     WHERE j.status = 'running' AND p.output IS NULL AND p.lease_until > clock_timestamp()`;
 
   const sum = (lane: Lane, where = ''): string =>
-    `coalesce(sum(${formatSlots(lane)}) FILTER (WHERE ${live} AND NOT ${IS_COMMAND} ${where}), 0)::int`;
+    `coalesce(sum(${formatSlots(lane)}) FILTER (WHERE ${liveCondition} AND NOT ${IS_COMMAND} ${where}), 0)::int`;
   // A node that does not report its memory takes jobs of any size.
   const formatLargest = (lane: Lane): string =>
     `max(coalesce((state::jsonb ->> 'memory_bytes')::float8, 'infinity')) FILTER (WHERE ${formatSlots(lane)} > 0) AS ${lane}`;
 
   return {
     async largest() {
-      const sql = `SELECT ${formatLargest('heavy')}, ${formatLargest('light')} FROM ${nodes} WHERE ${live}`;
+      const sql = `SELECT ${formatLargest('heavy')}, ${formatLargest('light')} FROM ${nodesTable} WHERE ${liveCondition}`;
       const [row] = await database.query<LargestMemory>(sql, []);
       return row!; // the statement returns exactly one row
     },
     async begin(node) {
-      await database.query(`UPDATE ${nodes} SET started_at = clock_timestamp() WHERE node = $1`, [node]);
+      await database.query(`UPDATE ${nodesTable} SET started_at = clock_timestamp() WHERE node = $1`, [node]);
     },
     async leave(node) {
-      await database.query(`DELETE FROM ${nodes} WHERE node = $1`, [node]);
+      await database.query(`DELETE FROM ${nodesTable} WHERE node = $1`, [node]);
     },
     async list() {
       type Row = Omit<NodeEntry, keyof NodeState | 'reserved_bytes'> & {
@@ -114,11 +114,11 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
             SELECT p.node, job_id, j.estimated_bytes, true
               FROM ${helpedParts}
           )
-          SELECT node, started_at::text, extract(epoch FROM clock_timestamp() - seen_at)::float AS silent_seconds, NOT (${live}) AS is_lost, state,
+          SELECT node, started_at::text, extract(epoch FROM clock_timestamp() - seen_at)::float AS silent_seconds, NOT (${liveCondition}) AS is_lost, state,
             (SELECT coalesce(sum(estimated_bytes), 0) FROM running AS r WHERE r.node = n.node)::float8 AS reserved,
             array(SELECT job_id FROM running AS r WHERE r.node = n.node AND NOT is_part ORDER BY 1) AS jobs,
             array(SELECT job_id FROM running AS r WHERE r.node = n.node AND is_part ORDER BY 1) AS helps
-          FROM ${nodes} AS n ORDER BY node`,
+          FROM ${nodesTable} AS n ORDER BY node`,
         [],
       );
       // `beat` wrote the state; earlier versions reported fewer members
@@ -139,11 +139,11 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
         readonly oldest: number;
       };
       // Each half of the query has a separate index.
-      const live = ['pending', 'running'].map(
+      const laneCounts = ['pending', 'running'].map(
         (status) => `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobs} WHERE status = '${status}'`,
       );
       // A command ends when its job is done, so its jobs must not make an autoscaler add or remove machines.
-      const stayingCondition = `NOT EXISTS (SELECT FROM ${nodes} AS n WHERE n.node = live.node AND ${IS_COMMAND})`;
+      const stayingCondition = `NOT EXISTS (SELECT FROM ${nodesTable} AS n WHERE n.node = live.node AND ${IS_COMMAND})`;
       // A node uses one slot to compute the parts of a job.
       const helpingRows = `SELECT DISTINCT ${CLASS} AS name, 'helping', NULL::timestamptz, p.node, job_id FROM ${helpedParts}`;
       const [rows, [places]] = await Promise.all([
@@ -152,11 +152,11 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
               count(*) FILTER (WHERE status = 'running')::int AS running,
               count(*) FILTER (WHERE status = 'helping')::int AS helping,
               extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE status = 'pending'))::float8 AS oldest
-            FROM (${[...live, helpingRows].join(' UNION ALL ')}) AS live WHERE ${stayingCondition} GROUP BY name`,
+            FROM (${[...laneCounts, helpingRows].join(' UNION ALL ')}) AS live WHERE ${stayingCondition} GROUP BY name`,
           [],
         ),
         database.query<Record<JobClass, number>>(
-          `SELECT ${sum('heavy')} AS heavy, ${sum('light')} AS light, ${sum('heavy', `AND ${HAS_HUGE}`)} AS huge FROM ${nodes}`,
+          `SELECT ${sum('heavy')} AS heavy, ${sum('light')} AS light, ${sum('heavy', `AND ${HAS_HUGE}`)} AS huge FROM ${nodesTable}`,
           [],
         ),
       ]);

@@ -38,7 +38,7 @@ interface OfferedJob {
 export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): Offers {
   const offersByLane = new Map<Lane, OfferedJob>();
   /** Starts that failed half-way or were not confirmed; no node runs their jobs. */
-  const lost = new Set<Start>();
+  const lostStarts = new Set<Start>();
 
   /** Removes the job for which the node frees memory; an expired reservation may belong to another node. */
   function takeOffered({ lane, exceptOwners }: ClaimOrder): ReservedJob | undefined {
@@ -52,16 +52,16 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
     try {
       return await work();
     } catch (thrown) {
-      lost.add(start);
+      lostStarts.add(start);
       throw thrown;
     }
   }
 
   async function takeBack(): Promise<void> {
-    if (lost.size === 0) return;
-    const starts = [...lost];
+    if (lostStarts.size === 0) return;
+    const starts = [...lostStarts];
     await rows.undo(starts);
-    for (const start of starts) lost.delete(start);
+    for (const start of starts) lostStarts.delete(start);
   }
 
   return {

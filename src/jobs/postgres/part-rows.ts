@@ -40,14 +40,14 @@ export interface PartRows {
 }
 
 /** Maximum number of parts per claim: a few seconds of work, after which waiting jobs come first. */
-const CLAIMED_MAX = 8;
+const CLAIMED_PARTS_MAX = 8;
 const SAME_ATTEMPT = 'job_id = $1 AND sequence = $2 AND attempt = $3';
 
 /** @param schema quoted identifier */
 export function createPartRows(database: Database, schema: string, { node, version }: PartNode): PartRows {
   const table = `${schema}.parts`;
   const listKeyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
-  const isOwn = `${SAME_ATTEMPT} AND part = ANY($4) AND node = $5 AND output IS NULL`;
+  const ownCondition = `${SAME_ATTEMPT} AND part = ANY($4) AND node = $5 AND output IS NULL`;
   const listAttemptValues = (claimedParts: ClaimedParts) => [...listKeyValues(claimedParts), claimedParts.parts, node];
   const isRunning = `EXISTS (SELECT FROM ${schema}.jobs WHERE ${SAME_ATTEMPT} AND status = 'running')`;
 
@@ -108,7 +108,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
           ), taken AS (
             SELECT part FROM ${table} AS p JOIN job USING (job_id, sequence, attempt) WHERE p.node IS NULL ORDER BY part
               LIMIT (
-                SELECT greatest(1, least(${CLAIMED_MAX},
+                SELECT greatest(1, least(${CLAIMED_PARTS_MAX},
                     count(*) / (2 * (SELECT greatest(1, count(*)) FROM ${schema}.nodes WHERE ${isLiveNode}))))
                   FROM ${table} AS p JOIN job USING (job_id, sequence, attempt) WHERE p.node IS NULL
               ) FOR UPDATE OF p SKIP LOCKED
@@ -129,27 +129,27 @@ export function createPartRows(database: Database, schema: string, { node, versi
     async beat(claimedParts, leaseMs) {
       const beatRows = await database.query(
         `UPDATE ${table} SET lease_until = clock_timestamp() + $6::double precision * interval '1 ms'
-          WHERE ${isOwn} AND ${isRunning} RETURNING part`,
+          WHERE ${ownCondition} AND ${isRunning} RETURNING part`,
         [...listAttemptValues(claimedParts), leaseMs],
       );
       return beatRows.length > 0;
     },
     async write(claimedParts, writtenParts) {
       const rows = await database.query(
-        `UPDATE ${table} SET output = $6 WHERE ${isOwn} AND ${isRunning} RETURNING part`,
+        `UPDATE ${table} SET output = $6 WHERE ${ownCondition} AND ${isRunning} RETURNING part`,
         [...listAttemptValues(claimedParts), JSON.stringify(writtenParts)],
       );
       return rows.length > 0;
     },
     async release(claimedParts) {
       await database.query(
-        `UPDATE ${table} SET node = NULL, lease_until = NULL WHERE ${isOwn}`,
+        `UPDATE ${table} SET node = NULL, lease_until = NULL WHERE ${ownCondition}`,
         listAttemptValues(claimedParts),
       );
     },
     async giveBack(claimedParts) {
       await database.query(
-        `UPDATE ${table} SET lease_until = '-infinity' WHERE ${isOwn}`,
+        `UPDATE ${table} SET lease_until = '-infinity' WHERE ${ownCondition}`,
         listAttemptValues(claimedParts),
       );
     },

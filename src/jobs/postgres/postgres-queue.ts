@@ -82,8 +82,14 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     isDraining: () => isDraining,
     isClosed: () => isClosed,
   });
-  const accept = createAcceptance({ ...dependencies, jobs, find: reader.find, isDraining: () => isDraining, onChange });
-  const submissions = createSubmissions(accept.submitAll);
+  const acceptance = createAcceptance({
+    ...dependencies,
+    jobs,
+    find: reader.find,
+    isDraining: () => isDraining,
+    onChange,
+  });
+  const submissions = createSubmissions(acceptance.submitAll);
 
   function onChange(jobId: string): void {
     watchers.notify(jobId);
@@ -143,7 +149,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   return {
     submit: submissions.submit,
     cancel,
-    retry: accept.retry,
+    retry: acceptance.retry,
     join,
     claim: attempts.claim,
     heartbeat: attempts.heartbeat,

@@ -76,7 +76,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   const records = createNodeAttemptRecords();
   const heartbeats = createHeartbeats({ rows, leases, own: records, clock, ...limits, findProgress, onNews });
 
-  function follow({ identity, before, life }: JobChange, event: LifeEvent): void {
+  function publishChange({ identity, before, life }: JobChange, event: LifeEvent): void {
     const changedJob = { identity, life };
     const { job_id: jobId } = identity;
     log.info(
@@ -99,7 +99,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     const event = createEvent({ type: 'lose', cause }, key.attempt, getTimestamp(clock));
     const change = await jobs.move({ jobId: key.jobId, attempt: key, event });
     if (typeof change !== 'object') return false;
-    follow(change, event);
+    publishChange(change, event);
     await parts?.forget(key.jobId);
     return true;
   }
@@ -113,7 +113,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     if (claimedJobs === undefined) return isDraining() || order.lane === 'light' ? undefined : parts?.claim(order);
     const { begun, input } = claimedJobs;
     if (begun === undefined) return undefined;
-    follow(begun, event);
+    publishChange(begun, event);
     const newLease = leases.of(begun);
     if (newLease === undefined) return undefined;
     records.start(newLease, begun.seen);
@@ -151,7 +151,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
         const fate = typeof change === 'object' || lost === undefined ? change : await jobs.determineOutcome(lease);
         if (fate === 'unknown') throw lost;
         if (typeof fate !== 'object') return refuseStale(lease);
-        follow(fate, event);
+        publishChange(fate, event);
         return true;
       } catch (thrown) {
         // The attempt is fenced: it ends once, however often and late its end is retried.
@@ -174,7 +174,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   }
 
   return {
-    follow,
+    follow: publishChange,
     lose,
     hear(jobId) {
       notificationBuffer.hear(jobId); // a job whose start is being written has no lease yet

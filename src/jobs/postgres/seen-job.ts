@@ -40,7 +40,7 @@ export type DocumentColumns<P extends string> = {
   readonly [M in keyof DocumentRow as `${P}_${M}`]: DocumentRow[M] | null;
 };
 
-const MEMBERS: readonly (keyof DocumentRow)[] = [
+const DOCUMENT_MEMBERS: readonly (keyof DocumentRow)[] = [
   'kind',
   'id',
   'version',
@@ -53,7 +53,7 @@ const MEMBERS: readonly (keyof DocumentRow)[] = [
 
 /** Lists the columns of a document for a statement. @param table its name in the statement */
 export const formatDocumentColumns = (table: string): string =>
-  MEMBERS.map((member) => `${table}.${member} AS ${table}_${member}`).join(', ');
+  DOCUMENT_MEMBERS.map((member) => `${table}.${member} AS ${table}_${member}`).join(', ');
 
 /** Builds the document from the columns of `formatDocumentColumns`. */
 export function createDocument<P extends string>(
@@ -61,7 +61,7 @@ export function createDocument<P extends string>(
   table: P,
 ): { readonly found: DocumentLookup; readonly version: string } {
   const columns = row as Readonly<Record<string, unknown>>;
-  const members = MEMBERS.map((member) => [member, columns[`${table}_${member}`]] as const);
+  const members = DOCUMENT_MEMBERS.map((member) => [member, columns[`${table}_${member}`]] as const);
   const document = Object.fromEntries(members) as unknown as DocumentRow; // `formatDocumentColumns` names the columns
   return document.id === null ? ABSENT_JOB : { found: openRow(document), version: document.version };
 }

@@ -54,7 +54,7 @@ interface SubmittedJob {
 }
 
 /** Maximum number of recorded jobs whose parts this node could not compute: more jobs than may run at once. */
-const REFUSED_MAX = 100;
+const REFUSED_JOBS_MAX = 100;
 
 export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
   const activeLeases = new Map<Lease, ActivePartLease>();
@@ -115,22 +115,22 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     void prolong(activePartLease).catch(() => {}); // a heartbeat tries again
   }
 
-  function lose(activePartLease: ActivePartLease): false {
+  function giveUpLease(activePartLease: ActivePartLease): false {
     activeLeases.delete(activePartLease.lease);
     activePartLease.giveUp();
     return false;
   }
 
   async function prolong(activePartLease: ActivePartLease): Promise<boolean> {
-    const now = clock.monotonicMs();
-    if (!(await rows.beat(activePartLease.claim, leaseMs))) return lose(activePartLease);
-    activePartLease.beatMs = now;
+    const nowMs = clock.monotonicMs();
+    if (!(await rows.beat(activePartLease.claim, leaseMs))) return giveUpLease(activePartLease);
+    activePartLease.beatMs = nowMs;
     return true;
   }
 
   function refuse(jobId: string): void {
     refusedJobs.add(jobId);
-    if (refusedJobs.size > REFUSED_MAX) refusedJobs.delete(refusedJobs.values().next().value!);
+    if (refusedJobs.size > REFUSED_JOBS_MAX) refusedJobs.delete(refusedJobs.values().next().value!);
   }
 
   return {

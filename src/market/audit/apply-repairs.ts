@@ -39,11 +39,11 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
         actions.push(createAction(repair.action));
         break;
       case 'remove_action':
-        actions = actions.filter((action) => !isSame(action, repair.action));
+        actions = actions.filter((action) => !isSameAction(action, repair.action));
         break;
       case 'replace_action':
         actions = actions.map((action) =>
-          isSame(action, repair.action)
+          isSameAction(action, repair.action)
             ? { ...action, value: repair.value, exDay: parseValidDay(repair.ex_date ?? repair.action.ex_date) }
             : action,
         );
@@ -62,7 +62,7 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
  * already adjusted for splits.
  */
 export function changesContent(content: MarketContent, adjustment: Adjustment, repair: Repair): boolean {
-  const hasAction = (row: ActionRow) => content.actions.some((action) => isSame(action, row));
+  const hasAction = (row: ActionRow) => content.actions.some((action) => isSameAction(action, row));
   switch (repair.kind) {
     case 'scale':
       return repair.factor !== 1 && holdsValues(content, repair);
@@ -122,7 +122,7 @@ function forEachCell(
 /** Rounds to twelve digits, which removes the noise of a factor of ten and keeps every digit of a price. */
 const roundTo = (value: number) => Number(value.toPrecision(12));
 
-function isSame({ identifier, type, value, exDay }: CorporateAction, row: ActionRow): boolean {
+function isSameAction({ identifier, type, value, exDay }: CorporateAction, row: ActionRow): boolean {
   return (
     identifier === row.identifier && type === row.type && value === row.value && exDay === parseValidDay(row.ex_date)
   );

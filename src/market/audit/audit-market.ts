@@ -48,11 +48,11 @@ export function auditMarket(
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
   warnings.push(...findDoubtfulRates(content), ...findDoubtfulTerms(content, adjustment));
-  const strongest =
+  const strongestWarnings =
     warnings.length <= WARNINGS_MAX
       ? warnings
       : warnings.toSorted((a, b) => b.confidence - a.confidence).slice(0, WARNINGS_MAX);
-  const listedWarnings = strongest.map((doubt) =>
+  const listedWarnings = strongestWarnings.map((doubt) =>
     doubt.repair === null || changesContent(content, adjustment, doubt.repair) ? doubt : { ...doubt, repair: null },
   );
   return {

@@ -30,7 +30,7 @@ const YIELD_LARGE = 0.1;
 const PROPOSED_YIELD_MIN = 1e-4;
 const PROPOSED_YIELD_MAX = 0.05;
 /** Number of dividends on each side that define the usual size. */
-const NEIGHBOURS = 4;
+const NEIGHBOUR_COUNT = 4;
 /** Ratio up to which two dividends have similar size; larger if the suspected error is a factor of a hundred. */
 const SIMILAR_FACTOR = 2;
 const SIMILAR_HUNDREDFOLD_FACTOR = 4;
@@ -161,7 +161,7 @@ function findOldBasisSize(
     payment,
     action.value / split.value,
     0.85,
-    `it is ${round(share / usualShare)} times as much of the price as others, and the shares were split ${split.value} for 1 at the same time`,
+    `it is ${roundShare(share / usualShare)} times as much of the price as others, and the shares were split ${split.value} for 1 at the same time`,
   );
 }
 
@@ -196,9 +196,9 @@ function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfo
  * securities with such small dividends is one in ten.
  */
 function computeHundredfoldProbability(payments: readonly Payment[]): number {
-  const small = payments.filter((payment) => payment.yield < YIELD_MIN);
-  if (2 * small.length <= payments.length || small.length < 2) return 0;
-  const sum = small.reduce((total, payment) => total + computeLogOdds(payment, 100), 0);
+  const smallPayments = payments.filter((payment) => payment.yield < YIELD_MIN);
+  if (2 * smallPayments.length <= payments.length || smallPayments.length < 2) return 0;
+  const sum = smallPayments.reduce((total, payment) => total + computeLogOdds(payment, 100), 0);
   return 1 / (1 + 9 * Math.exp(-sum));
 }
 
@@ -211,7 +211,7 @@ function listNeighbours(payment: Payment, payments: readonly Payment[]): Payment
   const similarPayments = payments.filter((otherPayment) => otherPayment.action.type === payment.action.type);
   const position = similarPayments.indexOf(payment);
   return similarPayments
-    .slice(Math.max(0, position - NEIGHBOURS), position + NEIGHBOURS + 1)
+    .slice(Math.max(0, position - NEIGHBOUR_COUNT), position + NEIGHBOUR_COUNT + 1)
     .filter((otherPayment) => otherPayment !== payment);
 }
 
@@ -282,7 +282,7 @@ function* findUnadjusted(
     yield {
       ...createWarningFields(payment, 'dividend_not_adjusted'),
       confidence: 0.9,
-      message: `${column} steps by ${round(step)} over this day; a dividend of ${formatPercent(share)} is a step of ${round(expectedFactor)}.`,
+      message: `${column} steps by ${roundShare(step)} over this day; a dividend of ${formatPercent(share)} is a step of ${roundShare(expectedFactor)}.`,
       evidence: { amount: payment.action.value, step, due: expectedFactor },
       repair: {
         kind: 'scale',
@@ -338,4 +338,4 @@ function countDecimals(value: number): number {
 const isWithin = (ratio: number, factor: number) => Math.abs(Math.log(ratio)) <= Math.log(factor);
 const isNear = (value: number, to: number, tolerance: number) => Math.abs(value / to - 1) < tolerance;
 const formatPercent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
-const round = (value: number) => Math.round(value * 1e4) / 1e4;
+const roundShare = (value: number) => Math.round(value * 1e4) / 1e4;

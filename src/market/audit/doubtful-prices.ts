@@ -27,9 +27,9 @@ const UNIT_FACTORS = [100, 10, 1000, 1 / 100, 1 / 10, 1 / 1000];
 /** Maximum distance of a jump from its factor, in addition to the usual move of the day. */
 const FACTOR_TOLERANCE = 0.06;
 
-const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
+const PRICE_FIELDS = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 /** Fields that belong to a price: volume without a price is a separate data warning. */
-const BAR_FIELDS = [...PRICES, 'VOLUME'];
+const BAR_FIELDS = [...PRICE_FIELDS, 'VOLUME'];
 
 /** Finds price jumps that no action explains: prints that reverse, wrong units, missing splits. */
 export function* findDoubtfulPrices(
@@ -38,7 +38,7 @@ export function* findDoubtfulPrices(
   panels: AuditPanels,
 ): Generator<DataWarning> {
   const { close, sigma } = history;
-  const columns = PRICES.filter((name) => fieldNames.includes(name));
+  const columns = PRICE_FIELDS.filter((name) => fieldNames.includes(name));
   const growths = explainGrowths(history, panels);
   const structuralBars = listStructuralBars(history);
   for (let b = 1; b < close.length; b++) {
@@ -46,10 +46,10 @@ export function* findDoubtfulPrices(
     if (structuralBars.has(b)) continue;
     const isUnusual = Math.abs(move) >= Math.max(MOVE_MIN, SIGMAS_MIN * sigma[b]!);
     if (isUnusual) {
-      const back = findReturnBar(history, b);
-      if (back !== undefined) {
-        yield print(history, b, back, fieldNames);
-        b = back;
+      const returnBar = findReturnBar(history, b);
+      if (returnBar !== undefined) {
+        yield createPrintWarning(history, b, returnBar, fieldNames);
+        b = returnBar;
         continue;
       }
       const unit = findNearestFactor([100, 1 / 100], growths[b]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
@@ -59,7 +59,7 @@ export function* findDoubtfulPrices(
       }
     }
     const split = findMissedSplit(history, b, growths, panels);
-    if (split !== undefined) yield claim(history, b, split, { fieldNames, panels });
+    if (split !== undefined) yield createSplitWarning(history, b, split, { fieldNames, panels });
     else if (isUnusual && Math.abs(move) > JUMP_MIN) yield createJumpWarning(history, b, growths[b]!);
   }
 }
@@ -89,20 +89,25 @@ function listStructuralBars({ actions }: SecurityHistory): ReadonlySet<number> {
  */
 function findReturnBar({ returns, sigma, days }: SecurityHistory, b: number): number | undefined {
   let level = 1 + returns[b]!;
-  const away = Math.abs(level - 1);
+  const excursion = Math.abs(level - 1);
   const step = Math.abs(Math.log(level));
   for (let back = b + 1; back < returns.length && back <= b + RETURN_BARS; back++) {
     if (days[back]! - days[b]! > 30) return undefined;
     level *= 1 + returns[back]!;
     const distance = Math.abs(level - 1);
-    if (distance >= Math.min(0.05 + 3 * sigma[b]! * Math.sqrt(back - b + 1), away / 3)) continue;
+    if (distance >= Math.min(0.05 + 3 * sigma[b]! * Math.sqrt(back - b + 1), excursion / 3)) continue;
     return Math.abs(Math.log(1 + returns[back]!)) >= RETURN_STEP * step ? back : undefined;
   }
   return undefined;
 }
 
 /** Describes a print that is wrong for some bars and then correct again. */
-function print(history: SecurityHistory, b: number, back: number, fieldNames: readonly string[]): DataWarning {
+function createPrintWarning(
+  history: SecurityHistory,
+  b: number,
+  back: number,
+  fieldNames: readonly string[],
+): DataWarning {
   const { identifier, close, returns, sigma } = history;
   const [date, to] = [formatBarDay(history, b), formatBarDay(history, back - 1)];
   const factor = findNearestFactor(UNIT_FACTORS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
@@ -136,7 +141,7 @@ function print(history: SecurityHistory, b: number, back: number, fieldNames: re
             identifier,
             from: date,
             to,
-            columns: PRICES.filter((name) => fieldNames.includes(name)),
+            columns: PRICE_FIELDS.filter((name) => fieldNames.includes(name)),
             factor,
           },
   };
@@ -174,7 +179,7 @@ const findMisdatedAction = ({ misdated }: SecurityHistory, b: number, ratio: num
 const isSplitOf = ({ type, value }: SecurityHistory['actions'][number]['action'], ratio: number) =>
   ACTION_KINDS[type] === 'ratio' && Math.abs(value / ratio - 1) < 0.02;
 
-function claim(
+function createSplitWarning(
   history: SecurityHistory,
   b: number,
   split: SplitReading,
@@ -256,7 +261,7 @@ function createRestatement(
     identifier: history.identifier,
     from: formatBarDay(history, 0),
     to: formatBarDay(history, b - 1),
-    columns: PRICES.filter((name) => fieldNames.includes(name)),
+    columns: PRICE_FIELDS.filter((name) => fieldNames.includes(name)),
     factor: 1 / ratio,
     ...(counts.length === 0 ? {} : { inverse_columns: counts }),
   };

@@ -37,8 +37,8 @@ const MEDIAN_TO_DEVIATION = 1.4826;
  * Tails of real moves: density of a log move x is `scale a u^3 0.4^(a-3) / x^(a+1)` at a usual move u. The exponents
  * and the scale were fitted to 1,250 real moves of at least 0.29 in logs, of 2,080 securities, 1990 to 2023.
  */
-const FALLS = { scale: 0.3, exponent: 4 };
-const RISES = { scale: 0.24, exponent: 6 };
+const FALL_TAIL = { scale: 0.3, exponent: 4 };
+const RISE_TAIL = { scale: 0.24, exponent: 6 };
 
 /**
  * Standard deviation of the log ratio of the day's volume to the previous volume: around the split ratio (or 0) after a
@@ -96,7 +96,7 @@ export function readAsSplit(
   panels: AuditPanels,
   isRecorded: (ratio: number) => boolean,
 ): SplitReading {
-  const usual = computeUsualMove(history.returns, bar);
+  const usualMove = computeUsualMove(history.returns, bar);
   const move = Math.log(growth);
   const marketMove = panels.level[history.rows[bar]!]! - panels.level[history.rows[bar - 1]!]!;
   const expectedSplits = UNRECORDED_PER_YEAR[panels.adjustment] * computeBarYears(history);
@@ -104,15 +104,19 @@ export function readAsSplit(
     .map(([ratio, share]) => {
       const distance = move - marketMove + Math.log(ratio);
       const prior = isRecorded(ratio) ? 1 : expectedSplits * share;
-      return { ratio, distance, logDensity: Math.log(prior) + computeLogStudent(distance / usual) - Math.log(usual) };
+      return {
+        ratio,
+        distance,
+        logDensity: Math.log(prior) + computeLogStudent(distance / usualMove) - Math.log(usualMove),
+      };
     })
     .reduce((a, b) => (b.logDensity > a.logDensity ? b : a));
-  const meanAfter = computeMeanAfter(history, bar, panels.level, usual);
+  const meanAfter = computeMeanAfter(history, bar, panels.level, usualMove);
   const volume = readVolume(history, bar, bestSplit.ratio, panels);
   const isShareStep = hasShareStep(history, bar, bestSplit.ratio, panels);
   const logOdds =
     bestSplit.logDensity -
-    computeLogRealDensity(move, usual) +
+    computeLogRealDensity(move, usualMove) +
     (meanAfter === null ? 0 : Math.min(1.2, Math.max(-3, 2.5 - 2.2 * meanAfter))) +
     (volume?.logOdds ?? 0) +
     (isShareStep ? SHARES_LOG_ODDS : 0);
@@ -153,7 +157,7 @@ function computeMeanAfter(
 }
 
 function computeLogRealDensity(move: number, usual: number): number {
-  const { scale, exponent } = move < 0 ? FALLS : RISES;
+  const { scale, exponent } = move < 0 ? FALL_TAIL : RISE_TAIL;
   return (
     Math.log(scale * exponent) +
     3 * Math.log(usual) +
@@ -185,8 +189,8 @@ function readVolume(
   const volumeBefore = sumTrade(bar - VOLUME_BARS, bar);
   const [today] = sumTrade(bar, bar + 1);
   if (volumeBefore.length < VOLUME_BARS_MIN || today === undefined) return undefined;
-  const usual = findUpperMedian(volumeBefore);
-  const surprise = Math.log(today / usual);
+  const usualVolume = findUpperMedian(volumeBefore);
+  const surprise = Math.log(today / usualVolume);
   const computeSpread = (distance: number, size: number) => computeLogStudent(distance / size) - Math.log(size);
   const splitDensity = Math.max(
     computeSpread(surprise, VOLUME_SPREAD),
@@ -194,9 +198,9 @@ function readVolume(
   );
   const volumeAfter = sumTrade(bar, bar + VOLUME_BARS);
   return {
-    ratio: today / usual,
+    ratio: today / usualVolume,
     logOdds: splitDensity - computeSpread(surprise - NEWS_VOLUME.centre, NEWS_VOLUME.spread),
-    steps: isNearer(findUpperMedian(volumeAfter) / usual, ratio),
+    steps: isNearer(findUpperMedian(volumeAfter) / usualVolume, ratio),
   };
 }
 

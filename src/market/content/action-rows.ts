@@ -135,8 +135,8 @@ function createElectionReader(locateColumn: (name: string) => ColumnLocation, pr
   ];
   return (type: ActionType, cells: readonly (Cell | undefined)[]): ElectionTerms | undefined => {
     const findCell = ({ column, path }: ColumnLocation) => ({ cell: cells[column], path });
-    const read = { ratio: findCell(ratioAt), date: findCell(dateAt), byDefault: findCell(defaultAt) };
-    return readElection(type, read, problems);
+    const electionCells = { ratio: findCell(ratioAt), date: findCell(dateAt), byDefault: findCell(defaultAt) };
+    return readElection(type, electionCells, problems);
   };
 }
 

@@ -53,13 +53,13 @@ function encodeReference({ columns, rows }: ReferenceTable): string {
   const order = columns.map((name, position) => ({ name, position })).toSorted((a, b) => compareText(a.name, b.name));
   const keys = order.map(({ name }, i) => `${i === 0 ? '' : ','}${JSON.stringify(name)}:`);
   const positions = order.map(({ position }) => position);
-  const names = [...rows.keys()].toSorted(compareText).map((identifier) => {
-    const spells = rows.get(identifier)!.map(({ validFrom, values }) => {
+  const nameTexts = [...rows.keys()].toSorted(compareText).map((identifier) => {
+    const validRows = rows.get(identifier)!.map(({ validFrom, values }) => {
       let members = '';
       for (let i = 0; i < keys.length; i++) members += keys[i]! + JSON.stringify(values[positions[i]!] ?? null);
       return `{"validFrom":${validFrom},"values":{${members}}}`;
     });
-    return `[${JSON.stringify(identifier)},[${spells.join(',')}]]`;
+    return `[${JSON.stringify(identifier)},[${validRows.join(',')}]]`;
   });
-  return `{"columns":${JSON.stringify(order.map(({ name }) => name))},"rows":[${names.join(',')}]}`;
+  return `{"columns":${JSON.stringify(order.map(({ name }) => name))},"rows":[${nameTexts.join(',')}]}`;
 }

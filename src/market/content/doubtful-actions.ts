@@ -10,7 +10,7 @@ import {
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import { compareActions } from './action-rows.js';
-import { ENDINGS, GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
+import { ENDING_ACTIONS, GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
 
 /** An implausible statement of an action. */
 export interface ActionWarning {
@@ -52,7 +52,7 @@ export function findActionWarnings(content: MarketContent, adjustment: Adjustmen
     adjustment,
     position: new Map(identifiers.map((name, n) => [name, n])),
     splits: groupBySecurity(adjustment === 'none' ? actions.filter(isSplit) : []),
-    endings: groupBySecurity(actions.filter(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled')),
+    endings: groupBySecurity(actions.filter(({ type, status }) => ENDING_ACTIONS.has(type) && status !== 'cancelled')),
   };
   return actions.flatMap((action) =>
     action.status === 'cancelled' ? [] : WARNING_CHECKS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
@@ -143,7 +143,7 @@ function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning
       ? amount > (1 + JUMP_MAX) * price || (action.type === 'ACQUISITION' && amount < (1 - JUMP_MAX) * price)
       : amount > price;
   if (!isDoubtful) return undefined;
-  const what = isPaid
+  const problemText = isPaid
     ? `pays ${amount} per share, which is not less than the previous close,`
     : isEnd
       ? `pays ${amount} per share, which is far from the previous close,`
@@ -151,7 +151,7 @@ function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${describeAction(action)} ${what} ${price} on ${formatDay(day)}.`,
+    message: `${describeAction(action)} ${problemText} ${price} on ${formatDay(day)}.`,
     evidence: { amount, close: price, close_date: formatDay(day) },
   };
 }
@@ -186,7 +186,7 @@ const UNMOVED_MAX = 0.2;
  */
 function findEndingConflict(action: CorporateAction, { endings }: Prices): ActionWarning | undefined {
   const { identifier, exDay } = action;
-  if (!ENDINGS.has(action.type)) return undefined;
+  if (!ENDING_ACTIONS.has(action.type)) return undefined;
   const otherCorporateActions = endings
     .get(identifier)!
     .filter((otherCorporateAction) => otherCorporateAction !== action && otherCorporateAction.exDay === exDay);

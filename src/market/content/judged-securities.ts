@@ -159,9 +159,9 @@ function listActions(
 function groupBySecurity(actions: readonly CorporateAction[]): Map<string, CorporateAction[]> {
   const lists = new Map<string, CorporateAction[]>();
   for (const action of actions) {
-    const list = lists.get(action.identifier);
-    if (list === undefined) lists.set(action.identifier, [action]);
-    else list.push(action);
+    const securityActions = lists.get(action.identifier);
+    if (securityActions === undefined) lists.set(action.identifier, [action]);
+    else securityActions.push(action);
   }
   return lists;
 }

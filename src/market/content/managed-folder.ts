@@ -53,7 +53,11 @@ export function createManagedFolders(root: string): ManagedFolders {
     return true;
   }
 
-  async function make(folder: string, datasetId: string, fill: (draft: string) => Promise<void>): Promise<void> {
+  async function makeManagedFolder(
+    folder: string,
+    datasetId: string,
+    fill: (draft: string) => Promise<void>,
+  ): Promise<void> {
     const draft = join(root, `${DRAFT_PREFIX}${randomBytes(4).toString('hex')}`);
     if (!isSwept) ownFolders.add(folder).add(draft);
     try {
@@ -74,14 +78,14 @@ export function createManagedFolders(root: string): ManagedFolders {
   return {
     async create(datasetId) {
       const folder = join(root, `${datasetId}.${randomBytes(4).toString('hex')}`);
-      await make(folder, datasetId, async () => {});
+      await makeManagedFolder(folder, datasetId, async () => {});
       return folder;
     },
     async receive(name, datasetId, fetch) {
       const folder = join(root, name);
       const isInParent = async () => (await readMarkedStore(folder)) === datasetId;
       if (await isInParent()) return;
-      await make(folder, datasetId, fetch).catch(async (failure: unknown) => {
+      await makeManagedFolder(folder, datasetId, fetch).catch(async (failure: unknown) => {
         if (!(await isInParent())) throw failure; // another request has fetched the folder
       });
     },

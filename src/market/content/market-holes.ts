@@ -3,8 +3,8 @@ import type { Problems } from '../tables/problems.js';
 import { GAP_SESSIONS_MAX } from './market-warnings.js';
 
 /** Days per week, and trading days per week. */
-const WEEK = 7;
-const WEEKDAYS = 5;
+const DAYS_PER_WEEK = 7;
+const WEEKDAYS_PER_WEEK = 5;
 
 /**
  * Warns of gaps in a whole market: more than ten weekdays in a row without any bar (GAP_LONG). The history of a single
@@ -31,8 +31,8 @@ export function warnOfMissingDays(dates: Int32Array, problems: Problems): void {
 /** Counts the days from Monday to Friday between two days, both exclusive. */
 function countWeekdaysBetween(from: Day, to: Day): number {
   const days = to - from - 1;
-  const weeks = Math.floor(days / WEEK);
-  let count = weeks * WEEKDAYS;
-  for (let day = from + 1 + weeks * WEEK; day < to; day++) if (toWeekday(day) < WEEKDAYS) count += 1;
+  const weeks = Math.floor(days / DAYS_PER_WEEK);
+  let count = weeks * WEEKDAYS_PER_WEEK;
+  for (let day = from + 1 + weeks * DAYS_PER_WEEK; day < to; day++) if (toWeekday(day) < WEEKDAYS_PER_WEEK) count += 1;
   return count;
 }

@@ -20,7 +20,7 @@ export const GAP_SESSIONS_MAX = 10;
 /** Maximum free float, with a tolerance for the rounding of quotients. */
 const FLOAT_MAX = 1 + 1e-9;
 
-export const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
+export const ENDING_ACTIONS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
 /**
  * Reports suspect data in a market without rejecting it. Sessions are the dates of the store; a bar is a CLOSE.
@@ -121,7 +121,7 @@ function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Prob
   const { identifiers, dates, actions } = content;
   const endDayByIdentifier = new Map<string, number>();
   for (const { identifier, type, exDay, status } of actions)
-    if (ENDINGS.has(type) && status !== 'cancelled') endDayByIdentifier.set(identifier, exDay);
+    if (ENDING_ACTIONS.has(type) && status !== 'cancelled') endDayByIdentifier.set(identifier, exDay);
   identifiers.forEach((identifier, n) => {
     const last = lastBar[n]!;
     const missingDays = dates.length - 1 - last;
@@ -164,7 +164,7 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
     const hasPrice =
       n !== undefined &&
       lastBar[n]! >= 0 &&
-      (ENDINGS.has(type) || (session < dates.length && !Number.isNaN(close[session * identifiers.length + n])));
+      (ENDING_ACTIONS.has(type) || (session < dates.length && !Number.isNaN(close[session * identifiers.length + n])));
     // an action after the last date of the store is announced, not misplaced
     if (hasPrice || (n !== undefined && session === dates.length)) continue;
     problems.warning({

@@ -194,15 +194,15 @@ function mergeActions(
     if (!others.has(formatAction(action)))
       actionsByKey.set(formatKey(action), [...(actionsByKey.get(formatKey(action)) ?? []), action]);
   for (const action of added) {
-    const list = storedKeys.has(formatAction(action)) ? [] : (actionsByKey.get(formatKey(action)) ?? []);
-    const paid = list.findIndex(
+    const sameKeyActions = storedKeys.has(formatAction(action)) ? [] : (actionsByKey.get(formatKey(action)) ?? []);
+    const matchIndex = sameKeyActions.findIndex(
       (corporateAction) =>
         formatAction({ ...corporateAction, status: null }) === formatAction({ ...action, status: null }),
     );
-    const [before] = list.splice(Math.max(paid, 0), 1);
+    const [before] = sameKeyActions.splice(Math.max(matchIndex, 0), 1);
     if (before === undefined) continue;
     replacedActions.add(before);
-    if (paid >= 0) continue;
+    if (matchIndex >= 0) continue;
     problems.error({
       code: 'DUPLICATE_KEY',
       path: `corporate_actions[${action.identifier} ${formatDay(action.exDay)}]`,
@@ -230,9 +230,9 @@ function mergeUniverses(
   problems: Problems,
 ): readonly Membership[] {
   const formatSpellKey = ({ universe, identifier, start }: Membership) => JSON.stringify([universe, identifier, start]);
-  const spells = new Map(memberships.map((spell) => [formatSpellKey(spell), spell]));
+  const membershipByKey = new Map(memberships.map((spell) => [formatSpellKey(spell), spell]));
   for (const spell of added) {
-    const membership = spells.get(formatSpellKey(spell));
+    const membership = membershipByKey.get(formatSpellKey(spell));
     if (membership !== undefined && membership.end !== null && membership.end !== spell.end) {
       problems.error({
         code: 'OVERLAPPING_MEMBERSHIP',
@@ -240,9 +240,9 @@ function mergeUniverses(
         message: `The membership of ${spell.identifier} in ${spell.universe} has a different end in the store.`,
       });
     }
-    spells.set(formatSpellKey(spell), spell.end === null && membership !== undefined ? membership : spell);
+    membershipByKey.set(formatSpellKey(spell), spell.end === null && membership !== undefined ? membership : spell);
   }
-  const sortedSpells = [...spells.values()].sort(compareMemberships);
+  const sortedSpells = [...membershipByKey.values()].sort(compareMemberships);
   sortedSpells.forEach((spell, i) => {
     const previousSpell = sortedSpells[i - 1];
     if (previousSpell?.universe !== spell.universe || previousSpell.identifier !== spell.identifier) return;

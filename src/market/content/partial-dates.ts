@@ -3,7 +3,7 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { callOnce } from '#base/once.js';
 import type { MarketContent } from './market-content.js';
-import { ENDINGS, GAP_SESSIONS_MAX } from './market-warnings.js';
+import { ENDING_ACTIONS, GAP_SESSIONS_MAX } from './market-warnings.js';
 
 /**
  * Minimum share of the expected securities without a bar that makes a date suspect. Halts, suspensions or stale quotes
@@ -109,7 +109,7 @@ function computeLastExpected({ identifiers, dates, actions }: MarketContent, clo
   }
   const endDayByIdentifier = new Map<string, Day>();
   for (const { identifier, type, exDay, status } of actions)
-    if (ENDINGS.has(type) && status !== 'cancelled') endDayByIdentifier.set(identifier, exDay);
+    if (ENDING_ACTIONS.has(type) && status !== 'cancelled') endDayByIdentifier.set(identifier, exDay);
   return last.map((t, n) => {
     const end = t < 0 ? undefined : endDayByIdentifier.get(identifiers[n]!);
     const hasEnded = end !== undefined && end >= dates[Math.max(0, t - GAP_SESSIONS_MAX)]! && end <= dates.at(-1)!;
@@ -138,23 +138,23 @@ function createClosureCheck(
 }
 
 function listFindings(partialDates: readonly PartialDate[]): Finding[] {
-  const single = partialDates.slice(0, DATES_MAX).map(({ day, bars, missing }): Finding => {
-    const list = missing.slice(0, NAMES_LISTED_MAX).join(', ');
+  const dateFindings = partialDates.slice(0, DATES_MAX).map(({ day, bars, missing }): Finding => {
+    const listText = missing.slice(0, NAMES_LISTED_MAX).join(', ');
     return {
       severity: 'warning',
       code: 'PARTIAL_DATE',
       path: `market[${formatDay(day)}]`,
-      message: `${bars} of ${bars + missing.length} securities have a bar on ${formatDay(day)}. ${missing.length} that traded shortly before have none (${list}${missing.length > NAMES_LISTED_MAX ? ' and more' : ''}).`,
+      message: `${bars} of ${bars + missing.length} securities have a bar on ${formatDay(day)}. ${missing.length} that traded shortly before have none (${listText}${missing.length > NAMES_LISTED_MAX ? ' and more' : ''}).`,
       count: missing.length,
       places: missing.slice(0, NAMES_MAX),
     };
   });
   const remainingPartialDates = partialDates.slice(DATES_MAX);
-  if (remainingPartialDates.length === 0) return single;
+  if (remainingPartialDates.length === 0) return dateFindings;
   const bars = remainingPartialDates.reduce((sum, { missing }) => sum + missing.length, 0);
   const message = `${remainingPartialDates.length} earlier dates from ${formatDay(remainingPartialDates.at(-1)!.day)} to ${formatDay(remainingPartialDates[0]!.day)} have bars of only some securities. ${bars} bars are missing in total.`;
   return [
-    ...single,
+    ...dateFindings,
     { severity: 'warning', code: 'PARTIAL_DATE', path: 'market', message, count: remainingPartialDates.length },
   ];
 }

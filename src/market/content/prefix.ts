@@ -125,13 +125,13 @@ function countWholeBlocks(rows: number): number {
 /** Returns the kind of the first difference between two prefixes; null if they are equal. */
 export function comparePrefixes(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
   if (a.axes !== b.axes) return 'names';
-  const isSame =
+  const hasSameNames =
     a.day === b.day &&
     a.adjustment === b.adjustment &&
     a.currency === b.currency &&
     a.rows === b.rows &&
     (['blocks', 'history', 'rest', 'restHistory'] as const).every((part) => isEqual(a[part], b[part]));
-  return isSame ? null : 'history';
+  return hasSameNames ? null : 'history';
 }
 
 function isEqual(a: Uint8Array, b: Uint8Array): boolean {

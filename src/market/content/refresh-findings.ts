@@ -26,13 +26,13 @@ export function splitFindings(splits: readonly AcceptedSplit[]): Finding[] {
       severity: 'info',
       code: 'SPLIT_RESTATED',
       path: `market.${identifier}`,
-      message: `The source restated ${identifier} for a ${round(one)}:${round(other)} split. Prices${dateText} are divided by ${round(ratio)}. Its bars and corporate actions are now those of the source.`,
+      message: `The source restated ${identifier} for a ${roundNumber(one)}:${roundNumber(other)} split. Prices${dateText} are divided by ${roundNumber(ratio)}. Its bars and corporate actions are now those of the source.`,
       value: ratio,
     };
   });
 }
 
-const round = (number: number): number => Number(number.toPrecision(6));
+const roundNumber = (number: number): number => Number(number.toPrecision(6));
 
 /** Returns one finding for each rejected security. */
 export function createRejectionFindings(rejections: readonly Rejection[]): Finding[] {

@@ -82,7 +82,7 @@ export interface OmittedBars extends RowCounts {
 const NAMES_MAX = 20;
 
 /** Maximum number of listed rejected securities. */
-const REJECTED_MAX = 200;
+const REJECTED_LISTED_MAX = 200;
 
 export interface Versions {
   /** Stored content before the refresh. */
@@ -140,7 +140,7 @@ export function createRefreshReport(
     restatements_total: sum(allChanges, ({ total }) => total),
     left_out: findOmittedBars(rejections, columns),
     split_restatements: splits,
-    rejected: rejections.slice(0, REJECTED_MAX).map(({ identifier, bars, actions, heldBack, first }) => ({
+    rejected: rejections.slice(0, REJECTED_LISTED_MAX).map(({ identifier, bars, actions, heldBack, first }) => ({
       identifier,
       bars,
       corporate_actions: actions,

@@ -17,7 +17,7 @@ export function compareSeries(
   const restatements = createRestatements();
   const counts = { added: 0, changed: 0, removed: 0 };
   const history = { added: 0, changed: 0, removed: 0 };
-  const restate = (
+  const addRestatement = (
     identifier: string,
     date: string | null,
     column: string,
@@ -28,16 +28,16 @@ export function compareSeries(
     const [old, now] = [before?.get(identifier), after?.get(identifier)];
     const lastHeld = old?.days.at(-1) ?? -Infinity;
     for (const [column, was, is] of listAttributes(old, now)) {
-      restate(identifier, null, column, [was, is]);
+      addRestatement(identifier, null, column, [was, is]);
       counts.changed += 1;
       history.changed += 1;
     }
     for (const { day, was, is } of iterateDifferences(old, now)) {
-      const what = was !== was ? 'added' : is !== is ? 'removed' : 'changed';
-      counts[what] += 1;
-      if (day <= lastHeld) history[what] += 1;
-      if (what !== 'added' || (isLiteral && day <= lastHeld))
-        restate(identifier, formatDay(day), 'CLOSE', [was === was ? was : null, is === is ? is : null]);
+      const kind = was !== was ? 'added' : is !== is ? 'removed' : 'changed';
+      counts[kind] += 1;
+      if (day <= lastHeld) history[kind] += 1;
+      if (kind !== 'added' || (isLiteral && day <= lastHeld))
+        addRestatement(identifier, formatDay(day), 'CLOSE', [was === was ? was : null, is === is ? is : null]);
     }
   }
   return { ...counts, history, ...restatements.listRestatements() };
@@ -65,8 +65,8 @@ function* iterateDifferences(
   const [oldDays, nowDays] = [old?.days ?? [], newSeries?.days ?? []];
   for (let i = 0, k = 0; i < oldDays.length || k < nowDays.length;) {
     const day = Math.min(oldDays[i] ?? Infinity, nowDays[k] ?? Infinity);
-    const was = oldDays[i] === day ? old!.closes[i++]! : Number.NaN; // this version has the day
-    const is = nowDays[k] === day ? newSeries!.closes[k++]! : Number.NaN; // this version has the day
-    if (was !== is) yield { day, was, is };
+    const oldClose = oldDays[i] === day ? old!.closes[i++]! : Number.NaN; // this version has the day
+    const newClose = nowDays[k] === day ? newSeries!.closes[k++]! : Number.NaN; // this version has the day
+    if (oldClose !== newClose) yield { day, was: oldClose, is: newClose };
   }
 }

@@ -10,7 +10,7 @@ const DAYS_MAX = 20;
 const LISTED_MAX = 3;
 
 /** Names of weekdays, Monday first. */
-const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+const WEEKDAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
 /**
  * Warns of bars on days that are not a session of any calendar in use: NOT_A_SESSION. These are the calendars of the
@@ -36,7 +36,7 @@ export function warnOfSessions(
     .toSorted()
     .join(', ');
   if (days.length > DAYS_MAX) {
-    const list = days
+    const listText = days
       .slice(0, LISTED_MAX)
       .map(({ day }) => formatDay(day))
       .join(', ');
@@ -44,13 +44,13 @@ export function warnOfSessions(
     problems.warning({
       code: 'NOT_A_SESSION',
       path: 'market',
-      message: `${bars} bars are on ${days.length} days that are not sessions of ${usedCalendars}: ${list} and more. Indices with these calendars do not use them.`,
+      message: `${bars} bars are on ${days.length} days that are not sessions of ${usedCalendars}: ${listText} and more. Indices with these calendars do not use them.`,
     });
     return;
   }
   for (const { day, names } of days) {
-    const list = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
-    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} on ${formatDay(day)}, a ${WEEKDAYS[toWeekday(day)]}, which is not a session of ${usedCalendars}: ${list}. Indices with these calendars do not use ${names.length === 1 ? 'it' : 'them'}.`;
+    const listText = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
+    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} on ${formatDay(day)}, a ${WEEKDAY_NAMES[toWeekday(day)]}, which is not a session of ${usedCalendars}: ${listText}. Indices with these calendars do not use ${names.length === 1 ? 'it' : 'them'}.`;
     problems.warning({ code: 'NOT_A_SESSION', path: `market[${formatDay(day)}]`, message });
   }
 }

@@ -27,7 +27,7 @@ export interface TwoHistories {
 }
 
 /** Fields that a split divides. */
-const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
+const PRICE_FIELDS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 
 /** Minimum number of divided bars that prove a ratio if there is no later close. */
 const BARS_MIN = 3;
@@ -99,7 +99,7 @@ interface Split {
 /** Returns true if every field is consistent with the split. */
 function isConsistent(fields: TwoHistories['fields'], { ratio, last }: Split): boolean {
   return [...fields].every(([name, values]) => {
-    const factors = PRICES.has(name) ? [1 / ratio] : name === 'VOLUME' ? [ratio] : [1, 1 / ratio, ratio];
+    const factors = PRICE_FIELDS.has(name) ? [1 / ratio] : name === 'VOLUME' ? [ratio] : [1, 1 / ratio, ratio];
     return (
       values.stored.every((value, t) => t <= last || isSame(value, values.fresh[t]!)) &&
       factors.some((factor) => isScaled(values, { factor, last, isVolume: name === 'VOLUME' }))

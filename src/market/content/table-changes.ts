@@ -105,11 +105,11 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
   const restatements = createRestatements();
   const counts = { added: 0, changed: 0, removed: 0 };
   const history = { added: 0, changed: 0, removed: 0 };
-  const count = (what: keyof RowCounts, rows: readonly TableRow[]) => {
+  const addCount = (what: keyof RowCounts, rows: readonly TableRow[]) => {
     counts[what] += 1;
     if (rules.isHistory(rows)) history[what] += 1;
   };
-  const restate = (was: TableRow | undefined, is: TableRow | undefined) => {
+  const addRestatement = (was: TableRow | undefined, is: TableRow | undefined) => {
     const { identifier, day } = was ?? is!; // at least one of them is defined
     for (const column of new Set([...(was?.values.keys() ?? []), ...(is?.values.keys() ?? [])])) {
       const [x, y] = [was?.values.get(column) ?? null, is?.values.get(column) ?? null];
@@ -127,15 +127,15 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
   for (const key of [...new Set([...before.keys(), ...after.keys()])].toSorted(compareText)) {
     const [old, now] = findUnequalRows(before.get(key) ?? [], after.get(key) ?? []);
     for (const is of now.slice(old.length)) {
-      count('added', [is]);
-      if (rules.isTold(is)) restate(undefined, is);
+      addCount('added', [is]);
+      if (rules.isTold(is)) addRestatement(undefined, is);
     }
     old.forEach((was, i) => {
-      const is = now[i];
-      if (is !== undefined && rules.isContinued(was, is)) counts.added += 1;
+      const newRow = now[i];
+      if (newRow !== undefined && rules.isContinued(was, newRow)) counts.added += 1;
       else {
-        count(is === undefined ? 'removed' : 'changed', is === undefined ? [was] : [was, is]);
-        restate(was, is);
+        addCount(newRow === undefined ? 'removed' : 'changed', newRow === undefined ? [was] : [was, newRow]);
+        addRestatement(was, newRow);
       }
     });
   }

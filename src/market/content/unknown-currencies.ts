@@ -24,9 +24,9 @@ export function findUnknownCurrencies({ identifiers, reference, series }: Market
   const results: UnknownCurrency[] = [];
   const checkCurrency = (currency: unknown, about: Pick<UnknownCurrency, 'identifier' | 'table' | 'from'>): void => {
     if (typeof currency !== 'string' || currency === '' || isCurrency(currency) || pairCurrencies.has(currency)) return;
-    const since = about.from === null ? '' : ` from ${about.from}`;
+    const fromText = about.from === null ? '' : ` from ${about.from}`;
     const suggestion = suggestName(currency, isCurrency(currency.toUpperCase()) ? [currency.toUpperCase()] : []);
-    const message = `The CURRENCY of ${about.identifier}${since} is ${JSON.stringify(currency.slice(0, 80))}, which is not an ISO 4217 code, and the store has no exchange rate for it.${suggestion}`;
+    const message = `The CURRENCY of ${about.identifier}${fromText} is ${JSON.stringify(currency.slice(0, 80))}, which is not an ISO 4217 code, and the store has no exchange rate for it.${suggestion}`;
     results.push({ ...about, currency, message });
   };
   const column = reference.columns.indexOf('CURRENCY');

@@ -26,8 +26,8 @@ function isCompressed(message: Message): boolean {
 function readHead(path: string): Uint8Array {
   const file = openSync(path, 'r');
   try {
-    const head = new Uint8Array(HEAD_BYTES);
-    return head.subarray(0, readSync(file, head));
+    const headBytes = new Uint8Array(HEAD_BYTES);
+    return headBytes.subarray(0, readSync(file, headBytes));
   } finally {
     closeSync(file);
   }

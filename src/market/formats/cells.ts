@@ -14,7 +14,7 @@ export interface CellBatch {
 /** Maximum size of a text of a source in bytes, equal to the maximum number of characters in a workbook cell. */
 export const TEXT_BYTES_MAX = 32_768;
 
-const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
+const NUMBER_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 const MISSING_TEXTS = new Set(['', 'nan', 'NaN', 'NAN']);
 const MS_PER_DAY = 86_400_000;
@@ -34,7 +34,7 @@ export function readNumber(cell: Cell | undefined): number | undefined {
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   if (MISSING_TEXTS.has(text)) return Number.NaN;
-  if (!NUMBER.test(text)) return undefined;
+  if (!NUMBER_TEXT.test(text)) return undefined;
   const value = Number(text);
   return Number.isFinite(value) ? value : undefined;
 }

@@ -14,8 +14,8 @@ const DELIMITERS: ReadonlySet<string> = new Set([',', ';', '\t']);
  */
 export async function parseCsvRows(lines: AsyncGenerator<Buffer>): Promise<TableRows> {
   const records = readRecords(lines);
-  const head = await records.next();
-  const first = head.done === true ? '' : head.value.text.replace(/^\uFEFF/, '');
+  const firstRecord = await records.next();
+  const first = firstRecord.done === true ? '' : firstRecord.value.text.replace(/^\uFEFF/, '');
   const detectedDelimiter = detectDelimiter(first);
   const delimiter = DELIMITERS.has(detectedDelimiter) ? detectedDelimiter : ',';
   const header = splitCells(first, delimiter);

@@ -18,7 +18,7 @@ const {
 } = require('@duckdb/node-api') as typeof DuckDbApi;
 const bindings = require('@duckdb/node-bindings') as typeof Bindings;
 
-const TYPES: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = {
+const TYPE_IDS: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = {
   integer: [DuckDBTypeId.INTEGER, DuckDBTypeId.DATE],
   double: [DuckDBTypeId.DOUBLE],
   text: [DuckDBTypeId.VARCHAR],
@@ -154,7 +154,7 @@ export async function* streamChunks(
 ): AsyncGenerator<DuckDBDataChunk> {
   const result = await connection.stream(sql);
   kinds.forEach((kind, column) => {
-    if (kind !== null && !TYPES[kind].includes(result.columnTypeId(column)))
+    if (kind !== null && !TYPE_IDS[kind].includes(result.columnTypeId(column)))
       throw new Error(`column ${column} of the query holds no ${kind}`);
   });
   let nextChunk = result.fetchChunk();

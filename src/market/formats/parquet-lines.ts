@@ -12,12 +12,12 @@ export interface ParquetLines {
 }
 
 /** Matches list types; the entries of a list are joined to one text. */
-const LIST = /\[\d*\]$/;
+const LIST_SUFFIX = /\[\d*\]$/;
 /** Column with the lots of an account. */
-const LOTS = 'lots';
-const MOMENT = /^TIMESTAMP/;
+const LOTS_COLUMN = 'lots';
+const TIMESTAMP_TYPE = /^TIMESTAMP/;
 /** Matches dates with a time of midnight inside lists. */
-const MIDNIGHT = /"(\d{4}-\d\d-\d\d) 00:00:00(?:\+00)?"/g;
+const MIDNIGHT_TEXT = /"(\d{4}-\d\d-\d\d) 00:00:00(?:\+00)?"/g;
 
 /** Writes the rows of a Parquet file as lines of JSON, in their order. Timestamps become days. @cost 2 µs a value */
 export async function writeParquetLines(from: string, to: string): Promise<ParquetLines> {
@@ -26,10 +26,10 @@ export async function writeParquetLines(from: string, to: string): Promise<Parqu
     const scan = `read_parquet(${quoteText(from)}, hive_partitioning = false)`;
     const description = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${scan}`);
     const columns = description.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
-    const isNested = columns.some(({ name }) => name === LOTS);
+    const isNested = columns.some(({ name }) => name === LOTS_COLUMN);
     const texts = columns.map(({ name, type }) => {
-      if (LIST.test(type)) return `array_to_string(${quoteName(name)}, ${quoteText(ENTRY)})`;
-      return MOMENT.test(type) ? `${quoteName(name)}::DATE::VARCHAR` : `${quoteName(name)}::VARCHAR`;
+      if (LIST_SUFFIX.test(type)) return `array_to_string(${quoteName(name)}, ${quoteText(ENTRY)})`;
+      return TIMESTAMP_TYPE.test(type) ? `${quoteName(name)}::DATE::VARCHAR` : `${quoteName(name)}::VARCHAR`;
     });
     const boundedScan = `(SELECT ${columns.map(formatBoundColumn).join(', ')} FROM ${scan})`;
     const sql = isNested
@@ -37,7 +37,7 @@ export async function writeParquetLines(from: string, to: string): Promise<Parqu
       : `SELECT to_json([${texts.join(', ')}])::VARCHAR FROM ${boundedScan}`;
     async function* readLines(): AsyncGenerator<string> {
       for await (const chunk of streamChunks(connection, sql)) {
-        const rows = chunk.getColumnValues(0).map((row) => String(row).replaceAll(MIDNIGHT, '"$1"'));
+        const rows = chunk.getColumnValues(0).map((row) => String(row).replaceAll(MIDNIGHT_TEXT, '"$1"'));
         yield `${rows.join('\n')}\n`;
       }
     }

@@ -48,8 +48,8 @@ function createReader(table: Int32Array, slots: Int32Array, columns: Int32Array)
     if (result.length < rows) result = new Int32Array(rows);
     for (let row = 0, offset = 0; row < rows; row++, offset += WORDS_PER_TEXT) {
       let s = nextColumns[last]!;
-      if (!isSame(table, s * WORDS_PER_TEXT, texts, offset)) {
-        s = isSame(table, last * WORDS_PER_TEXT, texts, offset) ? last : findSlot(table, slots, texts, offset);
+      if (!areEqualTexts(table, s * WORDS_PER_TEXT, texts, offset)) {
+        s = areEqualTexts(table, last * WORDS_PER_TEXT, texts, offset) ? last : findSlot(table, slots, texts, offset);
         if (s < 0) {
           result[row] = -1;
           continue;
@@ -63,7 +63,7 @@ function createReader(table: Int32Array, slots: Int32Array, columns: Int32Array)
   };
 }
 
-function isSame(a: Int32Array, i: number, b: Int32Array, j: number): boolean {
+function areEqualTexts(a: Int32Array, i: number, b: Int32Array, j: number): boolean {
   return a[i + 1] === b[j + 1] && a[i + 2] === b[j + 2] && a[i + 3] === b[j + 3] && a[i] === b[j];
 }
 
@@ -82,16 +82,16 @@ function createSlots(table: Int32Array): Int32Array {
 function findSlot(table: Int32Array, slots: Int32Array, texts: Int32Array, offset: number): number {
   for (let slot = hashToSlot(texts, offset, slots.length); ; slot = (slot + 1) & (slots.length - 1)) {
     const s = slots[slot]!;
-    if (s < 0 || isSame(table, s * WORDS_PER_TEXT, texts, offset)) return s;
+    if (s < 0 || areEqualTexts(table, s * WORDS_PER_TEXT, texts, offset)) return s;
   }
 }
 
 /** Hashes the words of a text by FNV and returns its slot. */
 function hashToSlot(texts: Int32Array, offset: number, slots: number): number {
-  let mixed = texts[offset]!;
+  let hash = texts[offset]!;
   for (let w = 1; w < WORDS_PER_TEXT; w++) {
-    mixed = Math.imul(mixed ^ texts[offset + w]!, 0x01000193);
-    mixed ^= mixed >>> 15;
+    hash = Math.imul(hash ^ texts[offset + w]!, 0x01000193);
+    hash ^= hash >>> 15;
   }
-  return (mixed >>> 0) & (slots - 1);
+  return (hash >>> 0) & (slots - 1);
 }

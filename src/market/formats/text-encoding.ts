@@ -52,10 +52,10 @@ function createDecoder(encoding: TextEncoding): Decode {
 }
 
 /** Characters of windows-1252 from 0x80, where Latin-1 has control characters; unassigned codes are unchanged. */
-const WESTERN = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
+const WINDOWS_1252_CHARACTERS = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
 
 /** Decodes windows-1252. The decoders of some versions of Node treat it as Latin-1. */
 const decodeWindows1252 = (bytes: Uint8Array) =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     .toString('latin1')
-    .replaceAll(/[\u0080-\u009f]/g, (letter) => WESTERN[letter.charCodeAt(0) - 0x80]!);
+    .replaceAll(/[\u0080-\u009f]/g, (letter) => WINDOWS_1252_CHARACTERS[letter.charCodeAt(0) - 0x80]!);

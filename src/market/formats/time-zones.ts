@@ -5,13 +5,13 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /** Maximum number of timestamps per time zone with a cached day. A history has few distinct timestamps. */
-const REMEMBERED_MAX = 100_000;
+const CACHED_TIMES_MAX = 100_000;
 
-const OFFSET = /^([+-])(\d\d):?(\d\d)$/;
+const OFFSET_TEXT = /^([+-])(\d\d):?(\d\d)$/;
 
 /** Returns the minutes by which a zone written as `+01:00` is ahead of UTC; undefined for a named zone. */
 export function parseOffsetMinutes(zone: string): number | undefined {
-  const [, sign, hours, minutes] = OFFSET.exec(zone) ?? [];
+  const [, sign, hours, minutes] = OFFSET_TEXT.exec(zone) ?? [];
   return sign === undefined ? undefined : (sign === '-' ? -1 : 1) * (60 * Number(hours) + Number(minutes));
 }
 
@@ -35,7 +35,7 @@ export function createDayReader(zone: string): (ms: number) => Day {
     if (day === undefined) {
       const parts = Object.fromEntries(clock.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
       day = toDay({ year: parts['year']!, month: parts['month']!, day: parts['day']! });
-      if (daysByMs.size >= REMEMBERED_MAX) daysByMs.clear();
+      if (daysByMs.size >= CACHED_TIMES_MAX) daysByMs.clear();
       daysByMs.set(ms, day);
     }
     return day;

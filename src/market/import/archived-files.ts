@@ -32,7 +32,7 @@ export async function readArchivedFiles(
   const signature = Buffer.from(bytes.subarray(0, ZIP_MARK.length)).toString('latin1');
   if (format === 'csv' && signature !== '' && signature !== ZIP_MARK)
     return { members: [createPlainMember(bytes)], areWorkbooks: false };
-  const members = (await openZip(bytes, FILES_MAX)).filter(({ name }) => !isOfTheSystem(name));
+  const members = (await openZip(bytes, FILES_MAX)).filter(({ name }) => !isSystemFile(name));
   if (members.some(({ name }) => name === WORKBOOK_MARK))
     throw new ZipFault('The file is an Office document; a workbook is read with the format xlsx.');
   const isPrices = ({ name }: ZipMember) => findFileTableKind(getBaseName(name), mapping) === 'market';
@@ -51,7 +51,7 @@ const createPlainMember = (bytes: Uint8Array): ZipMember => ({
 export const getBaseName = (name: string): string => name.split('/').at(-1)!;
 
 /** Returns true if an operating system added a member to the archive: its name begins with a dot or two underscores. */
-const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
+const isSystemFile = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
 /** Returns the dataset that the name of a table states; with a mapping, the market for other mapped names. */
 export function findTableKind(name: string, mapping: Mapping | null = null): TableKind | undefined {
@@ -65,13 +65,15 @@ export function findFileTableKind(base: string, mapping: Mapping | null): TableK
   return findTableKind(base.slice(0, -4)) ?? findTableKind(base, mapping);
 }
 
-const WORKBOOK = /\.xlsx$/i;
+const WORKBOOK_NAME = /\.xlsx$/i;
 
-export const isWorkbook = (name: string): boolean => WORKBOOK.test(name);
+export const isWorkbook = (name: string): boolean => WORKBOOK_NAME.test(name);
 
 /** Returns the dataset of a workbook by its name. */
 export function findWorkbookTableKind(base: string, mapping: Mapping | null): TableKind | undefined {
-  return isWorkbook(base) ? (findTableKind(base.replace(WORKBOOK, '')) ?? findTableKind(base, mapping)) : undefined;
+  return isWorkbook(base)
+    ? (findTableKind(base.replace(WORKBOOK_NAME, '')) ?? findTableKind(base, mapping))
+    : undefined;
 }
 
 /** Returns true for the error classes of workbooks and archives. */

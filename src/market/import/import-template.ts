@@ -10,7 +10,7 @@ type Rows = readonly (readonly (string | number | null)[])[];
 /**
  * Example row of each dataset, in the order of its known columns. Together the rows are a valid market of one security.
  */
-const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
+const EXAMPLE_ROWS: Readonly<Record<TableKind, Rows[number]>> = {
   market: ['EXMPL', '2024-01-02', 99.5, 101.25, 98.75, 100, 125000, 5000000, 0.85],
   reference: [
     'EXMPL',
@@ -46,7 +46,7 @@ const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
 
 /** Returns the blank template of an import, with one example row per sheet: a workbook, or a zip of CSV files. */
 export function createImportTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
-  const sheets: Sheet[] = TABLE_KINDS.map((name) => ({ name, rows: [KNOWN_COLUMNS[name], EXAMPLES[name]] }));
+  const sheets: Sheet[] = TABLE_KINDS.map((name) => ({ name, rows: [KNOWN_COLUMNS[name], EXAMPLE_ROWS[name]] }));
   return format === 'xlsx'
     ? writeWorkbook(sheets)
     : writeZip(sheets.map(({ name, rows }) => ({ name: `${name}.csv`, text: formatCsv(rows) })));

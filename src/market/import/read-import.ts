@@ -60,7 +60,7 @@ export async function readImport(
     });
   }
   const completeContent = rows.toContent();
-  if (mapping === null && problems.findings().some(isOfEveryRow))
+  if (mapping === null && problems.findings().some(concernsEveryRow))
     problems.error({ code: 'REQUIRED', path: 'mapping', message: MAPPING_HINT });
   if (completeContent === undefined || problems.errors > 0) return undefined;
   const { dividends, splits } = completeContent.derived ?? { dividends: 0, splits: 0 };
@@ -69,7 +69,7 @@ export async function readImport(
 }
 
 /** Returns true if a finding repeats for many rows of the market. */
-const isOfEveryRow = ({ code, path, count = 1 }: Finding) =>
+const concernsEveryRow = ({ code, path, count = 1 }: Finding) =>
   count > 1 && path.startsWith('market') && (code === 'NOT_A_NUMBER' || code === 'BAD_DATE');
 
 const MAPPING_HINT =
@@ -100,7 +100,7 @@ function createSheetSink(
 
 async function readSheets(bytes: Uint8Array, reading: TableReadInput): Promise<void> {
   const { rows, mapping, problems } = reading;
-  const read = new Set<string>();
+  const importedSheets = new Set<string>();
   await readWorkbook(
     bytes,
     (sheet, columns, heading) => {
@@ -108,18 +108,18 @@ async function readSheets(bytes: Uint8Array, reading: TableReadInput): Promise<v
       if (columns.length === 0 && findTable(sheet) === undefined) return undefined;
       const name = findTableKind(sheet) ?? sheet;
       const table = findTableKind(name, mapping);
-      if (table === undefined || read.has(name)) {
+      if (table === undefined || importedSheets.has(name)) {
         if (mapping === null) problems.error(createUnknownTableProblem(sheet, 'sheet'));
         return undefined;
       }
-      read.add(name);
+      importedSheets.add(name);
       const label = formatLabel(table, name);
       problems.nameFile(label, sheet);
       return createSheetSink({ table, label, columns }, reading, { name, heading });
     },
     (sheet) => (findTableKind(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
   );
-  reportMissingMarket(read, { rows, mapping, problems }, 'sheet');
+  reportMissingMarket(importedSheets, { rows, mapping, problems }, 'sheet');
 }
 
 /** Archive of files, or a single CSV file. */
@@ -135,8 +135,8 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
   const names = new Set<string>();
   for (const member of members) {
     const base = getBaseName(member.name);
-    const isOneOfThem = areWorkbooks && isWorkbook(base);
-    const table = isOneOfThem ? findWorkbookTableKind(base, mapping) : findFileTableKind(base, mapping);
+    const isImportedWorkbook = areWorkbooks && isWorkbook(base);
+    const table = isImportedWorkbook ? findWorkbookTableKind(base, mapping) : findFileTableKind(base, mapping);
     const name = (table !== undefined && findTableKind(base.replace(/\.(csv|xlsx)$/i, ''))) || base;
     if (table === undefined || names.has(name)) {
       if (mapping === null || table !== undefined) problems.error(createUnknownTableProblem(member.name, 'file'));
@@ -147,7 +147,7 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
     problems.nameFile(label, member.name);
     const terms = table === 'market' ? { skip: mapping?.skip_rows, encoding: mapping?.encoding } : {};
     try {
-      if (isOneOfThem)
+      if (isImportedWorkbook)
         await readWorkbookMember(
           member,
           (columns, heading) => createSheetSink({ table, label, columns }, reading, { name: base, heading }),
@@ -161,7 +161,7 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
         );
     } catch (error) {
       // for a text file, any error other than CsvFault means that the archive itself is damaged
-      if (!isOneOfThem && !(error instanceof CsvFault)) throw error;
+      if (!isImportedWorkbook && !(error instanceof CsvFault)) throw error;
       reportFault(error, label, problems);
     }
   }

@@ -137,8 +137,8 @@ function correctNumbers(
     return { mapping: { ...mapping, units: 'read' }, question: createUnitsQuestion(unitsText) };
   if (!isFree('thousands') || mapping.thousands !== null) return undefined;
   if (mapping.decimal === '.') {
-    const apart = texts.filter((text) => findThousandsMark(text) !== undefined);
-    return apart.length === 0 ? undefined : addThousands(mapping, apart);
+    const markedTexts = texts.filter((text) => findThousandsMark(text) !== undefined);
+    return markedTexts.length === 0 ? undefined : addThousands(mapping, markedTexts);
   }
   const counts = texts.filter((text) => isGroupedCount(text, ','));
   return counts.length === 0

@@ -12,7 +12,7 @@ export interface DateFormat {
  * Range of days that a market may contain, in days since 1970-01-01. A text that parses to a day outside it is not a
  * date.
  */
-const YEARS = { from: -56_000, to: 36_500 } as const;
+const EPOCH_DAY_RANGE = { from: -56_000, to: 36_500 } as const;
 
 const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
@@ -20,30 +20,33 @@ const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateFormat | undefined {
   const filledCells = cells.filter((cell) => readText(cell) !== null);
   if (filledCells.length === 0) return undefined;
-  const fits = (format: string | null) => {
+  const matchesFormat = (format: string | null) => {
     const dayReader = createDayReader(format);
     return filledCells.every((cell) => {
       const day = dayReader(cell);
-      return typeof day === 'number' && day >= YEARS.from && day <= YEARS.to;
+      return typeof day === 'number' && day >= EPOCH_DAY_RANGE.from && day <= EPOCH_DAY_RANGE.to;
     });
   };
-  if (fits(null)) return { format: null, others: [] };
-  const usual = COMMON_FORMATS.filter(fits);
-  if (usual.length > 0)
-    return { format: usual[0]!, others: usual.slice(1).filter((format) => !isSame(usual[0]!, format)) };
+  if (matchesFormat(null)) return { format: null, others: [] };
+  const commonFormats = COMMON_FORMATS.filter(matchesFormat);
+  if (commonFormats.length > 0)
+    return {
+      format: commonFormats[0]!,
+      others: commonFormats.slice(1).filter((format) => !hasSameOrder(commonFormats[0]!, format)),
+    };
   // Epoch units from seconds to nanoseconds differ by factors of a thousand: at most one of them gives days in this
   // range. Days of 1970 are excluded.
   const epoch = EPOCHS.find((format) => {
     const dayReader = createDayReader(format);
     return filledCells.every((cell) => {
       const day = dayReader(cell);
-      return typeof day === 'number' && day > 365 && day <= YEARS.to;
+      return typeof day === 'number' && day > 365 && day <= EPOCH_DAY_RANGE.to;
     });
   });
   return epoch && { format: epoch, others: [] };
 }
 
 /** Returns true if two formats differ only in the width of their numbers and are equivalent for the same texts. */
-const isSame = (a: string, b: string) => describeOrder(a) === describeOrder(b);
+const hasSameOrder = (a: string, b: string) => describeOrder(a) === describeOrder(b);
 const describeOrder = (format: string) =>
   [...format.replaceAll(/[^YMD]/g, '')].filter((letter, i, all) => letter !== all[i - 1]).join('');

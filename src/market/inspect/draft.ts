@@ -13,7 +13,7 @@ import { detectVendor } from './vendors.js';
 export const PREAMBLE_MAX = 20;
 
 /** Minimum share of cells in a row that must be fields, identifiers or numbers for the row to count as such. */
-export const MAJORITY = 0.6;
+export const MAJORITY_SHARE = 0.6;
 
 /** Returns true if a cell is a number in any notation, except a text for a missing number. */
 export const isNumber = (written: Cell | undefined) => isPlainNumber(splitUnits(written)?.number ?? written);

@@ -4,8 +4,8 @@ import type { Sample } from './sample.js';
 
 /** Returns the field named in a file name: `close_split_adjusted.csv` contains closes. */
 export function findFileRole(name: string): string | undefined {
-  const words = name.replace(/\.[a-z]+(\.gz)?$/i, '').split(/[^A-Za-z]+/);
-  return words
+  const nameWords = name.replace(/\.[a-z]+(\.gz)?$/i, '').split(/[^A-Za-z]+/);
+  return nameWords
     .map((word) => findRole(word) ?? findRole(word.replace(/s$/i, '')))
     .find((role) => role !== undefined && role !== 'adjusted' && FIELD_ROLES.includes(role as never));
 }

@@ -21,7 +21,7 @@ import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
 import { createSingleTable, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { chooseAfterReading, filterDateFormats } from './date-question.js';
-import { isDay, MAJORITY } from './draft.js';
+import { isDay, MAJORITY_SHARE } from './draft.js';
 import { correctMapping } from './correct-mapping.js';
 import { proposeMapping, stateAdjustment, applyAnswers, type Confidence, type Proposal } from './propose.js';
 import { listAlternativeBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
@@ -111,9 +111,9 @@ export async function inspect(inspected: InspectedData, inspectionTerms: Inspect
 }
 
 async function inspectSource(inspected: OpenedData, inspectionTerms: InspectionTerms): Promise<Inspection> {
-  const unread = inspected.kind === 'files' ? (inspected.unread ?? []) : [];
+  const unreadFindings = inspected.kind === 'files' ? (inspected.unread ?? []) : [];
   const inspection = await inspectReadable(inspected, inspectionTerms);
-  return unread.length === 0 ? inspection : addUnread(inspection, unread);
+  return unreadFindings.length === 0 ? inspection : addUnread(inspection, unreadFindings);
 }
 
 /**
@@ -199,7 +199,7 @@ function describeTable(source: Source | undefined): string {
   const cells = source?.samples[0]?.rows[0] ?? [];
   if (cells.length === 0) return '';
   const days = cells.filter((cell) => isDay({}, cell)).length;
-  if (days > 1 && days >= MAJORITY * cells.length)
+  if (days > 1 && days >= MAJORITY_SHARE * cells.length)
     return ' The first row contains dates. Transpose the table, for example with frame.T in pandas.';
   const header = cells.map((cell) => JSON.stringify(readText(cell) ?? '').slice(0, 40));
   const remainderText = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
@@ -271,9 +271,9 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
     const sourceContent = await source.read(terms, problems);
-    const read = sourceContent && recountMarketRows(sourceContent, terms.mapping);
+    const outcome = sourceContent && recountMarketRows(sourceContent, terms.mapping);
     const otherDates =
-      read === undefined && trial < trialsMax ? chooseAfterReading(questions, problems.findings()) : undefined;
+      outcome === undefined && trial < trialsMax ? chooseAfterReading(questions, problems.findings()) : undefined;
     if (otherDates !== undefined) {
       terms = { ...terms, mapping: { ...terms.mapping!, date_format: otherDates } };
       continue;
@@ -292,11 +292,11 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
       await source.read({ ...terms, mapping: { ...terms.mapping!, date_format } }, result);
       return result.findings();
     });
-    const basis = getBasis(proposal, read, questions);
-    const isOpen = read === undefined || questions.some(({ required }) => required);
+    const basis = getBasis(proposal, outcome, questions);
+    const isOpen = outcome === undefined || questions.some(({ required }) => required);
     return {
       files: source.filesOf(terms.mapping!),
-      rows_read: read?.rows.market ?? 0,
+      rows_read: outcome?.rows.market ?? 0,
       mapping: terms.mapping!,
       tables: source.tables,
       adjustment: basis.adjustment,
@@ -304,7 +304,7 @@ async function tryMapping(source: Source, proposal: Proposal, { answers, trialsM
       confidence: isOpen ? 'unsure' : proposal.confidence,
       recognised_as: proposal.recognisedAs,
       unsure: questions,
-      preview: createPreview(read?.content),
+      preview: createPreview(outcome?.content),
       findings: problems.findings(),
     };
   }

@@ -38,7 +38,7 @@ export function proposeIdentifier(draft: ProposalDraft, named: string | undefine
 const ATTRIBUTE_HEADING = /curr|w(ä|ae)hrung|devise|exchange|b(ö|oe)rse|sector|industry|country|type|status|exdiv/i;
 
 /** Matches a change in percent, which is not an identifier. */
-const PERCENT = /^[+-]?[\d.,]+ ?%$/;
+const PERCENT_TEXT = /^[+-]?[\d.,]+ ?%$/;
 
 /**
  * Proposes a text column with an unknown heading. If days repeat, this is the column that best distinguishes the rows
@@ -57,7 +57,7 @@ function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, sam
         !Object.values(draft.mapping.columns!).includes(each) && // set together with the roles
         !ATTRIBUTE_HEADING.test(each) &&
         isWorded(column(each)) &&
-        !listTexts(each).some((text) => PERCENT.test(text)) &&
+        !listTexts(each).some((text) => PERCENT_TEXT.test(text)) &&
         listTexts(each).every(isAssetIdentifier) &&
         (!areRepeated || countKeys(each) > new Set(days).size),
     )

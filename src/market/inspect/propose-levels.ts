@@ -6,7 +6,7 @@ import {
   selectColumns,
   proposeDays,
   isNumber,
-  MAJORITY,
+  MAJORITY_SHARE,
   PREAMBLE_MAX,
   recognise,
   listTexts,
@@ -40,17 +40,17 @@ export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
   for (let i = 0; i + 2 < sample.rows.length && i < PREAMBLE_MAX; i++) {
     const [first, second] = [listTexts(sample.rows[i]!), listTexts(sample.rows[i + 1]!)];
     const [a, b] = [computeFieldShare(removeDateCells(first)), computeFieldShare(removeDateCells(second))];
-    const names = a >= b ? second : first;
+    const nameRow = a >= b ? second : first;
     const fields = a >= b ? first : second;
-    const otherNames = names.slice(1).filter((text) => text !== '');
+    const otherNames = nameRow.slice(1).filter((text) => text !== '');
     const areNames =
       otherNames.length > 0 &&
       otherNames.every(
         (text) => !isNumber(text) && findRole(text) === undefined && isAssetIdentifier(replaceSlashes(text)),
       );
-    if (isHeading(names, fields)) continue;
+    if (isHeading(nameRow, fields)) continue;
     if (
-      Math.max(a, b) < MAJORITY ||
+      Math.max(a, b) < MAJORITY_SHARE ||
       !areNames ||
       fields.slice(1).filter((text) => text !== '').length < otherNames.length
     )

@@ -12,7 +12,7 @@ import {
 import { setBasisFromFiles } from './file-words.js';
 import { findDividendColumn } from '../mapping/own-dividends.js';
 import { askCurrency } from './currency-question.js';
-import { COUNTS } from '../mapping/written-numbers.js';
+import { COUNT_FIELDS } from '../mapping/written-numbers.js';
 import { findCurrencyColumn } from '../mapping/unread-terms.js';
 import { countMarks, proposeNumberMarks } from './number-marks.js';
 import { isWorded, proposeIdentifier } from './propose-identifier.js';
@@ -72,15 +72,15 @@ export function proposeLong(
   if (currency !== undefined) askCurrency(draft, `column ${currency}`, listCells(currency));
   proposeDays(draft, listCells(roles.date!));
   const { identifier } = draft.mapping.columns!; // set above
-  const unread = new Set([roles.date, identifier, ...draft.mapping.ignore]);
+  const unreadColumns = new Set([roles.date, identifier, ...draft.mapping.ignore]);
   proposeNumberMarks(
     draft,
-    body.flatMap((row) => row.filter((_, i) => !unread.has(header[i]!))),
+    body.flatMap((row) => row.filter((_, i) => !unreadColumns.has(header[i]!))),
     sample,
-    header.filter((name) => isOfBar(draft.mapping, name) && !unread.has(name)).flatMap(listCells),
+    header.filter((name) => isBarColumn(draft.mapping, name) && !unreadColumns.has(name)).flatMap(listCells),
   );
   const counts = header.filter((name) =>
-    Object.entries(draft.mapping.columns!).some(([field, from]) => COUNTS.has(field) && from === name),
+    Object.entries(draft.mapping.columns!).some(([field, from]) => COUNT_FIELDS.has(field) && from === name),
   ); // set above
   countMarks(draft, counts.flatMap(listCells));
   if (draft.recognisedAs === null) draft.confidence = 'likely';
@@ -88,7 +88,7 @@ export function proposeLong(
 }
 
 /** Returns true if the mapping reads a bar field from a column. */
-const isOfBar = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['mapping'], name: string) =>
+const isBarColumn = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['mapping'], name: string) =>
   name === adjusted || Object.values(columns).includes(name);
 
 /** Derives dividends from adjusted closes, and reports a separate dividend column of the vendor. */

@@ -1,6 +1,15 @@
 import { readText } from '../formats/cells.js';
 import { LABEL_WITHOUT_DIGITS } from '../mapping/wide-columns.js';
-import { ask, proposeDays, isDay, isNumber, MAJORITY, PREAMBLE_MAX, listTexts, type ProposalDraft } from './draft.js';
+import {
+  ask,
+  proposeDays,
+  isDay,
+  isNumber,
+  MAJORITY_SHARE,
+  PREAMBLE_MAX,
+  listTexts,
+  type ProposalDraft,
+} from './draft.js';
 import { setBasisFromFiles, findFileRole } from './file-words.js';
 import { askCurrency } from './currency-question.js';
 import { findCurrencyColumn } from '../mapping/unread-terms.js';
@@ -9,7 +18,7 @@ import { FIELD_ROLES, findRole } from './roles.js';
 import type { Sample } from './sample.js';
 
 /** Matches headings of a date column. Parquet stores the index of a data frame last. */
-const INDEX = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
+const INDEX_HEADING = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
 
 /** Matches headings that pandas gives to a row counter after repeated writing or resetting of the index. */
 const COUNTER_HEADING = /^(|unnamed: \d+|index|level_\d+)$/i;
@@ -32,7 +41,9 @@ function findDayColumn(draft: ProposalDraft, header: Sample['rows'][number], bod
   if (isDay(draft.answers, row[0])) return 0;
   const first = header.findIndex((_, i) => !isCounter(header, body, i));
   if (first > 0 && findRole(readText(header[first]) ?? '') === 'date' && isDay(draft.answers, row[first])) return first;
-  return last > 0 && isDay(draft.answers, row[last]) && INDEX.test(readText(header[last]) ?? '') ? last : undefined;
+  return last > 0 && isDay(draft.answers, row[last]) && INDEX_HEADING.test(readText(header[last]) ?? '')
+    ? last
+    : undefined;
 }
 
 /**
@@ -54,22 +65,22 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     );
   });
   if (position < 0) return false;
-  const head = findIdentifierRow(sample.rows, position);
-  const header = listTexts(sample.rows[head]!);
+  const headerRow = findIdentifierRow(sample.rows, position);
+  const header = listTexts(sample.rows[headerRow]!);
   const body = sample.rows.slice(position + 1);
   const day = findDayColumn(draft, sample.rows[position]!, body)!; // found above
-  if (isOfBars(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
+  if (areBarFields(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
   const counters = header.flatMap((_, i) => (i !== day && isCounter(header, body, i) ? [i] : []));
   const isDayBeside = header.map((name) => name !== '' && name === header[day]);
   const cells = body
     .flatMap((row) => row.filter((_, i) => i !== day && !counters.includes(i) && !isDayBeside[i]))
     .filter((cell) => readText(cell) !== null);
-  if (cells.length > 0 && cells.filter(isNumber).length < MAJORITY * cells.length) return false;
+  if (cells.length > 0 && cells.filter(isNumber).length < MAJORITY_SHARE * cells.length) return false;
   const fields = samples.length === 1 ? {} : mapTableFields(samples);
-  draft.recognisedAs = head === position ? 'pandas, one column per security' : 'Refinitiv Datastream';
+  draft.recognisedAs = headerRow === position ? 'pandas, one column per security' : 'Refinitiv Datastream';
   draft.mapping = {
     layout: 'wide',
-    skip_rows: head,
+    skip_rows: headerRow,
     ...(header[day] === '' || header[day]!.toLowerCase() === 'date' ? {} : { columns: { date: header[day]! } }),
     ...(Object.keys(fields).length > 0 ? { fields } : { field: 'CLOSE' }),
   };
@@ -77,7 +88,7 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     draft,
     counters.map((i) => header[i]!).filter((name) => name !== ''),
   );
-  for (const [label = '', ...cells] of sample.rows.slice(head + 1, position + 1).map(listTexts))
+  for (const [label = '', ...cells] of sample.rows.slice(headerRow + 1, position + 1).map(listTexts))
     if (findCurrencyColumn([label]) !== undefined) askCurrency(draft, `row ${label}`, cells);
   askFields(draft, fields, samples);
   setBasisFromFiles(draft, samples);
@@ -118,7 +129,7 @@ function findIdentifierRow(rows: Sample['rows'], position: number): number {
 const BAR_FIELDS_MIN = 3;
 
 /** Returns true if the columns are bar fields of one security. */
-function isOfBars(names: readonly string[]): boolean {
+function areBarFields(names: readonly string[]): boolean {
   const fields = new Set(names.map(findRole).filter((role) => FIELD_ROLES.includes(role as never)));
   return fields.size >= BAR_FIELDS_MIN || (names.length <= COLUMNS_OF_BARS_MAX && names.some(isVolume));
 }

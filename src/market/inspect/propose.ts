@@ -29,12 +29,12 @@ export function proposeMapping(
   namedBy: TableNameSource,
   answers: Answers = {},
 ): Proposal | undefined {
-  const read = samples.filter(({ name }) => answers.ignore?.includes(name) !== true);
-  const filledSamples = read.filter(({ rows }) => rows.length > 1);
+  const usedSamples = samples.filter(({ name }) => answers.ignore?.includes(name) !== true);
+  const filledSamples = usedSamples.filter(({ rows }) => rows.length > 1);
   const datedSamples = filledSamples.filter((sample) => hasDays(answers, sample));
   const [first, ...later] = datedSamples.length > 0 ? datedSamples : filledSamples;
   if (first === undefined) return undefined;
-  const tables = { read, filled: filledSamples, dated: datedSamples, namedBy };
+  const tables = { read: usedSamples, filled: filledSamples, dated: datedSamples, namedBy };
   const ownProposal = createProposal(first, tables, answers);
   if (
     ownProposal !== undefined &&
@@ -114,8 +114,13 @@ function excludeColumn(draft: ProposalDraft, names: readonly string[], lacking: 
 export function applyAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...answers }: Answers): Mapping {
   const definedAnswers = Object.fromEntries(Object.entries(answers).filter(([, value]) => value !== undefined));
   // Answers add to the ignored columns of the vendor and do not replace them.
-  const ignore = [...new Set([...(mapping.ignore ?? []), ...(answers.ignore ?? [])])];
-  return Mapping.parse({ ...mapping, ...definedAnswers, ignore, columns: { ...mapping.columns, ...answers.columns } });
+  const ignoredNames = [...new Set([...(mapping.ignore ?? []), ...(answers.ignore ?? [])])];
+  return Mapping.parse({
+    ...mapping,
+    ...definedAnswers,
+    ignore: ignoredNames,
+    columns: { ...mapping.columns, ...answers.columns },
+  });
 }
 
 function getAdjustment({ answers, adjustment, reason }: ProposalDraft): Pick<Proposal, 'adjustment' | 'reason'> {

@@ -145,9 +145,9 @@ async function findFirstRows(file: SourceFile, { connection }: DuckDb): Promise<
   const { files, columns } = await addZones(connection, [file]);
   const scan = formatScan(files, { withRows: false });
   const names = columns.map(({ name }) => name);
-  const list = columns.map(formatBoundColumn).join(', ');
-  const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
-  return [names, ...read.getRows().map((row) => row.map(toCell))];
+  const columnList = columns.map(formatBoundColumn).join(', ');
+  const queryResult = await connection.runAndReadAll(`SELECT ${columnList} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
+  return [names, ...queryResult.getRows().map((row) => row.map(toCell))];
 }
 
 /** Returns the index columns in the pandas metadata of a data frame; none for an index of positions. */
@@ -166,10 +166,10 @@ const PANDAS_BYTES_MAX = 1 << 20;
 /** Returns columns that pandas recorded as the index of the data frame; none if pandas did not write the file. */
 async function readPandasIndex({ path }: SourceFile, { connection }: DuckDb): Promise<readonly string[]> {
   const metadata = `SELECT decode(value) FROM parquet_kv_metadata(${quoteText(path)})`;
-  const read = await connection.runAndReadAll(
+  const queryResult = await connection.runAndReadAll(
     `${metadata} WHERE decode(key) = 'pandas' AND octet_length(value) <= ${PANDAS_BYTES_MAX} LIMIT 1`,
   );
-  return listIndexColumns(String(read.getRows()[0]?.[0] ?? ''));
+  return listIndexColumns(String(queryResult.getRows()[0]?.[0] ?? ''));
 }
 
 /** Market tables in the body of an import: the names of all tables, and the first rows of some. */
@@ -189,11 +189,11 @@ export async function sampleContent(
   terms: SampleTerms,
 ): Promise<ContentSample> {
   if (format !== 'xlsx') return sampleArchive({ format, bytes }, problems, terms);
-  const samples = (await sampleSheets(bytes)).filter(({ name }) => isOfMarket(name));
+  const samples = (await sampleSheets(bytes)).filter(({ name }) => isMarketTable(name));
   return { names: samples.map(({ name }) => name), samples };
 }
 
-const isOfMarket = (name: string) => (findTable(name.replace(/\.(csv|xlsx)$/i, '')) ?? 'market') === 'market';
+const isMarketTable = (name: string) => (findTable(name.replace(/\.(csv|xlsx)$/i, '')) ?? 'market') === 'market';
 
 async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   const samples: Sample[] = [];
@@ -218,7 +218,7 @@ async function sampleArchive(
 ): Promise<ContentSample> {
   const { members } = await readArchivedFiles(bytes, format, null);
   const listMembers = (ending: RegExp) =>
-    members.filter(({ name }) => ending.test(name) && isOfMarket(getBaseName(name)));
+    members.filter(({ name }) => ending.test(name) && isMarketTable(getBaseName(name)));
   const texts = listMembers(/\.(csv|txt|tsv)$/i);
   const sampledMembers = texts.length > 0 ? texts : listMembers(/\.xlsx$/i);
   const samples: Sample[] = [];

@@ -155,7 +155,7 @@ function collectActions(
       problems.warning(
         createLargeDividend(identifier, day, { dividend, before: previousClose, isWhole: closes.refused.length === 0 }),
       );
-    const expectedFactor = scale(factor, split / (1 - dividend / previousClose));
+    const expectedFactor = scaleRange(factor, split / (1 - dividend / previousClose));
     factor =
       expectedFactor.low > range.high || expectedFactor.high < range.low
         ? range
@@ -188,9 +188,9 @@ function listSteps(plateaus: readonly Plateau[], adjustment: MarketData['adjustm
     split !== 1 && split * before.factor.low <= factor.high && split * before.factor.high >= factor.low;
   const isAloneByStep = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
   for (let i = 1; i < steps.length; i++)
-    if (isAloneByStep[i]) narrowFactor(i, scale(steps[i - 1]!.factor, steps[i]!.split));
+    if (isAloneByStep[i]) narrowFactor(i, scaleRange(steps[i - 1]!.factor, steps[i]!.split));
   for (let i = steps.length - 1; i > 0; i--)
-    if (isAloneByStep[i]) narrowFactor(i - 1, scale(steps[i]!.factor, 1 / steps[i]!.split));
+    if (isAloneByStep[i]) narrowFactor(i - 1, scaleRange(steps[i]!.factor, 1 / steps[i]!.split));
   return steps;
 }
 
@@ -290,7 +290,7 @@ const divideRanges = (above: Range, below: Range): Range => ({
   high: above.high / below.low,
 });
 
-const scale = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
+const scaleRange = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
 
 /** Returns the intersection of two ranges; a single number between them if rounding separates them. */
 function intersectRanges(range: Range, otherRange: Range): Range {

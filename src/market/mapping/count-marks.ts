@@ -3,7 +3,7 @@ import { quoteText } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import type { Cell } from '../formats/cells.js';
-import { readCommaNumber, COUNTS, isGroupedCount } from './written-numbers.js';
+import { readCommaNumber, COUNT_FIELDS, isGroupedCount } from './written-numbers.js';
 
 interface CellLocation {
   readonly file: MarketFile;
@@ -26,7 +26,8 @@ export function createCountMarks({ decimal, thousands }: Mapping, problems: Prob
   const suspects = new Map<string, Problem | null>();
 
   function recordCell(field: string, cell: Cell | undefined, { file, row }: CellLocation): void {
-    if (typeof cell !== 'string' || !COUNTS.has(field) || suspects.get(field) === null || !cell.includes(',')) return;
+    if (typeof cell !== 'string' || !COUNT_FIELDS.has(field) || suspects.get(field) === null || !cell.includes(','))
+      return;
     if (!isGroupedCount(cell, ',')) suspects.set(field, null);
     else if (!suspects.has(field) && readCommaNumber(cell) !== undefined)
       suspects.set(field, {

@@ -56,7 +56,7 @@ export const COMMON_FORMATS = [
 /** Returns a reader of days in a format; null stands for YYYY-MM-DD. Date cells are returned unchanged. */
 export function createDayReader(format: string | null): DayReader {
   if (format === null) return readDay;
-  const read = Object.hasOwn(UNITS_PER_DAY, format)
+  const parseText = Object.hasOwn(UNITS_PER_DAY, format)
     ? createEpochReader(UNITS_PER_DAY[format as (typeof EPOCH_FORMATS)[number]]) // the key was just tested
     : createPatternReader(format);
   return (cell) => {
@@ -64,7 +64,7 @@ export function createDayReader(format: string | null): DayReader {
     if (cell instanceof Date) return readDay(cell);
     const text = String(cell).trim();
     if (text === '' || text === 'NaT') return null;
-    return read(text);
+    return parseText(text);
   };
 }
 

@@ -7,7 +7,7 @@ import { readText, type Cell, type Heading } from '../formats/cells.js';
 const FOOTER_ROWS_MAX = 10;
 
 /** Maximum number of footer texts in a finding. */
-const QUOTED_MAX = 3;
+const QUOTED_ROWS_MAX = 3;
 
 /** Matches the beginning of a day: the name of a weekday or month, or a digit. */
 const DATE_TEXT =
@@ -43,13 +43,13 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   /** Number of rows before the current table. */
   let rowsBefore = 0;
   /** Problems of the current row, if it may belong to a footer. */
-  let current: DeferredProblem[] | null = null;
+  let currentProblems: DeferredProblem[] | null = null;
 
   /** Reports the problems of the held rows, which are not a footer because a later row has a bar or another error. */
   function refuseFooter(): void {
     for (const { deferredProblems } of footer) deferredProblems.forEach(report);
     footer = [];
-    current = null;
+    currentProblems = null;
   }
 
   /** Holds a row as part of the footer, or reports its problems. */
@@ -57,7 +57,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     const mayBeFooter = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
     if (mayBeFooter) {
       footer.push({ deferredProblems, texts: text === '' ? [] : [text], counted });
-      current = deferredProblems;
+      currentProblems = deferredProblems;
       return;
     }
     refuseFooter();
@@ -69,7 +69,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
       problems.warning(createIgnoredFooter(footer, table));
       footerRows += footer.reduce((sum, { counted }) => sum + counted, 0);
     }
-    [footer, current, hasBars] = [[], null, false];
+    [footer, currentProblems, hasBars] = [[], null, false];
   }
 
   /** Returns true if a text is the number of rows above it, as at the end of files by EOD Historical Data. */
@@ -85,7 +85,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     rows.beginRow(code, day);
     const deferredProblems = keys;
     keys = [];
-    current = null;
+    currentProblems = null;
     if (day === undefined) {
       if (deferredProblems.length > 0) settle(deferredProblems, findFooterText(deferredProblems), 1); // a row without footer text reports its problems
       return;
@@ -119,12 +119,12 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     codeOf: (file, text) => catching(keys, () => rows.codeOf(file, text)),
     dayOf: (file, cell) => catching(keys, () => rows.dayOf(file, cell)),
     setNumber(file, column, value) {
-      if (current !== null && footer.at(-1)!.texts.length === 0) refuseFooter(); // a bar without a day is not part of a footer
+      if (currentProblems !== null && footer.at(-1)!.texts.length === 0) refuseFooter(); // a bar without a day is not part of a footer
       rows.setNumber(file, column, value);
     },
     refuseNumber(file, column, text) {
-      if (current === null) rows.refuseNumber(file, column, text);
-      else catching(current, () => rows.refuseNumber(file, column, text));
+      if (currentProblems === null) rows.refuseNumber(file, column, text);
+      else catching(currentProblems, () => rows.refuseNumber(file, column, text));
     },
     refuseRow(file, message, first) {
       const deferredProblems: DeferredProblem[] = [];
@@ -182,7 +182,7 @@ function createCatcher(problems: Problems): ProblemCatcher {
 /** Returns the warning about a footer, quoting its first texts. */
 function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): Problem {
   const texts = footer.flatMap((row) => row.texts);
-  const quotedTexts = texts.slice(0, QUOTED_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
+  const quotedTexts = texts.slice(0, QUOTED_ROWS_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
   const rowsText = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
   return {
     code: 'BAD_DATE',

@@ -12,7 +12,7 @@ import { createCountMarks } from './count-marks.js';
 import { createNumberReader } from './written-numbers.js';
 
 /** Price columns of a mapped market, including the adjusted close. */
-export const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
+export const PRICE_FIELDS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
 
 /** Matches texts that vendors write for a missing number. */
 const MISSING_TEXT = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
@@ -103,6 +103,6 @@ export function createMappedCells(
 /** Returns the properties of the columns of a file that follow from their target names. */
 export const describeColumns = (mapping: Mapping, names: readonly string[]) => ({
   names,
-  isPrice: names.map((name) => PRICES.has(name)),
+  isPrice: names.map((name) => PRICE_FIELDS.has(name)),
   readers: names.map((name) => createNumberReader(mapping, name)),
 });

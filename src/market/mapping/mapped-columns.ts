@@ -9,8 +9,8 @@ const isSameName = (a: string, b: string) => a.trim().toLowerCase() === b.trim()
 
 /** Returns the position of a column with exactly this name, otherwise ignoring case; -1 if there is none. */
 export function findPosition(columns: readonly string[], name: string): number {
-  const exact = columns.findIndex((column) => column.trim() === name.trim());
-  return exact >= 0 ? exact : columns.findIndex((column) => isSameName(column, name));
+  const exactColumn = columns.findIndex((column) => column.trim() === name.trim());
+  return exactColumn >= 0 ? exactColumn : columns.findIndex((column) => isSameName(column, name));
 }
 
 /**
@@ -98,14 +98,15 @@ function createMissingColumn({ label, written, takes, from, column }: MissingCol
 }
 
 /** Maximum number of columns listed in a message. */
-const LISTED_MAX = 20;
+const LISTED_COLUMNS_MAX = 20;
 
 function formatColumns(written: readonly string[]): string {
   const columnNames = written.filter((name) => name !== '').map((name) => name.slice(0, 40));
-  const remainderText = columnNames.length > LISTED_MAX ? ` and ${columnNames.length - LISTED_MAX} more` : '';
+  const remainderText =
+    columnNames.length > LISTED_COLUMNS_MAX ? ` and ${columnNames.length - LISTED_COLUMNS_MAX} more` : '';
   return columnNames.length === 0
     ? ''
-    : ` Its columns are ${columnNames.slice(0, LISTED_MAX).join(', ')}${remainderText}.`;
+    : ` Its columns are ${columnNames.slice(0, LISTED_COLUMNS_MAX).join(', ')}${remainderText}.`;
 }
 
 /** Returns the target names of columns, '' for ignored columns, unnamed columns, and names already used. */

@@ -1,6 +1,6 @@
 import { quoteText } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
-import { ALIKE_MAX, formatCellPath, type Problem, type Problems } from '../tables/problems.js';
+import { SIMILAR_PROBLEMS_MAX, formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import { explainNotANumber } from '../formats/cells.js';
 
 /** Problems of a column in which no number has been found so far. */
@@ -35,7 +35,7 @@ export function createTextColumns(problems: Problems): TextColumns {
     columns.set(name, refusal);
     refusal.count += 1;
     const columnName = file.written[column]!;
-    if (refusal.first.length < ALIKE_MAX)
+    if (refusal.first.length < SIMILAR_PROBLEMS_MAX)
       refusal.first.push({
         code: 'NOT_A_NUMBER',
         path: formatCellPath(file.label, row, columnName),

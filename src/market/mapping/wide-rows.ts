@@ -3,7 +3,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import type { MarketFile, NamedMarketRows } from '../content/market-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
 import { readText, formatWrittenCell, type Cell } from '../formats/cells.js';
-import { describeColumns, PRICES, type MappedCells, type MappedFile } from './mapped-cells.js';
+import { describeColumns, PRICE_FIELDS, type MappedCells, type MappedFile } from './mapped-cells.js';
 import { createNameRestorer } from './slashless-names.js';
 import { isMarketTable } from './market-tables.js';
 import type { createTextColumns } from './text-columns.js';
@@ -127,7 +127,7 @@ export function createWideRows(
     bar: { row: number; code: number; day: Day },
     value: number,
   ): void {
-    const number = cells.priceOf(PRICES.has(columns.columns[i]!.field), value);
+    const number = cells.priceOf(PRICE_FIELDS.has(columns.columns[i]!.field), value);
     if (number !== number) return;
     rows.beginBar(bar.row, bar.code, bar.day);
     rows.setNumber(columns.file, i, number);

@@ -36,7 +36,7 @@ const LENGTH_MAX = 60;
 const EXPONENTS: Readonly<Record<string, string>> = { K: 'e3', M: 'e6', B: 'e9', T: 'e12' };
 
 /** Fields that contain share counts, which have no fraction. */
-export const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
+export const COUNT_FIELDS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 type NumberReader = (cell: Cell | undefined) => number | undefined;
 
@@ -105,7 +105,7 @@ function addUnits(numberReader: NumberReader): NumberReader {
  * may be a company elsewhere.
  */
 export function createNumberReader({ decimal, thousands, units, columns }: Mapping, field: string): NumberReader {
-  const numberReader = createPlainReader(decimal, thousands, COUNTS.has(field));
+  const numberReader = createPlainReader(decimal, thousands, COUNT_FIELDS.has(field));
   const isNamed = isKnownColumn('market', field) || field === ADJUSTED_CLOSE || Object.hasOwn(columns, field);
   return units === 'read' && isNamed ? addUnits(numberReader) : numberReader;
 }

@@ -53,7 +53,7 @@ interface Field {
 export function createIncomingMarket(): IncomingMarket {
   const files = new Map<string, Promise<FileHandle>>();
   const queues = Array.from({ length: READ_CONCURRENCY }, () => Promise.resolve());
-  let turn = 0;
+  let nextIndex = 0;
   let shape: Shape | undefined;
   let sharedMarket: Promise<SharedMarket> | undefined;
   let isStopped = false;
@@ -61,9 +61,9 @@ export function createIncomingMarket(): IncomingMarket {
   function openFile(path: string): Promise<FileHandle> {
     const incomingFile = files.get(path);
     if (incomingFile !== undefined) return incomingFile;
-    const opening = open(path, 'r');
-    files.set(path, opening);
-    return opening.finally(() => rm(path, { force: true }));
+    const pendingFile = open(path, 'r');
+    files.set(path, pendingFile);
+    return pendingFile.finally(() => rm(path, { force: true }));
   }
 
   async function read(path: string, offset: number, pieces: readonly Uint8Array[]): Promise<void> {
@@ -88,7 +88,7 @@ export function createIncomingMarket(): IncomingMarket {
 
   function takeDays({ file, offset, from, to }: TransferMessage & { kind: 'days' }): void {
     const { assets, fields } = shape!; // the shape is received first
-    const queue = turn++ % READ_CONCURRENCY;
+    const queue = nextIndex++ % READ_CONCURRENCY;
     queues[queue] = queues[queue]!.then(() =>
       read(
         file,

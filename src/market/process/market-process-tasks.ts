@@ -206,22 +206,28 @@ async function perform(
       });
   switch (task) {
     case 'readFiles': {
-      const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message), {
-        ...input,
-        follower,
-      });
-      return read && { ...createWrittenContent(read, input.terms), files: async () => read.files };
+      const sourceResult = await readSource(
+        input.files,
+        problems,
+        (fraction, message) => onProgress(0.9 * fraction, message),
+        { ...input, follower },
+      );
+      return (
+        sourceResult && { ...createWrittenContent(sourceResult, input.terms), files: async () => sourceResult.files }
+      );
     }
     case 'readDatabase': {
       const { readDatabase } = await import('../sources/databases/read-database.js');
-      const read = await readDatabase(
+      const sourceResult = await readDatabase(
         input.place,
         input.tables,
         problems,
         (fraction, message) => onProgress(0.9 * fraction, message),
         { ...input, follower },
       );
-      return read && { ...createWrittenContent(read, input.terms), files: async () => read.files };
+      return (
+        sourceResult && { ...createWrittenContent(sourceResult, input.terms), files: async () => sourceResult.files }
+      );
     }
     case 'importBody': {
       const { performImport } = await import('../import/perform-import.js');

@@ -63,7 +63,7 @@ export function createOutgoingMarket(
 ): OutgoingMarket {
   const outputFiles: Promise<OutputFile>[] = [];
   const queues = Array.from({ length: WRITE_CONCURRENCY }, () => Promise.resolve());
-  let turn = 0;
+  let nextIndex = 0;
   let remainingPaths = paths;
   let panels: Panels | undefined;
   /** Files of the panels, if they are paged. */
@@ -117,7 +117,7 @@ export function createOutgoingMarket(
     const sentPanels = panels!; // set by `begin`
     sentBytes.fill(1, from, to);
     if (files !== undefined) return; // paged panels are in their files already
-    const queue = turn++ % WRITE_CONCURRENCY;
+    const queue = nextIndex++ % WRITE_CONCURRENCY;
     queues[queue] = queues[queue]!.then(async () => {
       const writtenDays = await write(
         sliceDays([...sentPanels.fields.values()], sentPanels.identifiers.length, from, to),

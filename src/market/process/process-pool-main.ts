@@ -187,8 +187,8 @@ function prepare(waitMs?: number): void {
 
 /** Keeps a process for the next task. It ends after the waiting time, so that an idle service is small. */
 function keepSpare(child: ChildProcess, waitMs = SPARE_WAIT_MS): void {
-  const wait = setTimeout(() => takeSpare()?.disconnect(), waitMs).unref();
-  spareChild = { child, wait };
+  const waitTimer = setTimeout(() => takeSpare()?.disconnect(), waitMs).unref();
+  spareChild = { child, wait: waitTimer };
   child.on('error', forgetSpare);
   child.on('exit', forgetSpare);
 }

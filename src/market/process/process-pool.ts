@@ -82,13 +82,13 @@ let lastId = 0;
 export function startMarketProcess(request: object, listener: Listener): MarketProcess {
   const { process: parent, listeners } = (pool ??= openProcessPool());
   const id = (lastId += 1);
-  const order = (message: ProcessPoolOrder) => {
+  const sendOrder = (message: ProcessPoolOrder) => {
     if (parent.connected) parent.send(message, () => {}); // if the process pool has ended, all its processes have ended
   };
   listeners.set(id, listener);
   setKeepsAlive(parent, true);
-  order({ id, kind: 'start', message: request });
-  return { send: (message) => order({ id, kind: 'send', message }), end: () => order({ id, kind: 'end' }) };
+  sendOrder({ id, kind: 'start', message: request });
+  return { send: (message) => sendOrder({ id, kind: 'send', message }), end: () => sendOrder({ id, kind: 'end' }) };
 }
 
 /**

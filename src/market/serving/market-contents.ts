@@ -27,8 +27,8 @@ export function createMarketContents(): MarketContents {
     find(identity) {
       const ownServedMarket = contents.get(identity);
       if (ownServedMarket !== undefined) return ownServedMarket;
-      const equal = findEqual(identity);
-      return equal && contents.get(equal);
+      const equalIdentity = findEqual(identity);
+      return equalIdentity && contents.get(equalIdentity);
     },
   };
 }

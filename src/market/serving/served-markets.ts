@@ -52,30 +52,30 @@ export interface ServedMarkets extends Markets {
 /** Creates the holder. @param onServe called when another market is served */
 export function createServedMarkets(onServe: () => void = () => {}): ServedMarkets {
   const contents = createMarketContents();
-  let current: ServedMarket | undefined;
+  let currentMarket: ServedMarket | undefined;
   let expectedId: string | undefined;
   let failedLoad: FailedLoad | undefined;
   let settle = () => {};
   const settledPromise = new Promise<void>((resolve) => {
     settle = resolve;
   });
-  const awaitValue = (): string | undefined => (current === undefined ? expectedId : undefined);
+  const awaitValue = (): string | undefined => (currentMarket === undefined ? expectedId : undefined);
 
   function findServedMarket(): ServedMarket | undefined {
     const awaitedId = awaitValue();
     if (awaitedId !== undefined) throw refuseWhileLoading(awaitedId);
-    return current;
+    return currentMarket;
   }
 
   function serve(market: ServedMarket): void {
     contents.add(market);
-    current = market;
+    currentMarket = market;
     failedLoad = undefined;
     onServe();
   }
 
   return {
-    served: () => current,
+    served: () => currentMarket,
     current: findServedMarket,
     require() {
       const servedMarket = findServedMarket();
@@ -104,9 +104,9 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
       serve(content);
     },
     declare({ datasetId, adjustment, currency = null }) {
-      if (current?.identity.datasetId !== datasetId) return;
-      const declaredMarket = redeclareMarket(current, { adjustment, currency });
-      if (declaredMarket !== current) serve(declaredMarket);
+      if (currentMarket?.identity.datasetId !== datasetId) return;
+      const declaredMarket = redeclareMarket(currentMarket, { adjustment, currency });
+      if (declaredMarket !== currentMarket) serve(declaredMarket);
     },
     hold: contents.add,
     serve,

@@ -115,11 +115,11 @@ export async function readCsv(
 
   for await (const chunk of convertToUtf8(chunks, encoding)) {
     const bytes = restBytes.length === 0 ? chunk : concatenate(restBytes, chunk);
-    const read = readRecords(bytes, false);
-    if (read < 0) return;
-    if (bytes.length - read > RECORD_BYTES_MAX)
+    const consumedBytes = readRecords(bytes, false);
+    if (consumedBytes < 0) return;
+    if (bytes.length - consumedBytes > RECORD_BYTES_MAX)
       throw new CsvFault(records, `The row is longer than ${RECORD_BYTES_MAX} bytes; a quote may be missing.`);
-    restBytes = bytes.slice(read);
+    restBytes = bytes.slice(consumedBytes);
   }
   readRecords(restBytes, true);
   if (columns === 0) throw new CsvFault(0, 'The file is empty; a header is needed.');
@@ -210,8 +210,8 @@ function findDelimiter(bytes: Uint8Array, from: number, last: boolean): number {
     if (byte === QUOTE) isQuoted = !isQuoted;
     else if (!isQuoted && (byte === LF || byte === CR) && counts.some((count) => count > 0)) break;
     else if (!isQuoted) {
-      const which = DELIMITERS.findIndex((text) => text.charCodeAt(0) === byte);
-      if (which >= 0) counts[which]! += 1;
+      const delimiterIndex = DELIMITERS.findIndex((text) => text.charCodeAt(0) === byte);
+      if (delimiterIndex >= 0) counts[delimiterIndex]! += 1;
     }
   }
   if (position === bytes.length && !last) return 0;
@@ -261,7 +261,7 @@ export type MarketRecords = (
 /** Adds the records of market files, in turn. Numbers are parsed from bytes, identifiers and days once per spelling. */
 export function createMarketRecords(rows: MarketRows): MarketRecords {
   let file: MarketFile;
-  const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodeText(bytes, start, end) || null));
+  const nameCodes = createByteTexts((bytes, start, end) => rows.codeOf(file, decodeText(bytes, start, end) || null));
   const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodeText(bytes, start, end)));
 
   return (label, columns, table, heading) => {
@@ -282,14 +282,14 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
       }
       const { bytes, starts, ends } = record;
       rows.beginRow(
-        name < 0 ? code : names(bytes, starts[name]!, ends[name]!),
+        name < 0 ? code : nameCodes(bytes, starts[name]!, ends[name]!),
         date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!),
       );
       for (let column = 0; column < record.cells; column++) {
         if (fieldOf[column]! < 0) continue;
         const value = readNumber(record, column);
         if (value === value) rows.setNumber(csvFile, column, value);
-        else if (isBad) rows.refuseNumber(csvFile, column, readCellText(record, column));
+        else if (isInvalidNumber) rows.refuseNumber(csvFile, column, readCellText(record, column));
       }
     };
   };
@@ -299,21 +299,21 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
 export const describeRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
 
 /** True if the last `numberOf` that returned NaN parsed an invalid number rather than an empty cell. */
-let isBad = false;
+let isInvalidNumber = false;
 
 /** Powers of ten that are exact doubles: a mantissa below 2^53 divided by one of them is correctly rounded. */
 const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`));
 const MANTISSA_MAX = Number.MAX_SAFE_INTEGER / 10 - 1;
 
 /**
- * Returns the number in a cell, NaN if it is empty, NaN with `isBad` for any other content.
+ * Returns the number in a cell, NaN if it is empty, NaN with `isInvalidNumber` for any other content.
  * @source Clinger (1990), How to read floating point numbers accurately: the exact fast path.
  */
 function readNumber(record: CsvRecord, cell: number): number {
   const { bytes } = record;
   let position = record.starts[cell]!;
   let end = record.ends[cell]!;
-  isBad = false;
+  isInvalidNumber = false;
   while (position < end && bytes[position] === SPACE) position += 1;
   while (end > position && bytes[end - 1] === SPACE) end -= 1;
   if (position === end) return Number.NaN;
@@ -338,13 +338,13 @@ function readNumber(record: CsvRecord, cell: number): number {
   return first === 0x2d ? -value : value;
 }
 
-const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
+const NUMBER_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
 function readSlowNumber(record: CsvRecord, cell: number): number {
   const text = readCellText(record, cell);
   if (text === '' || text.toLowerCase() === 'nan') return Number.NaN;
-  const value = NUMBER.test(text) ? Number(text) : Number.NaN;
+  const value = NUMBER_TEXT.test(text) ? Number(text) : Number.NaN;
   if (Number.isFinite(value)) return value;
-  isBad = true;
+  isInvalidNumber = true;
   return Number.NaN;
 }

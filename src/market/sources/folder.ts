@@ -22,7 +22,7 @@ const ENTRIES_MAX = 4 * FILES_MAX;
 /** Maximum depth of folders below the folder of a dataset; far above the usual number of partition keys. */
 const DEPTH_MAX = 8;
 
-const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile, 'format' | 'isGzipped'> }[] = [
+const FILE_ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile, 'format' | 'isGzipped'> }[] = [
   { ending: '.parquet', as: { format: 'parquet', isGzipped: false } },
   { ending: '.csv', as: { format: 'csv', isGzipped: false } },
   { ending: '.txt', as: { format: 'csv', isGzipped: false } },
@@ -80,10 +80,10 @@ export async function listFolderFiles(
       });
     else if (tables.market === undefined) {
       // An explicitly named table may be among other files.
-      const read = new Set(isMapped ? files.market.map(({ path }) => basename(path)) : []);
+      const marketNames = new Set(isMapped ? files.market.map(({ path }) => basename(path)) : []);
       reportAbsent(
         table,
-        names.filter((name) => !read.has(name)),
+        names.filter((name) => !marketNames.has(name)),
         problems,
       );
     }
@@ -128,8 +128,8 @@ const isWorkbook = (name: string) => detectFormat(name)?.as.format === 'xlsx';
 /** Returns a file name without the extension of its format. */
 function getStem(name: string): string {
   const ending =
-    ENDINGS.toSorted((a, b) => b.ending.length - a.ending.length).find((each) => name.endsWith(each.ending))?.ending ??
-    '';
+    FILE_ENDINGS.toSorted((a, b) => b.ending.length - a.ending.length).find((each) => name.endsWith(each.ending))
+      ?.ending ?? '';
   return name.slice(0, name.length - ending.length);
 }
 
@@ -227,8 +227,8 @@ async function listFilesAt(
 
   async function visit(place: string, label: string, depth: number): Promise<void> {
     const listedLocation = depth === 0 ? field : label;
-    const real = await resolveAbsentPath(place);
-    if (!(await locations.allows(real))) {
+    const realPath = await resolveAbsentPath(place);
+    if (!(await locations.allows(realPath))) {
       problems.error({
         code: 'LOCATION_NOT_ALLOWED',
         path: listedLocation,
@@ -237,7 +237,7 @@ async function listFilesAt(
       });
       return;
     }
-    const status = await stat(real, { bigint: true }).catch(() => undefined);
+    const status = await stat(realPath, { bigint: true }).catch(() => undefined);
     if (status === undefined) {
       problems.error({
         code: 'LOCATION_NOT_FOUND',
@@ -254,8 +254,8 @@ async function listFilesAt(
         });
         return;
       }
-      const names = (await readdir(real)).filter((name) => !name.startsWith('.') && !name.startsWith('_'));
-      for (const name of names.toSorted(compareText)) await visit(join(real, name), `${label}/${name}`, depth + 1);
+      const names = (await readdir(realPath)).filter((name) => !name.startsWith('.') && !name.startsWith('_'));
+      for (const name of names.toSorted(compareText)) await visit(join(realPath, name), `${label}/${name}`, depth + 1);
     } else {
       const format = detectFormat(basename(place));
       problems.nameFile(label, formatFileName(label, place));
@@ -263,11 +263,12 @@ async function listFilesAt(
         problems.error({
           code: 'UNREADABLE_FILE',
           path: label,
-          message: `The file is not one of ${ENDINGS.map(({ ending }) => ending).join(', ')}.`,
+          message: `The file is not one of ${FILE_ENDINGS.map(({ ending }) => ending).join(', ')}.`,
         });
       } else if (status.size === 0n) {
         problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file is empty.' });
-      } else results.push({ path: real, label, ...format.as, bytes: Number(status.size), ...createIdentity(status) });
+      } else
+        results.push({ path: realPath, label, ...format.as, bytes: Number(status.size), ...createIdentity(status) });
     }
   }
 
@@ -310,8 +311,8 @@ function createIdentity({
 }
 
 /** Returns the format stated by a file name; with `table`, only if the file is named like the dataset. */
-function detectFormat(name: string, table?: string): (typeof ENDINGS)[number] | undefined {
-  return ENDINGS.find(({ ending }) =>
+function detectFormat(name: string, table?: string): (typeof FILE_ENDINGS)[number] | undefined {
+  return FILE_ENDINGS.find(({ ending }) =>
     table === undefined ? name.endsWith(ending) && name.length > ending.length : name === table + ending,
   );
 }

@@ -55,7 +55,7 @@ export async function findVersionFileByBytes(
   listedAt: number,
 ): Promise<ReadonlyMap<string, VersionFile>> {
   const fileByPath = new Map(versionFiles.map((file) => [file.path, file]));
-  const same = new Map<string, VersionFile>();
+  const sameFiles = new Map<string, VersionFile>();
   const memory = allocateDigestMemory();
   for (const file of files.market) {
     const versionFile = fileByPath.get(file.path);
@@ -68,9 +68,9 @@ export async function findVersionFileByBytes(
       continue;
     const result = await digestFile(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
     if (result?.sha256 !== versionFile.sha256 || (await readFileIdentity(file.path)) !== file.identity) continue;
-    same.set(file.path, { ...versionFile, identity: findSettledIdentity(file, listedAt) });
+    sameFiles.set(file.path, { ...versionFile, identity: findSettledIdentity(file, listedAt) });
   }
-  return same;
+  return sameFiles;
 }
 
 /** Digests of the files of each table, by label. */
@@ -110,7 +110,7 @@ export function selectUnreadFiles(
     const file = fileByPath.get(path);
     return file?.identity === identity && file.label === label && file.dataset === table ? file : byBytes.get(path);
   };
-  const unread: Record<TableKind, readonly SourceFile[]> = {
+  const unreadFiles: Record<TableKind, readonly SourceFile[]> = {
     ...files,
     market: files.market.filter((file) => findVersionFile('market', file) === undefined),
   };
@@ -120,20 +120,20 @@ export function selectUnreadFiles(
   const market = unchangedFiles.length;
   for (const table of TABLE_KINDS) {
     if (table === 'market' || derived.includes(table)) continue;
-    const same = files[table].flatMap((file) => findVersionFile(table, file) ?? []);
+    const sameFiles = files[table].flatMap((file) => findVersionFile(table, file) ?? []);
     const tableFiles = versionFiles.filter((file) => file.dataset === table);
-    if (same.length !== files[table].length || same.length !== tableFiles.length) {
+    if (sameFiles.length !== files[table].length || sameFiles.length !== tableFiles.length) {
       const labels = new Set(tableFiles.map(({ label }) => label));
       if (tableFiles.length === files[table].length && files[table].every(({ label }) => labels.has(label)))
         digests[table] = Object.fromEntries(tableFiles.map(({ label, sha256 }) => [label, sha256]));
       continue;
     }
-    unread[table] = [];
-    unchangedFiles.push(...same);
+    unreadFiles[table] = [];
+    unchangedFiles.push(...sameFiles);
     unchangedTables.push(table);
   }
   return {
-    files: unread,
+    files: unreadFiles,
     isMarketChanged: market < versionFiles.filter(({ dataset: table }) => table === 'market').length,
     unchanged: unchangedFiles,
     unchangedTables,

@@ -58,8 +58,8 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
  * parents are resolved.
  */
 export async function resolveAbsentPath(path: string): Promise<string> {
-  const real = await realpath(path).catch(() => undefined);
-  if (real !== undefined) return real;
+  const resolvedPath = await realpath(path).catch(() => undefined);
+  if (resolvedPath !== undefined) return resolvedPath;
   const parent = dirname(path);
   return parent === path ? path : join(await resolveAbsentPath(parent), relative(parent, path));
 }

@@ -170,13 +170,13 @@ async function readCells(
   addRow: (cells: Cell[]) => void,
 ): Promise<void> {
   const typedColumns = await readColumns(connection, formatScan([file], { withRows: false }));
-  const list = columns.map((name) => {
+  const columnList = columns.map((name) => {
     const column = typedColumns.find((ownTypedColumn) => ownTypedColumn.name === name);
     return column === undefined ? `NULL AS ${quoteName(name)}` : formatBoundColumn(column);
   });
   for await (const chunk of streamChunks(
     connection,
-    `SELECT ${list.join(', ')} FROM ${formatScan([file], { withRows: false })}`,
+    `SELECT ${columnList.join(', ')} FROM ${formatScan([file], { withRows: false })}`,
   )) {
     for (const row of chunk.getRows()) addRow(row.map(toCell));
   }

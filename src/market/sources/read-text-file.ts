@@ -70,9 +70,10 @@ export async function readRows(
   }
 }
 
-const isFault = (error: unknown): error is Error => FAULTS.some((fault) => error instanceof fault) || isCode(error);
+const isFault = (error: unknown): error is Error =>
+  FAULT_CLASSES.some((fault) => error instanceof fault) || isCode(error);
 
-const FAULTS = [CsvFault, JsonLinesFault, RowsFault, WorkbookFault, ZipFault, XmlFault];
+const FAULT_CLASSES = [CsvFault, JsonLinesFault, RowsFault, WorkbookFault, ZipFault, XmlFault];
 
 /** Error messages for a gzipped file, by error code of the decompressor. */
 const GZIP_FAULTS: Readonly<Record<string, string>> = {

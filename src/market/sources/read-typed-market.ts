@@ -127,15 +127,15 @@ async function fillPanels(
   const positions = new Map(
     spellings.toSorted(compareText).map((text) => [text, columnByIdentifier.get(text.trim())!]),
   );
-  const short = createNameTable(positions);
+  const nameTable = createNameTable(positions);
   const { scattering } = source;
-  if (scattering !== undefined && short !== undefined && (await scattering.areReady())) {
+  if (scattering !== undefined && nameTable !== undefined && (await scattering.areReady())) {
     const parts = divideScan(source, computeBorders(target.rowsOfDay, scattering.parts)).map((part) =>
       formatQuery(source, quoteName(source.columns.identifier), part),
     );
     return scattering.scatter({ parts, positions: [...positions] }, target, onRows, follower);
   }
-  return writeRows(await openStreams(duck, source, { positions, short, rows }), target, onRows, follower);
+  return writeRows(await openStreams(duck, source, { positions, short: nameTable, rows }), target, onRows, follower);
 }
 
 /** Opens streams of the rows of a source. Short identifiers are found by their bytes, long ones by a join. */

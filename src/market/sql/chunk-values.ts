@@ -36,8 +36,8 @@ export function createReader({ name, type }: TypedColumn): ColumnReader {
     case 'number':
       return (vector, count) => ({ name, type, values: readNumbers(vector, count) });
     case 'text': {
-      const read = createTextReader();
-      return (vector, count) => ({ name, type, values: read(vector, count) });
+      const readTexts = createTextReader();
+      return (vector, count) => ({ name, type, values: readTexts(vector, count) });
     }
   }
 }
@@ -125,11 +125,11 @@ function createTextReader() {
   return (vector: Vector, count: number) => {
     const { validity } = vector as unknown as VectorMemory;
     // the bytes of a null are arbitrary
-    const words = validity?.data === null ? findWords(vector, count) : undefined;
+    const textWords = validity?.data === null ? findWords(vector, count) : undefined;
     const positions = new Map<string, number>();
     const codes = new Int32Array(count);
     for (let row = 0; row < count; row++) {
-      const text = readTextAt(vector, words, row);
+      const text = readTextAt(vector, textWords, row);
       if (text === null) {
         codes[row] = -1;
         continue;

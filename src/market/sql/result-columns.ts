@@ -2,8 +2,8 @@ import type { DuckDBResult, DuckDBType } from '@duckdb/node-api';
 import type { ColumnType } from '#domain/exports/export-table.js';
 import type { TypedColumn } from './chunk-values.js';
 
-const COUNTS = /^(?:U?TINYINT|U?SMALLINT|INTEGER|BOOLEAN)$/;
-const NUMBERS = /^(?:U?BIGINT|U?HUGEINT|UINTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM)$/;
+const COUNT_TYPE = /^(?:U?TINYINT|U?SMALLINT|INTEGER|BOOLEAN)$/;
+const NUMBER_TYPE = /^(?:U?BIGINT|U?HUGEINT|UINTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM)$/;
 
 /** Returns the columns of a result. Repeated names are numbered, and unsupported types become text. */
 export function listResultColumns(result: DuckDBResult): readonly TypedColumn[] {
@@ -19,6 +19,6 @@ export function listResultColumns(result: DuckDBResult): readonly TypedColumn[] 
 function getType(type: DuckDBType): ColumnType {
   const name = String(type);
   if (name === 'DATE') return 'date';
-  if (COUNTS.test(name)) return 'count';
-  return NUMBERS.test(name) ? 'number' : 'text';
+  if (COUNT_TYPE.test(name)) return 'count';
+  return NUMBER_TYPE.test(name) ? 'number' : 'text';
 }

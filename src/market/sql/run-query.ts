@@ -70,15 +70,15 @@ function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): 
   };
 }
 
-const EXPLAIN = 'EXPLAIN (FORMAT json) ';
+const EXPLAIN_PREFIX = 'EXPLAIN (FORMAT json) ';
 
 /** Returns the names of the tables that the plan of a query reads. */
 async function findTables(connection: DuckDBConnection, query: string): Promise<ReadonlySet<string>> {
   try {
-    const plan = await connection.runAndReadAll(`${EXPLAIN}${query}`);
+    const plan = await connection.runAndReadAll(`${EXPLAIN_PREFIX}${query}`);
     return listScannedTables(JSON.parse(String(plan.getRows()[0]![1])));
   } catch (error) {
-    throw createQueryRefusal(query, error, EXPLAIN.length);
+    throw createQueryRefusal(query, error, EXPLAIN_PREFIX.length);
   }
 }
 

@@ -9,7 +9,7 @@ import {
 import { quoteName, quoteText } from '../formats/duckdb.js';
 import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder } from './sql-order.js';
 
-const TYPES: Readonly<Record<SqlColumnType, string>> = {
+const SQL_TYPES: Readonly<Record<SqlColumnType, string>> = {
   date: 'DATE',
   text: 'VARCHAR',
   number: 'DOUBLE',
@@ -28,7 +28,7 @@ type Columns = Readonly<Record<string, SqlColumnType>>;
 
 const formatColumnTypes = (columns: Columns) =>
   Object.entries(columns)
-    .map(([name, type]) => `${quoteName(name)} ${TYPES[type]}`)
+    .map(([name, type]) => `${quoteName(name)} ${SQL_TYPES[type]}`)
     .join(', ');
 
 const createDefinedColumns = (columns: Columns): Columns =>
@@ -98,7 +98,7 @@ export function formatReadingTables({ query, columns }: SqlOrder, needs: SqlNeed
     if (input === undefined) return formatEmptyView(view, columns[view]);
     const givenColumns = new Set(input.columns);
     const selectedColumns = Object.entries(columns[view]).map(([name, type]) =>
-      givenColumns.has(name) ? quoteName(name) : `NULL::${TYPES[type]} AS ${quoteName(name)}`,
+      givenColumns.has(name) ? quoteName(name) : `NULL::${SQL_TYPES[type]} AS ${quoteName(name)}`,
     );
     return `CREATE VIEW ${view} AS SELECT ${selectedColumns.join(', ')} FROM read_parquet(${quoteText(input.file)})`;
   });
@@ -124,7 +124,7 @@ const formatComments = (): readonly string[] =>
 
 const formatNulls = (columns: Columns) =>
   Object.entries(columns)
-    .map(([name, type]) => `NULL::${TYPES[type]} AS ${quoteName(name)}`)
+    .map(([name, type]) => `NULL::${SQL_TYPES[type]} AS ${quoteName(name)}`)
     .join(', ');
 
 /** Number of rows per INSERT statement, which limits the length of its text. */

@@ -117,14 +117,14 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
   });
   // The part of the current year before the first session has the same dividends as earlier years.
   const yearStart = periodEnd - YEAR_DAYS;
-  let paid = isNew ? 0 : dividends * Math.min((listed - yearStart) / YEAR_DAYS, 1);
+  let paidDividends = isNew ? 0 : dividends * Math.min((listed - yearStart) / YEAR_DAYS, 1);
 
   return {
     get periodEnd() {
       return periodEnd;
     },
     pay(cash) {
-      paid += cash;
+      paidDividends += cash;
     },
     issue(cash) {
       issuedShares += cash;
@@ -139,14 +139,14 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
       const charges =
         Math.max(book, 0) * COLLAPSE_CHARGE * collapse + EXCESS_CHARGE * Math.max(0, book - EXCESS_BOOK * worthNow);
       const earnings = drawEarnings() - charges;
-      book += earnings - paid + issuedShares;
+      book += earnings - paidDividends + issuedShares;
       publish(Math.max(periodEnd + lag + random.integer(LAG_JITTER), reports.at(-1)!.published + 1), {
         sales: drawSales(),
         earnings,
-        dividends: paid,
+        dividends: paidDividends,
         worth: worthNow,
       });
-      paid = 0;
+      paidDividends = 0;
       issuedShares = 0;
     },
     reports,

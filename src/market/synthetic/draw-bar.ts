@@ -32,12 +32,12 @@ interface Move {
 export function drawBar(bars: Bars, i: number, { price, before, volatility, activity, shock, random }: Move): void {
   const first = random.uniform();
   const second = random.uniform();
-  const overnight = before + (price - before) * takeUpperHalf(first);
-  const top = Math.max(overnight, price) * (1 + 0.6 * volatility * takeLowerHalf(first));
-  const bottom = Math.min(overnight, price) * (1 - Math.min(0.6 * volatility, 0.9) * takeUpperHalf(second));
-  bars.open[i] = toTick(overnight);
-  bars.high[i] = toTick(top);
-  bars.low[i] = toTick(bottom);
+  const openPrice = before + (price - before) * takeUpperHalf(first);
+  const highPrice = Math.max(openPrice, price) * (1 + 0.6 * volatility * takeLowerHalf(first));
+  const lowPrice = Math.min(openPrice, price) * (1 - Math.min(0.6 * volatility, 0.9) * takeUpperHalf(second));
+  bars.open[i] = toTick(openPrice);
+  bars.high[i] = toTick(highPrice);
+  bars.low[i] = toTick(lowPrice);
   bars.close[i] = toTick(price);
   const turnoverScale = 0.5 + takeLowerHalf(second) + 0.35 * Math.min(Math.abs(shock), 6);
   bars.volume[i] = Math.round(activity * turnoverScale);

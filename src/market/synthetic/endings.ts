@@ -32,12 +32,12 @@ interface EndingChoice {
 export function chooseEnding({ t, price, rank, elders, random }: EndingChoice): CompanyEnding {
   const session = t + CLOSING_SESSIONS + random.integer(CLOSING_SPREAD);
   const premium = 1.15 + 0.25 * random.uniform();
-  const way = random.uniform();
+  const endingDraw = random.uniform();
   const partner = random.uniform();
-  if (way < 0.12) return { way: 'bankrupt', session, offer: 0 };
-  if (way < 0.4) return { way: 'delisted', session, offer: price };
+  if (endingDraw < 0.12) return { way: 'bankrupt', session, offer: 0 };
+  if (endingDraw < 0.4) return { way: 'delisted', session, offer: price };
   const offer = toTick(price * premium);
-  if (way < 0.65 && rank !== null && rank > 0) {
+  if (endingDraw < 0.65 && rank !== null && rank > 0) {
     const acquirer = elders[Math.floor(partner * Math.min(rank, elders.length))];
     const acquirerPrice = acquirer === undefined ? undefined : findPrice(acquirer, t);
     if (acquirer !== undefined && acquirerPrice !== undefined)

@@ -41,7 +41,7 @@ export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: numbe
   const spinOffBirths = companies
     .flatMap(({ children }) => children)
     .map((birth) => simulateCompany(birth, { spec, factors, elders: [] }));
-  return assemble(
+  return createContent(
     spec,
     [...companies, ...spinOffBirths].toSorted((a, b) => compareText(a.birth.identifier, b.birth.identifier)),
   );
@@ -90,7 +90,7 @@ function drawSecurity(spec: SyntheticSpec, rank: number, listed: number): Birth 
 
 const FIELDS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'] as const;
 
-function assemble(spec: SyntheticSpec, companies: readonly Company[]): MarketContent {
+function createContent(spec: SyntheticSpec, companies: readonly Company[]): MarketContent {
   const { sessions } = spec;
   const presentCompanies = companies.filter(
     ({ bars, count }) => count > 0 && bars.missing.subarray(0, count).includes(0),
@@ -167,7 +167,7 @@ function createReference(spec: SyntheticSpec, companies: readonly Company[]): Re
     columns: COLUMNS,
     rows: new Map(
       companies.map(({ birth, ended, reports }): [string, ReferenceRow[]] => {
-        const list = formatDayText(sessions[birth.listed]!);
+        const listedText = formatDayText(sessions[birth.listed]!);
         const { sector } = SECTORS[birth.sector]!;
         const createRow = (
           validFrom: Day | null,
@@ -183,7 +183,7 @@ function createReference(spec: SyntheticSpec, companies: readonly Company[]): Re
             sector,
             birth.industry,
             birth.name,
-            list,
+            listedText,
             delisted,
             ...(report === undefined
               ? NO_VALUES

@@ -9,21 +9,21 @@ export const TICKERS_MAX = CONSONANTS.length * CONSONANTS.length ** 2 * VOWELS.l
 /**
  * Prime that is coprime to the number of identifiers, so that consecutive identifiers look different and are distinct.
  */
-const STEP = 7919;
+const TICKER_STEP = 7919;
 
 /** Returns the identifier of the k-th security. */
 export function formatTicker(k: number): string {
-  let code = (k * STEP + 1009) % TICKERS_MAX;
+  let code = (k * TICKER_STEP + 1009) % TICKERS_MAX;
   const drawLetter = (letters: string) => {
-    const which = letters[code % letters.length]!;
+    const letter = letters[code % letters.length]!;
     code = Math.floor(code / letters.length);
-    return which;
+    return letter;
   };
   return drawLetter(CONSONANTS) + drawLetter(VOWELS) + drawLetter(CONSONANTS) + drawLetter(CONSONANTS);
 }
 
-const ENDINGS = ['ar', 'en', 'is', 'on', 'ex', 'ia', 'or', 'us', 'um', 'eo'];
-const BUSINESS = [
+const NAME_ENDINGS = ['ar', 'en', 'is', 'on', 'ex', 'ia', 'or', 'us', 'um', 'eo'];
+const BUSINESS_WORDS = [
   'Group',
   'Holdings',
   'Industries',
@@ -41,7 +41,7 @@ const BUSINESS = [
 /** Returns a company name that matches its identifier. */
 export function drawCompanyName(identifier: string, random: CounterRandom): string {
   const stem = identifier[0]! + identifier.slice(1).toLowerCase();
-  return `${stem}${ENDINGS[random.integer(ENDINGS.length)]!} ${BUSINESS[random.integer(BUSINESS.length)]!}`;
+  return `${stem}${NAME_ENDINGS[random.integer(NAME_ENDINGS.length)]!} ${BUSINESS_WORDS[random.integer(BUSINESS_WORDS.length)]!}`;
 }
 
 export interface Sector {

@@ -10,7 +10,7 @@ import {
 import type { Problems } from './problems.js';
 
 /** Maximum number of columns listed in a message about a missing column. */
-const LISTED_MAX = 20;
+const LISTED_COLUMNS_MAX = 20;
 
 /**
  * Returns the names of the columns of a file, '' for an unreadable column. Problems are reported, and the rows are read
@@ -67,7 +67,7 @@ function reportMissing({ dataset: table, label, written, missing }: MissingColum
       written.length === 0
         ? 'none'
         : written
-            .slice(0, LISTED_MAX)
+            .slice(0, LISTED_COLUMNS_MAX)
             .map((name) => name.slice(0, 80))
             .join(', ');
     problems.error({
@@ -102,12 +102,12 @@ function warnOfSimilarNames({ dataset: table, label, names, missing }: ColumnNam
       if (!OPEN_TABLES.has(table)) problems.warning(createIgnoredFinding({ dataset: table, label }, name));
       continue;
     }
-    const instead = OPEN_TABLES.has(table) ? 'is read as a custom column' : 'is not read';
+    const handlingText = OPEN_TABLES.has(table) ? 'is read as a custom column' : 'is not read';
     problems.warning({
       code: 'UNKNOWN_FIELD',
       path: `${label}.${name}`,
       column: name,
-      message: `The column ${name} ${instead}.${suggestion}`,
+      message: `The column ${name} ${handlingText}.${suggestion}`,
     });
   }
 }

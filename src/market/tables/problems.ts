@@ -14,7 +14,7 @@ export const FINDINGS_MAX = 200;
  * Maximum number of findings with one code and column that are listed individually; above it, they are combined into
  * one finding with their count.
  */
-export const ALIKE_MAX = 20;
+export const SIMILAR_PROBLEMS_MAX = 20;
 
 /** Maximum number of locations in a combined finding, and in its message. */
 const LOCATIONS_MAX = 10;
@@ -34,7 +34,7 @@ export interface Problem {
 }
 
 /**
- * Collects the problems of a store. More than ALIKE_MAX findings with one severity, code, table and column are combined
+ * Collects the problems of a store. More than SIMILAR_PROBLEMS_MAX findings with one severity, code, table and column are combined
  * into one finding with their count, the first locations and the first finding as an example. The first FINDINGS_MAX
  * findings of each severity are listed in the order of responses; a MORE_FINDINGS finding counts the remaining ones.
  */
@@ -75,10 +75,14 @@ interface CollectedProblems {
 export function createProblems(): Problems {
   const files = new Map<string, string>();
   const conflicts = createRowConflicts();
-  const collected: Record<Severity, CollectedProblems> = { error: empty(), warning: empty(), info: empty() };
+  const problemsBySeverity: Record<Severity, CollectedProblems> = {
+    error: createCollection(),
+    warning: createCollection(),
+    info: createCollection(),
+  };
 
   function add(finding: Finding, column: string | undefined, times: number): void {
-    const collectedProblems = collected[finding.severity];
+    const collectedProblems = problemsBySeverity[finding.severity];
     collectedProblems.met += times;
     const problemLocation = formatLocation(finding.path, column);
     const key = `${finding.code} ${problemLocation}`;
@@ -88,7 +92,7 @@ export function createProblems(): Problems {
       collectedProblems.alike.set(key, (similarProblems = { place: problemLocation, first: [], orders: [], count: 0 }));
     }
     similarProblems.count += times;
-    if (similarProblems.first.length === ALIKE_MAX) return;
+    if (similarProblems.first.length === SIMILAR_PROBLEMS_MAX) return;
     similarProblems.first.push(finding);
     similarProblems.orders.push(collectedProblems.met);
   }
@@ -122,18 +126,21 @@ export function createProblems(): Problems {
     conflicts: conflicts.list,
     take(findings) {
       for (const finding of findings) {
-        if (finding.code === 'MORE_FINDINGS') collected[finding.severity].met += finding.count ?? 1;
+        if (finding.code === 'MORE_FINDINGS') problemsBySeverity[finding.severity].met += finding.count ?? 1;
         else add(finding, undefined, finding.count ?? 1);
       }
     },
     get errors() {
-      return collected.error.met;
+      return problemsBySeverity.error.met;
     },
-    findings: () => [...listValues('error', collected.error), ...listValues('warning', collected.warning)],
+    findings: () => [
+      ...listValues('error', problemsBySeverity.error),
+      ...listValues('warning', problemsBySeverity.warning),
+    ],
   };
 }
 
-const empty = (): CollectedProblems => ({ alike: new Map(), met: 0 });
+const createCollection = (): CollectedProblems => ({ alike: new Map(), met: 0 });
 
 /**
  * Returns the first FINDINGS_MAX findings of one severity in the order of responses, followed by a count of the
@@ -141,7 +148,7 @@ const empty = (): CollectedProblems => ({ alike: new Map(), met: 0 });
  */
 function listValues(severity: Severity, { alike, met }: CollectedProblems): Finding[] {
   const allFindings = [...alike.values()].flatMap((similarProblems) =>
-    similarProblems.count > ALIKE_MAX
+    similarProblems.count > SIMILAR_PROBLEMS_MAX
       ? [
           {
             finding: combineProblems(similarProblems),
@@ -180,11 +187,11 @@ function combineProblems({ place, first, count }: SimilarProblems): Finding {
   const example = first[0]!;
   if (example.count !== undefined) return { ...example, count };
   const paths = first.slice(0, LOCATIONS_MAX).map(({ path }) => path);
-  const list = paths.slice(0, LISTED_LOCATIONS_MAX).join(', ');
+  const listText = paths.slice(0, LISTED_LOCATIONS_MAX).join(', ');
   return {
     ...example,
     path: place,
-    message: `${count} times, first at ${list}. For example: ${example.message}`,
+    message: `${count} times, first at ${listText}. For example: ${example.message}`,
     count,
     places: paths,
   };
@@ -201,10 +208,11 @@ export function formatCellPath(label: string, row: number, column: string): stri
 /** Returns the file of a path, by its label or by the security of its bar. */
 function findFile(path: string, files: ReadonlyMap<string, string>): string | undefined {
   if (files.size === 0) return undefined;
-  const opening = path.indexOf('[');
-  if (opening >= 0)
+  const bracketIndex = path.indexOf('[');
+  if (bracketIndex >= 0)
     return (
-      files.get(path.slice(0, opening)) ?? files.get(path.slice(0, path.lastIndexOf(' ', path.indexOf(']', opening))))
+      files.get(path.slice(0, bracketIndex)) ??
+      files.get(path.slice(0, path.lastIndexOf(' ', path.indexOf(']', bracketIndex))))
     );
   for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
     const file = files.get(path.slice(0, end));
@@ -215,9 +223,9 @@ function findFile(path: string, files: ReadonlyMap<string, string>): string | un
 
 /** Returns the table and column of a path, independent of its file and row. */
 function formatLocation(path: string, column: string | undefined): string {
-  const opening = path.indexOf('[');
-  const label = opening < 0 ? path : path.slice(0, opening);
-  const columnName = column ?? (opening < 0 ? '' : path.slice(path.lastIndexOf(']') + 2));
+  const bracketIndex = path.indexOf('[');
+  const label = bracketIndex < 0 ? path : path.slice(0, bracketIndex);
+  const columnName = column ?? (bracketIndex < 0 ? '' : path.slice(path.lastIndexOf(']') + 2));
   const slash = label.indexOf('/');
   const table =
     column !== undefined && slash < 0 && label.endsWith(`.${column}`)

@@ -87,7 +87,7 @@ export const TEXT_COLUMNS: ReadonlySet<string> = new Set([
 /** Reference columns that are dates. */
 export const DATE_COLUMNS: ReadonlySet<string> = new Set(['LISTED', 'DELISTED']);
 
-const SPELLING: Record<TableKind, ReadonlyMap<string, string>> = {
+const COLUMN_SPELLINGS: Record<TableKind, ReadonlyMap<string, string>> = {
   market: listSpellings('market'),
   reference: listSpellings('reference'),
   corporate_actions: listSpellings('corporate_actions'),
@@ -98,12 +98,12 @@ const SPELLING: Record<TableKind, ReadonlyMap<string, string>> = {
 /** Returns the stored name of a column: the canonical spelling of a known column, otherwise the name as written. */
 export function getColumnName(table: TableKind, written: string): string {
   const name = written.trim();
-  return SPELLING[table].get(name.toLowerCase()) ?? name;
+  return COLUMN_SPELLINGS[table].get(name.toLowerCase()) ?? name;
 }
 
 /** Returns true if the meaning of a column is known, ignoring case. */
 export const isKnownColumn = (table: TableKind, written: string): boolean =>
-  SPELLING[table].has(written.trim().toLowerCase());
+  COLUMN_SPELLINGS[table].has(written.trim().toLowerCase());
 
 function listSpellings(table: TableKind): ReadonlyMap<string, string> {
   return new Map(KNOWN_COLUMNS[table].map((name) => [name.toLowerCase(), name]));

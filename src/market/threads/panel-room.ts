@@ -42,7 +42,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
   const writtenMost = Math.min(CONCURRENT_WRITES_MAX, batchesMax - bufferedMax);
   let isApart = bufferedMax > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
   /** Batches in separate memory, least recently used first. */
-  const apart = new Map<number, readonly Float64Array[]>();
+  const separatePanels = new Map<number, readonly Float64Array[]>();
   /** Batches that are filled directly in the panels. */
   const startedBatches = new Set<number>();
   const spareBuffers: (readonly Float64Array[])[] = [];
@@ -54,11 +54,11 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
 
   function openBatch(batch: number): readonly Float64Array[] {
     if (!isApart || startedBatches.has(batch)) return selectPanels(batch);
-    const heldCells = apart.get(batch);
-    apart.delete(batch);
-    if (heldCells === undefined && apart.size === bufferedMax) write(apart.keys().next().value!); // the map is not empty
+    const heldCells = separatePanels.get(batch);
+    separatePanels.delete(batch);
+    if (heldCells === undefined && separatePanels.size === bufferedMax) write(separatePanels.keys().next().value!); // the map is not empty
     const cells = heldCells ?? spareBuffers.pop() ?? panels.map(() => new Float64Array(batchCells));
-    apart.set(batch, cells);
+    separatePanels.set(batch, cells);
     return cells;
   }
 
@@ -67,8 +67,8 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
    */
   function takeBatch(batch: number): readonly Float64Array[] {
     startedBatches.add(batch);
-    const cells = apart.get(batch) ?? [];
-    apart.delete(batch);
+    const cells = separatePanels.get(batch) ?? [];
+    separatePanels.delete(batch);
     return cells;
   }
 
@@ -99,7 +99,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
       return last.cells[field]!;
     },
     open() {
-      for (const batch of apart.keys()) write(batch);
+      for (const batch of separatePanels.keys()) write(batch);
       isApart = false;
       last = undefined;
       spareBuffers.length = 0;
@@ -107,7 +107,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
     },
     close(batch, onDone) {
       last = undefined;
-      if (apart.has(batch) && pendingWrites.size < writtenMost) {
+      if (separatePanels.has(batch) && pendingWrites.size < writtenMost) {
         const pendingWrite = writeApart(batch, onDone);
         pendingWrites.add(pendingWrite);
         pendingWrite.then(

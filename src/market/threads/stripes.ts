@@ -99,7 +99,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   const computePositions = createRowPositions(target);
   /** Staged stripes, earliest first. */
   const stagesByStripe = new Map<number, Stage>();
-  const spare: Stage[] = [];
+  const spareStages: Stage[] = [];
   /** First stripe since the last flush, as long as it may become complete: another thread may have its first rows. */
   let first = UNKNOWN_STRIPE;
   let isDirect = false;
@@ -124,7 +124,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
       }
       if (oldest === first) first = NO_STRIPE;
     }
-    const stage = spare.pop() ?? createStage(panels.length, stripeCells);
+    const stage = spareStages.pop() ?? createStage(panels.length, stripeCells);
     stage.begin((room, f) => uncachedWrites?.beginIn(room, panels[f]!.buffer, computeByte(stripe, f)) ?? 0);
     if (first === UNKNOWN_STRIPE) first = stripe;
     stagesByStripe.set(stripe, stage);
@@ -143,7 +143,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     else putThrough(stage, getCells(stripe)[0], target);
     flags.fill(0);
     stage.rows = 0;
-    spare.push(stage);
+    spareStages.push(stage);
     reportFilled(stripe, rows);
   }
 
@@ -189,9 +189,9 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
       if (stripe < 0) continue;
       const size = runs[r]! - runs[firstRun]!;
       const stage = findStage(stripe);
-      const into = stage ?? { cells: panels, flags: filled };
+      const destination = stage ?? { cells: panels, flags: filled };
       const run = { from: firstRun, to: r, shift: stage === undefined ? 0 : -stripe * stripeCells };
-      if (!put(rows.values, { places: positions, ...run }, into, target.floors)) isSound = false;
+      if (!put(rows.values, { places: positions, ...run }, destination, target.floors)) isSound = false;
       if (stage === undefined) reportFilled(stripe, size);
       else {
         stage.rows += size;

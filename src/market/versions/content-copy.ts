@@ -9,7 +9,7 @@ import { createTables, encodeTables, type TableTexts } from './table-texts.js';
 const FORMAT = 2;
 
 /** Compression level: prices compress to half; a higher level takes twice the time to save one per cent. */
-const LEVEL = 1;
+const COMPRESSION_LEVEL = 1;
 
 /** Maximum size of an inflated part: a panel of 2 GiB. */
 const PART_BYTES_MAX = 2 ** 31;
@@ -48,7 +48,7 @@ export function encodeContent(content: MarketContent, from: number): CopyPiece {
   const parts = Math.ceil(dates.length / days);
   const deflatedParts: Buffer[] = [];
   const add = (bytes: Uint8Array, strategy: number = constants.Z_DEFAULT_STRATEGY) => {
-    const deflatedPart = deflateRawSync(bytes, { level: LEVEL, strategy });
+    const deflatedPart = deflateRawSync(bytes, { level: COMPRESSION_LEVEL, strategy });
     deflatedParts.push(encodeLength(deflatedPart), deflatedPart);
   };
   if (from === 0) add(Buffer.from(JSON.stringify(createHeader(content, days))));
@@ -83,12 +83,12 @@ function encodeLength({ length }: Buffer): Buffer {
 
 /** Decodes a content; panels are in shared memory. @throws Error if the bytes are not a content */
 export function decodeContent(bytes: Uint8Array): MarketContent {
-  const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let offset = 0;
   const takePart = (): Buffer => {
     const from = offset + 4;
-    offset = from + raw.readUInt32LE(offset);
-    return inflateRawSync(raw.subarray(from, offset), { maxOutputLength: PART_BYTES_MAX });
+    offset = from + buffer.readUInt32LE(offset);
+    return inflateRawSync(buffer.subarray(from, offset), { maxOutputLength: PART_BYTES_MAX });
   };
   // written by `encodeContent`
   const { dates, identifiers, tables, fields, days } = JSON.parse(takePart().toString('utf8')) as Header;

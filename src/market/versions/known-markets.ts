@@ -170,11 +170,11 @@ function alignToAxes(last: MarketData, content: MarketContent, day: Day): Market
   const dates = contentStart === start ? content.dates : Int32Array.from([start, ...content.dates]);
   const shift = dates.length - content.dates.length;
   const widenPanel = (panel: Float64Array): Float64Array => {
-    const wide = new Float64Array(dates.length * identifiers.length).fill(Number.NaN);
+    const widePanel = new Float64Array(dates.length * identifiers.length).fill(Number.NaN);
     for (let t = 0; t < content.dates.length; t++)
       for (let n = 0; n < columns.length; n++)
-        wide[(t + shift) * identifiers.length + columns[n]!] = panel[t * columns.length + n]!;
-    return wide;
+        widePanel[(t + shift) * identifiers.length + columns[n]!] = panel[t * columns.length + n]!;
+    return widePanel;
   };
   const fields = new Map([...content.fields].map(([name, panel]) => [name, widenPanel(panel)]));
   return { ...content, ...header, identifiers, dates, fields };

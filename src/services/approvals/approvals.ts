@@ -114,7 +114,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   }
 
   /** Stores the request for a change, unless an open request for it exists. */
-  async function request(proposedChange: ProposedChange, authorship: Authorship): Promise<Approval> {
+  async function requestApproval(proposedChange: ProposedChange, authorship: Authorship): Promise<Approval> {
     const digest = computeDigest(proposedChange);
     const earlierApproval = await findOpen(documents, digest);
     if (earlierApproval !== undefined) return earlierApproval;
@@ -183,7 +183,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
       } catch (failure) {
         if (!(failure instanceof UnapprovedChange)) throw failure;
         // Requests of other clients count as existing, whether or not the client may read them.
-        throw refuseUnapproved(await runUnrestricted(() => request(failure.requested, authorship)));
+        throw createUnapprovedRefusal(await runUnrestricted(() => requestApproval(failure.requested, authorship)));
       }
     },
     async list(query) {
@@ -250,7 +250,15 @@ function createDetail({ kind, ...members }: ApprovalFacts): Record<string, unkno
   return { ...members, changes };
 }
 
-function refuseUnapproved({ approval_id, state, action, subject, missing, expires_at, summary }: Approval): Refusal {
+function createUnapprovedRefusal({
+  approval_id,
+  state,
+  action,
+  subject,
+  missing,
+  expires_at,
+  summary,
+}: Approval): Refusal {
   const personsText = missing === 1 ? 'one more person' : `${missing} more persons`;
   const nextStep = state === 'approved' ? 'It was approved meanwhile; repeat it.' : `It waits for ${personsText}.`;
   const message = `${summary} This needs approval ${approval_id}. ${nextStep}`;

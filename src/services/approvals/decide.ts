@@ -59,8 +59,8 @@ export function applyDecision(approval: Approval, decision: ApprovalDecision, te
   if (decision === 'reject') return add('rejected', { state: 'rejected' });
   if (state === 'approved')
     throw new Refusal('APPROVAL_CLOSED', `Approval ${approval_id} is approved already.`, { approval_id, state });
-  const missing = approval.missing - 1;
-  return add('approved', { missing, ...(missing === 0 && { state: 'approved' }) });
+  const missingCount = approval.missing - 1;
+  return add('approved', { missing: missingCount, ...(missingCount === 0 && { state: 'approved' }) });
 }
 
 /**

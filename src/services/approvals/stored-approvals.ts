@@ -34,13 +34,13 @@ export function createStoredApprovals(documents: DocumentStore, now: () => numbe
     return read && updateState(read);
   }
 
-  async function findOpen(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined> {
+  async function findOpenApproval(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined> {
     const openApproval = (await readOpenApprovals(reader)).find((open) => open.digest === digest);
     const approval = openApproval && (await findApproval(reader, openApproval.approval_id));
     return approval && isOpen(approval) ? approval : undefined;
   }
 
-  async function save(tx: DocumentTransaction, approval: Approval): Promise<void> {
+  async function saveApproval(tx: DocumentTransaction, approval: Approval): Promise<void> {
     await tx.put('approval', formatKey(approval.approval_id), approval);
     const open = await readOpenApprovals(tx);
     const otherApprovals = open.filter(({ approval_id: id }) => id !== approval.approval_id);
@@ -79,8 +79,8 @@ export function createStoredApprovals(documents: DocumentStore, now: () => numbe
 
   return {
     find: findApproval,
-    findOpen,
-    save,
+    findOpen: findOpenApproval,
+    save: saveApproval,
     dropExpired: removeExpired,
     lastNumber: readLastNumber,
     newestFirst: listNewestFirst,

@@ -6,7 +6,7 @@ import {
 } from '#domain/daily-plans/checks/check-kind.js';
 import { isCashName } from '#domain/exports/index-file-tables.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { findTextOn } from '#domain/documents/amended-texts.js';
+import { findTextInEffect } from '#domain/documents/amended-texts.js';
 import { isRuleDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { closeOn } from '#domain/market/series.js';
@@ -104,7 +104,7 @@ export async function checkInput(
       ? Promise.resolve(null)
       : readTable(exports, run, { table: name, end: asOf, ...(start !== undefined && { start }) }, signal);
 
-  const { rounding } = findTextOn(index, day).document;
+  const { rounding } = findTextInEffect(index, day).document;
   const start = run !== undefined && formatDay(from) < run.start ? run.start : formatDay(from);
   const lookup = getLookup(market);
   const close = market.fields.get('CLOSE')!;

@@ -88,7 +88,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
   }
 
   /** Changes a day that has not ended according to a person's decision. */
-  async function toDecision(
+  async function makeDecision(
     scheduleId: string,
     date: string,
     authorship: Authorship,
@@ -96,10 +96,10 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
   ): Promise<ScheduleDay> {
     await requireSchedule(schedules, scheduleId);
     return approvals.guarded(authorship, ({ admit }) =>
-      documents.transaction((tx) => decideIn(tx, admit), { by: authorship }),
+      documents.transaction((tx) => decideInTransaction(tx, admit), { by: authorship }),
     );
 
-    async function decideIn(tx: DocumentTransaction, admit: Admission['admit']): Promise<ScheduleDay> {
+    async function decideInTransaction(tx: DocumentTransaction, admit: Admission['admit']): Promise<ScheduleDay> {
       const storedDay = await readDay(tx, scheduleId, date);
       if (storedDay === undefined) throw refuseMissingDay(scheduleId, date);
       if (hasEnded(storedDay))
@@ -134,22 +134,22 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
     },
     async skip(scheduleId, date, reason, authorship) {
       const timestamp = formatTimestamp(now());
-      const ending = {
+      const completion = {
         state: 'skipped',
         reason,
         lease: null,
         finished_at: timestamp,
         next_attempt_at: null,
       } as const;
-      return toDecision(scheduleId, date, authorship, (day) => ({
-        day: { ...removeRenewal(day), ...ending, held: [] },
+      return makeDecision(scheduleId, date, authorship, (day) => ({
+        day: { ...removeRenewal(day), ...completion, held: [] },
         draft: { action: 'skip', schedule_id: scheduleId, date, reason },
       }));
     },
     async waive(scheduleId, date, waiverRequest, authorship) {
       const timestamp = formatTimestamp(now());
       const { author, keyId = null } = authorship;
-      const day = await toDecision(scheduleId, date, authorship, (storedDay) => {
+      const day = await makeDecision(scheduleId, date, authorship, (storedDay) => {
         assertFindingExists(storedDay, waiverRequest);
         return {
           day: {

@@ -19,10 +19,10 @@ export interface DayKeeper {
 }
 
 export function keepDay(
-  first: DayDocument,
+  initialDay: DayDocument,
   { days, holder }: { readonly days: Pick<StoredDays, 'save'>; readonly holder: string },
 ): DayKeeper {
-  let day = first;
+  let day = initialDay;
   let hasChanges = false;
   let pendingWrite: Promise<void> | undefined;
 
@@ -44,25 +44,28 @@ export function keepDay(
     return pendingWrite;
   }
 
-  const changeAt = (position: number, next: (step: StoredStep) => StoredStep): Promise<void> =>
+  const changeStepAt = (position: number, next: (step: StoredStep) => StoredStep): Promise<void> =>
     change((day) => ({ ...day, steps: day.steps.with(position, next(day.steps[position]!)) }));
 
   return {
     day: () => day,
     step: (position) => day.steps[position]!,
     change,
-    changeStep: (position, values) => changeAt(position, (step) => ({ ...step, ...values })),
+    changeStep: (position, values) => changeStepAt(position, (step) => ({ ...step, ...values })),
     putItem: (position, item) =>
-      changeAt(position, (step) => {
+      changeStepAt(position, (step) => {
         const itemPosition = step.items.findIndex(({ key }) => key === item.key);
         return { ...step, items: itemPosition < 0 ? [...step.items, item] : step.items.with(itemPosition, item) };
       }),
     dropItems: (position, isDropped) =>
       day.steps[position]!.items.some(isDropped)
-        ? changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => !isDropped(item)) }))
+        ? changeStepAt(position, (step) => ({ ...step, items: step.items.filter((item) => !isDropped(item)) }))
         : Promise.resolve(),
     log: (position, timestamp, message) =>
-      changeAt(position, (step) => ({ ...step, log: [...step.log, { at: timestamp, message }].slice(-LOG_LINES_MAX) })),
+      changeStepAt(position, (step) => ({
+        ...step,
+        log: [...step.log, { at: timestamp, message }].slice(-LOG_LINES_MAX),
+      })),
     async end(next) {
       await pendingWrite;
       day = next(day);

@@ -166,10 +166,10 @@ function determineRoundEnd(heldIndices: readonly HeldIndex[], { steps }: DayDocu
       ...items.filter(({ index_id }) => index_id === null).map(({ key, message }) => `${key}: ${message}`),
     ]),
   ];
-  const ending = reasons.length > NAMED_INDICES_MAX ? ` And ${reasons.length - NAMED_INDICES_MAX} more.` : '';
+  const omissionNote = reasons.length > NAMED_INDICES_MAX ? ` And ${reasons.length - NAMED_INDICES_MAX} more.` : '';
   return {
     state: isWaiting ? 'waiting' : 'blocked',
-    reason: reasons.slice(0, NAMED_INDICES_MAX).join(' ') + ending,
+    reason: reasons.slice(0, NAMED_INDICES_MAX).join(' ') + omissionNote,
     held: heldIndices,
   };
 }

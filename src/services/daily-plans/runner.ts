@@ -50,7 +50,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
   let cancelTimer: (() => void) | undefined;
 
   /** Stores the days of a schedule that have become due. */
-  async function beginDue(scheduleId: string): Promise<void> {
+  async function storeDueDays(scheduleId: string): Promise<void> {
     const schedule = await schedules.authored(scheduleId);
     const calendar = schedule && calendars.get(schedule.plan.calendar);
     if (schedule === undefined || calendar === undefined) return;
@@ -68,7 +68,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
   }
 
   /** Performs open days of a schedule, oldest first, until one is not due. */
-  async function performOpen(scheduleId: string): Promise<void> {
+  async function performOpenDays(scheduleId: string): Promise<void> {
     const { open } = await days.state(scheduleId);
     let earlierDays: DayDocument[] = [];
     for (const [k, date] of open.entries()) {
@@ -86,9 +86,9 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
 
   async function checkSchedules(): Promise<void> {
     for (const id of await schedules.ids()) {
-      await beginDue(id);
+      await storeDueDays(id);
       if (runningSchedules.has(id) || runningSchedules.size >= SCHEDULE_CONCURRENCY || closing.signal.aborted) continue;
-      const work = performOpen(id)
+      const work = performOpenDays(id)
         .catch((failure: unknown) =>
           logFailure(failure, { schedule_id: id }, 'the days of a schedule could not be performed'),
         )
@@ -97,7 +97,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     }
   }
 
-  function checkOnce(): Promise<void> {
+  function checkSchedulesOnce(): Promise<void> {
     scheduleCheck ??= runUnrestricted(checkSchedules).finally(() => (scheduleCheck = undefined));
     return scheduleCheck;
   }
@@ -107,7 +107,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     if (!isUnavailable(failure)) log.error({ ...context, err: failure }, message);
   }
 
-  function scheduleNext(ms: number): void {
+  function scheduleNextTurn(ms: number): void {
     cancelTimer?.();
     if (!closing.signal.aborted) cancelTimer = clock.after(ms, () => void runTurn());
   }
@@ -116,22 +116,22 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     hasWakeUp = false;
     let pauseMs = TICK_MS;
     try {
-      await checkOnce();
+      await checkSchedulesOnce();
     } catch (failure) {
       logFailure(failure, {}, 'schedules could not be read');
       pauseMs = FAILED_TICK_MS;
     }
-    scheduleNext(hasWakeUp ? 0 : pauseMs);
+    scheduleNextTurn(hasWakeUp ? 0 : pauseMs);
   }
 
   return {
-    start: () => scheduleNext(0),
+    start: () => scheduleNextTurn(0),
     wake() {
       hasWakeUp = true;
-      scheduleNext(0);
+      scheduleNextTurn(0);
     },
     async tick() {
-      await checkOnce();
+      await checkSchedulesOnce();
       while (runningSchedules.size > 0) await Promise.all(runningSchedules.values());
     },
     async close() {

@@ -98,11 +98,12 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const servedMarket = markets.require();
       const { market, identity } = servedMarket;
       const last = market.dates.at(-1) ?? 0;
-      const first = from === undefined ? last - PAST_DAYS : parseValidDay(from);
+      const firstDay = from === undefined ? last - PAST_DAYS : parseValidDay(from);
       const end = to === undefined ? last + COMING_DAYS : parseValidDay(to);
       const corporateActions = market.actions
         .filter(
-          ({ exDay, identifier: security }) => exDay >= first && exDay <= end && (identifier ?? security) === security,
+          ({ exDay, identifier: security }) =>
+            exDay >= firstDay && exDay <= end && (identifier ?? security) === security,
         )
         .toSorted((a, b) => a.exDay - b.exDay || (a.identifier < b.identifier ? -1 : 1));
       const actions: DeskAction[] = [];

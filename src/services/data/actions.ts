@@ -24,7 +24,7 @@ export function listCorporateActions(
   const close = findCloseAt(market, identifier, asOf);
   return {
     identifier,
-    actions: actionsInRange.map(toActionView),
+    actions: actionsInRange.map(createActionView),
     cumulative_split_ratio: computeCumulativeRatio(actionsInRange),
     trailing_dividend: trailingDividend,
     trailing_dividend_yield: Number.isNaN(close) ? null : trailingDividend / close,
@@ -36,7 +36,7 @@ function findCloseAt(market: MarketData, identifier: string, day: Day): number {
   return position === undefined ? Number.NaN : findValueAt(market, 'CLOSE', position, day, LIMITS.MAX_STALE_SESSIONS);
 }
 
-function toActionView({
+function createActionView({
   type,
   value,
   exDay,

@@ -29,15 +29,15 @@ export function parseWindow({
 }
 
 /** Ensures that all names are accepted. @throws Refusal VALIDATION_FAILED with one finding per unknown name */
-export function assertKnownIdentifier(names: readonly string[], accepted: readonly string[], path: string): void {
-  const unknownNames = names.filter((name) => !accepted.includes(name));
+export function assertKnownIdentifier(names: readonly string[], acceptedNames: readonly string[], path: string): void {
+  const unknownNames = names.filter((name) => !acceptedNames.includes(name));
   if (unknownNames.length === 0) return;
   throw refuseWithFindings(
     'query',
     unknownNames.map((name) => ({
       severity: 'error',
       path,
-      ...describeUnknownField(`${name} is not one of ${accepted.join(', ')}.`, { name, accepted }),
+      ...describeUnknownField(`${name} is not one of ${acceptedNames.join(', ')}.`, { name, accepted: acceptedNames }),
     })),
   );
 }

@@ -18,13 +18,13 @@ export interface Activations {
    */
   readonly readBy?: string;
   /** Prepares a market in every process that will serve it, before the transaction that activates it. */
-  prepare(served: ServedMarket): Promise<void>;
+  prepare(servedMarket: ServedMarket): Promise<void>;
   /** Serves a prepared market once the transaction is durable. */
-  activate(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
+  activate(tx: DocumentTransaction, servedMarket: ServedMarket): Promise<void>;
   /** Writes changed declarations of the active market and publishes them. */
   declare(tx: DocumentTransaction, event: CommitEvents['market-declared']): Promise<void>;
   /** Replaces the content of a store that is not active by a prepared market. */
-  replace(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
+  replace(tx: DocumentTransaction, servedMarket: ServedMarket): Promise<void>;
   /**
    * Returns the shared content that the document of a store describes; undefined if the content is read from the
    * source.

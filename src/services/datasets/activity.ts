@@ -55,7 +55,7 @@ export interface DatasetActivity {
    */
   assertFree(datasetId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
   /** Runs work with the first free id of the form stem and number; the id is reserved during the work. */
-  withFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T>;
+  withFreeId<T>(idStem: string, work: (datasetId: string) => Promise<T>): Promise<T>;
   /** Runs work on a store as the only current load. */
   asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T>;
 }
@@ -152,11 +152,11 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     }
   }
 
-  async function runWithFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
+  async function runWithFreeId<T>(idStem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
     const usedIds = new Set([...(await documents.ids('store')), ...reservedIds]);
     let n = 1;
-    while (usedIds.has(`${stem}-${n}`)) n += 1;
-    const datasetId = `${stem}-${n}`;
+    while (usedIds.has(`${idStem}-${n}`)) n += 1;
+    const datasetId = `${idStem}-${n}`;
     reservedIds.add(datasetId);
     try {
       return await work(datasetId);

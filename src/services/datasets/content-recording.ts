@@ -46,7 +46,7 @@ export interface ContentRecording {
   findLastContent(
     head: DataHistoryDocument,
     after: Pick<ServedMarket, 'identity'>,
-    replaced: ContentReader | undefined,
+    readReplaced: ContentReader | undefined,
   ): Promise<ServedMarket | undefined>;
 }
 
@@ -65,22 +65,22 @@ export function createContentRecording({
   ): Promise<PreparedVersion | null> {
     const { datasetId, contentHash } = market.identity;
     const head = await readHistory(documents, datasetId);
-    const managed = isManaged(kind);
-    if (!managed) pending.expect(contentHash);
+    const isManagedStore = isManaged(kind);
+    if (!isManagedStore) pending.expect(contentHash);
     if (head?.content_hash === contentHash) return null;
-    const first = kind === 'synthetic' ? kind : 'import';
+    const firstSource = kind === 'synthetic' ? kind : 'import';
     const emptyChange = { previous: null, change: null, rows: null, forth: null };
     const draft = {
       datasetId,
       contentHash,
-      source: head === undefined && (source === 'refresh' || source === 'reload') ? first : source,
+      source: head === undefined && (source === 'refresh' || source === 'reload') ? firstSource : source,
       knownAt: timestamp(),
       ...emptyChange,
     };
     const previousMarket = head === undefined ? undefined : await findLastContent(head, market, replaced);
     if (head === undefined || previousMarket === undefined) return draft;
     const isCopied = head.copy !== null || pending.isPending(head.content_hash);
-    const input = { before: previousMarket.handle, after: market.handle, isBothWays: !managed && isCopied };
+    const input = { before: previousMarket.handle, after: market.handle, isBothWays: !isManagedStore && isCopied };
     const { back, forth, rows } = await jobs.query('content-change', input);
     const change = await artifacts.write(back.bytes, back.sha256);
     return { ...draft, previous: head.latest, change, rows, forth: await copies.change(head.copy, forth) };
@@ -89,7 +89,7 @@ export function createContentRecording({
   async function findLastContent(
     head: DataHistoryDocument,
     after: Pick<ServedMarket, 'identity'>,
-    replaced: ContentReader | undefined,
+    readReplaced: ContentReader | undefined,
   ): Promise<ServedMarket | undefined> {
     const isLastContent = (content: ServedMarket | undefined): boolean =>
       content?.identity.datasetId === after.identity.datasetId && content.identity.contentHash === head.content_hash;
@@ -97,7 +97,7 @@ export function createContentRecording({
     if (isLastContent(current)) return current;
     const restoredMarket = await copies.restored(head, after);
     if (restoredMarket !== undefined) return restoredMarket;
-    const replacedMarket = await replaced?.();
+    const replacedMarket = await readReplaced?.();
     return isLastContent(replacedMarket) ? replacedMarket : undefined;
   }
 

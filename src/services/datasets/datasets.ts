@@ -155,13 +155,13 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   ): Promise<ImportResult> {
     const { document } = await activity.requireKnown(datasetId);
     if (request.activate) await activity.assertNoneLoads();
-    const repairAs = async (newId: string) => {
+    const repairUnderId = async (newId: string) => {
       await activity.assertFree(newId);
       return audits.repair(document, { ...request, store_id: newId }, requester, authorship);
     };
     return request.store_id === undefined
-      ? activity.withFreeId(`${datasetId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId))
-      : await repairAs(request.store_id);
+      ? activity.withFreeId(`${datasetId.slice(0, 48)}-repaired`, async (newId) => repairUnderId(newId))
+      : await repairUnderId(request.store_id);
   }
 
   return {

@@ -35,7 +35,7 @@ export interface EarlierContents {
   /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument>;
   /** Returns an earlier content, which stays in memory until other contents are requested. */
-  content(served: ServedMarket, latest: number, version: DataVersionDocument): Promise<ServedMarket>;
+  content(servedMarket: ServedMarket, latest: number, version: DataVersionDocument): Promise<ServedMarket>;
   /** Returns the refusal for a content that is no longer stored. */
   refuseLost(datasetId: string, version: number): Promise<Refusal>;
 }
@@ -57,7 +57,11 @@ export function createEarlierContents({
     return storedVersion;
   }
 
-  async function readKnownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
+  async function findVersionAt(
+    datasetId: string,
+    head: DataHistoryDocument,
+    time: string,
+  ): Promise<DataVersionDocument> {
     const knownAt = parseMoment(time);
     let [low, high] = [getFirst(head), head.latest];
     let storedVersion: DataVersionDocument | undefined;
@@ -71,7 +75,7 @@ export function createEarlierContents({
     throw createLaterVersionRefusal(datasetId, time, (await requireVersion(datasetId, getFirst(head))).known_at);
   }
 
-  async function refuseLost(datasetId: string, version: number): Promise<Refusal> {
+  async function createLostVersionRefusal(datasetId: string, version: number): Promise<Refusal> {
     const latestVersion = (await readHistory(documents, datasetId))?.latest ?? version;
     return createPurgedRefusal(datasetId, version, {
       kept: (await requireStore(documents, datasetId))?.versions_kept ?? null,
@@ -103,7 +107,7 @@ export function createEarlierContents({
     const changes: { readonly path: string; readonly sha256: string }[] = [];
     for (let version = latestVersion; version > requestedVersion.version; version--) {
       const { change } = await requireVersion(datasetId, version);
-      if (change === null) throw await refuseLost(datasetId, requestedVersion.version);
+      if (change === null) throw await createLostVersionRefusal(datasetId, requestedVersion.version);
       changes.push({ path: await artifacts.file(change), sha256: change.sha256 });
     }
     const { content_hash: contentHash, known_at: loadedAt } = requestedVersion;
@@ -113,7 +117,7 @@ export function createEarlierContents({
     return market;
   }
 
-  return { requireVersion, knownAt: readKnownAt, content: getContent, refuseLost };
+  return { requireVersion, knownAt: findVersionAt, content: getContent, refuseLost: createLostVersionRefusal };
 }
 
 /** Returns the document of a store; undefined if it is unreadable. @throws Refusal STORE_NOT_FOUND */

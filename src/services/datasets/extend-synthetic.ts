@@ -61,7 +61,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
       const next = isServed ? await prepareServedMarket(outcome.handle!, time) : undefined;
       const version =
         next === undefined ? null : await versions.prepare(next, { source: 'synthetic', kind: 'synthetic' });
-      const preserved = next === undefined ? await versions.preserve(datasetId, async () => servedMarket) : null;
+      const preservedContent = next === undefined ? await versions.preserve(datasetId, async () => servedMarket) : null;
       if (next !== undefined) await activations.prepare(next);
       return {
         result,
@@ -72,7 +72,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
             ...changes,
             ...(next === undefined ? {} : summariseServed(next)),
           });
-          if (preserved !== null) await recordCopy(tx, preserved);
+          if (preservedContent !== null) await recordCopy(tx, preservedContent);
           if (version !== null) {
             await recordDataVersion(tx, version, countRows({ rows: outcome.summary.rows }));
             await purgeDataVersions(tx, version.datasetId);

@@ -37,9 +37,9 @@ export function createFolderReading({
   readonly timestamp: () => string;
 }): FolderReading {
   async function list({ location, tables, mapping }: SourceTerms, problems: Problems): Promise<TableFiles | undefined> {
-    const resolved = await locations.resolve(location ?? '', 'folder');
-    if ('path' in resolved) return listFolderFiles(resolved.path, { tables, mapping }, locations, problems);
-    problems.error(resolved.problem);
+    const resolvedPath = await locations.resolve(location ?? '', 'folder');
+    if ('path' in resolvedPath) return listFolderFiles(resolvedPath.path, { tables, mapping }, locations, problems);
+    problems.error(resolvedPath.problem);
     return undefined;
   }
 

@@ -54,12 +54,12 @@ export async function commitImport(
 ): Promise<void> {
   const document = { ...dataset, ...(await storeFiles.keep(dataset.location!)) }; // an imported store has a folder
   const servedMarket = handle === null ? undefined : await prepareServedMarket(handle, document.last_loaded_at!);
-  const replaceValue = (): Promise<ServedMarket | undefined> => readReplaced({ loading, closing }, previous);
+  const replaceValue = (): Promise<ServedMarket | undefined> => readReplacedMarket({ loading, closing }, previous);
   const version =
     servedMarket === undefined
       ? null
       : await versions.prepare(servedMarket, { source, kind: document.kind, replaced: replaceValue });
-  const preserved =
+  const preservedContent =
     servedMarket === undefined && previous !== undefined
       ? await versions.preserve(previous.store_id, replaceValue)
       : null;
@@ -68,7 +68,7 @@ export async function commitImport(
     if (previous === undefined) await activity.assertFree(document.store_id, tx);
     else await assertUnchanged(tx, previous);
     publishReplaced(tx, previous);
-    if (preserved !== null) await recordCopy(tx, preserved);
+    if (preservedContent !== null) await recordCopy(tx, preservedContent);
     if (servedMarket === undefined) await tx.put('store', document.store_id, document);
     else await activateDataset(tx, { document, served: servedMarket, activations, version });
   };
@@ -78,7 +78,7 @@ export async function commitImport(
 }
 
 /** Reads the content of a store before it is replaced; undefined if the store is no longer readable. */
-async function readReplaced(
+async function readReplacedMarket(
   { loading, closing }: Pick<ImportCommitDependencies, 'loading' | 'closing'>,
   previousDocument: DatasetDocument | undefined,
 ): Promise<ServedMarket | undefined> {

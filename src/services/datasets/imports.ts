@@ -85,7 +85,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
           : { ...result.handle, datasetId, adjustment: document.adjustment, currency: document.currency };
       const source = previousDocument === undefined ? 'import' : header.on_exists === 'append' ? 'append' : 'replace';
       await commitImport(dependencies, document, handle, { previous: previousDocument, source, by: authorship });
-      return importResult(
+      return createImportResult(
         toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined }),
         result.summary,
       );
@@ -159,7 +159,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   return { importData, register };
 }
 
-function importResult(store: DataStore, summary: ContentSummary): ImportResult {
+function createImportResult(store: DataStore, summary: ContentSummary): ImportResult {
   return {
     store,
     rows: { ...(summary.rowsRead ?? summary.rows) },

@@ -56,16 +56,16 @@ export function createDatasetInspections({ locations, databases, readers, closin
   }: InspectRequest): Promise<InspectedData> {
     if (location === undefined) return { kind: format, content: content! }; // the schema requires a location or content
     if (location.includes('://')) {
-      const resolved = await databases.resolve(location);
-      if ('problem' in resolved) throw createPathRefusal(resolved.problem);
-      return { kind: 'database', place: resolved.place, tables };
+      const resolvedUrl = await databases.resolve(location);
+      if ('problem' in resolvedUrl) throw createPathRefusal(resolvedUrl.problem);
+      return { kind: 'database', place: resolvedUrl.place, tables };
     }
-    const resolved = await locations.resolve(location, 'folder');
-    if ('problem' in resolved) throw createPathRefusal(resolved.problem);
+    const resolvedPath = await locations.resolve(location, 'folder');
+    if ('problem' in resolvedPath) throw createPathRefusal(resolvedPath.problem);
     const problems = createProblems();
     const ignoredPaths = [...(mapping?.ignore ?? []), ...(answers?.ignore ?? [])];
     const files = await listFolderFiles(
-      resolved.path,
+      resolvedPath.path,
       { tables, mapping: Mapping.parse({ ignore: ignoredPaths }) },
       locations,
       problems,

@@ -33,16 +33,16 @@ export async function listStoredVersions(
   { head, limit, before = Infinity }: ListedQuery,
 ): Promise<Omit<DataVersionList, 'copy'>> {
   const versions: DataVersionList['versions'] = [];
-  const skipped: UnreadableCause[] = [];
+  const skippedCauses: UnreadableCause[] = [];
   const [latest, first] = [head?.latest ?? 0, getFirst(head)];
   for (let version = Math.min(latest, before - 1); version >= first && versions.length < limit; version--) {
     const result = (await readStoredVersion(reader, datasetId, version)) ?? 'unreadable'; // version numbers have no gap
     if (typeof result === 'string') {
-      skipped.push(result);
+      skippedCauses.push(result);
       continue;
     }
     const { change: _, ...listed } = result;
     versions.push({ ...listed, readable: version >= head!.readable_from });
   }
-  return { versions, total: latest - first + 1, ...countSkipped(skipped) };
+  return { versions, total: latest - first + 1, ...countSkipped(skippedCauses) };
 }

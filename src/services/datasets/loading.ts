@@ -59,9 +59,9 @@ export function createDatasetLoading({
 
   async function readDatabase(source: SourceTerms, options: MarketTaskOptions): Promise<MarketTaskResult> {
     const { location, tables } = source;
-    const resolved = await databases.resolve(location ?? '');
-    if ('problem' in resolved) return { kind: 'refused', findings: [{ severity: 'error', ...resolved.problem }] };
-    return runMarketTask('readDatabase', { place: resolved.place, tables, terms: createTerms(source) }, options);
+    const resolvedUrl = await databases.resolve(location ?? '');
+    if ('problem' in resolvedUrl) return { kind: 'refused', findings: [{ severity: 'error', ...resolvedUrl.problem }] };
+    return runMarketTask('readDatabase', { place: resolvedUrl.place, tables, terms: createTerms(source) }, options);
   }
 
   const createOptions = async (

@@ -40,7 +40,7 @@ export async function findPrevious(
 }
 
 /** Returns the refusal for a term that differs from that of the store to which data is appended. */
-function refuseTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, accepted: string | null): Refusal {
+function refuseTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, acceptedValue: string | null): Refusal {
   const finding = { severity: 'error', code: 'NOT_IN_CHOICES', ...term } as const;
-  return refuseWithFindings('request', [accepted === null ? finding : { ...finding, accepted: [accepted] }]);
+  return refuseWithFindings('request', [acceptedValue === null ? finding : { ...finding, accepted: [acceptedValue] }]);
 }

@@ -23,14 +23,14 @@ export async function purgeDataVersions(tx: DocumentTransaction, datasetId: stri
   if (firstKept <= head.readable_from) return false;
   const last = await findFirstReferencedVersion(tx, { datasetId, head, before: firstKept });
   if (last <= head.readable_from) return false;
-  const first = Math.min(last, head.readable_from + DELETED_PER_TRANSACTION);
-  for (let version = head.readable_from + 1; version <= first; version++) {
+  const firstVersion = Math.min(last, head.readable_from + DELETED_PER_TRANSACTION);
+  for (let version = head.readable_from + 1; version <= firstVersion; version++) {
     const document = await readVersion(tx, datasetId, version);
     if (document !== undefined)
       await tx.put('data-version', formatNumberedId(datasetId, version), { ...document, change: null });
   }
-  await tx.put('data-history', datasetId, { ...head, readable_from: first } satisfies DataHistoryDocument);
-  return first < last;
+  await tx.put('data-history', datasetId, { ...head, readable_from: firstVersion } satisfies DataHistoryDocument);
+  return firstVersion < last;
 }
 
 interface Span {
@@ -47,9 +47,9 @@ async function findFirstReferencedVersion(tx: DocumentTransaction, { datasetId, 
     const document = await readVersion(tx, datasetId, version);
     if (document !== undefined) versions.set(document.content_hash, version);
   }
-  let first = before;
+  let firstReferenced = before;
   const addReference = (hash: string | null): void => {
-    first = Math.min(first, (hash === null ? undefined : versions.get(hash)) ?? before);
+    firstReferenced = Math.min(firstReferenced, (hash === null ? undefined : versions.get(hash)) ?? before);
   };
   for (const kind of ['run', 'kept-run'] as const)
     for await (const body of readBodies(tx, kind)) {
@@ -61,7 +61,7 @@ async function findFirstReferencedVersion(tx: DocumentTransaction, { datasetId, 
     }
   for await (const body of readBodies(tx, 'publication'))
     for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) addReference(entry.data_hash);
-  return first;
+  return firstReferenced;
 }
 
 async function* readBodies(tx: DocumentTransaction, kind: DocumentKind): AsyncGenerator<unknown> {

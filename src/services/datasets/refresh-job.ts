@@ -169,13 +169,13 @@ type FreshData = Omit<Addition, 'kind'>;
 function countRowsAfter(
   { rows }: DatasetDocument,
   { summary, unchangedTables }: FreshData,
-  { datasets, rejected_total: rejected }: RefreshReport,
+  { datasets, rejected_total: rejectedCount }: RefreshReport,
   { market: { actions } }: ServedMarket,
 ): DatasetDocument['rows'] {
   const countEarlierRows = (table: TableKind) => rows?.[table] ?? 0;
   const countRows = (table: TableKind) => {
     if (unchangedTables.includes(table)) return countEarlierRows(table);
-    return rejected > 0 && table === 'corporate_actions' ? actions.length : (summary.rows[table] ?? 0);
+    return rejectedCount > 0 && table === 'corporate_actions' ? actions.length : (summary.rows[table] ?? 0);
   };
   return countRowsByTable((table) =>
     table === 'market'

@@ -21,8 +21,8 @@ export const isOtherTable = ({ dataset: table }: VersionFile): boolean => table 
 /** Returns the files that need not be read again until they change. Excludes files with rows that were not accepted. */
 export function selectReusableFiles(
   files: readonly VersionFile[],
-  { left_out: leftOmittedBars, rejected_total: rejected }: RefreshReport,
+  { left_out: leftOmittedBars, rejected_total: rejectedCount }: RefreshReport,
 ): readonly VersionFile[] {
-  if (rejected > 0) return files.filter((file) => isOtherTable(file) && file.dataset !== 'corporate_actions');
+  if (rejectedCount > 0) return files.filter((file) => isOtherTable(file) && file.dataset !== 'corporate_actions');
   return leftOmittedBars === null ? files : files.filter(isOtherTable);
 }

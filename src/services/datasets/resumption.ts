@@ -66,16 +66,16 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
       const isKept =
         active !== undefined &&
         !isServed &&
-        ((keepsServed && (await serveCopy(active))) || (await serveUnchanged(active)));
+        ((keepsServed && (await serveCopy(active))) || (await serveUnchangedStore(active)));
       if (isKept) return;
       if (active !== undefined && !isServed) failure = await reloadMarket(active);
-      else if (active !== undefined) copyServed(active);
+      else if (active !== undefined) copyServedMarket(active);
     } finally {
       markets.settle(failure);
     }
   }
 
-  function copyServed({ store_id: datasetId, kind }: DatasetDocument): void {
+  function copyServedMarket({ store_id: datasetId, kind }: DatasetDocument): void {
     const servedMarket = markets.served();
     if (servedMarket?.identity.datasetId === datasetId) versions.copyUsed(servedMarket, kind);
   }
@@ -107,7 +107,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
    * Serves the content that this build read from an unchanged folder; returns false if the folder must be read again,
    * for example because the content lacks changed prices.
    */
-  async function serveUnchanged(active: DatasetDocument): Promise<boolean> {
+  async function serveUnchangedStore(active: DatasetDocument): Promise<boolean> {
     if ((active.changed_prices ?? []).length > 0) return false;
     if (active.read_by === undefined || active.read_by !== activations.readBy) return false;
     const files = await loading.unchanged(active);

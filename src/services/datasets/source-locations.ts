@@ -24,13 +24,14 @@ export async function resolveLocation(
   location: string,
   path: string,
 ): Promise<string> {
-  const resolved = kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
-  if ('problem' in resolved)
-    throw refuseData([{ severity: 'error', ...resolved.problem, path, ...quoteLocation(location) }]);
-  if ('path' in resolved) return resolved.path;
-  return resolved.place.kind === 'postgresql'
+  const resolvedLocation =
+    kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
+  if ('problem' in resolvedLocation)
+    throw refuseData([{ severity: 'error', ...resolvedLocation.problem, path, ...quoteLocation(location) }]);
+  if ('path' in resolvedLocation) return resolvedLocation.path;
+  return resolvedLocation.place.kind === 'postgresql'
     ? changePassword(location, secrets.seal)
-    : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
+    : `${resolvedLocation.place.kind}://${pathToFileURL(resolvedLocation.place.path).pathname}`;
 }
 
 /** Returns the canonical location of a new source of a store. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED */

@@ -128,7 +128,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     const fullRequest: GenerateRequest = { ...rest, end: request.end ?? formatLastYearEnd(timestamp()) };
     assertGeneratable(fullRequest, calendars, 'end');
     const submitForId = (datasetId: string) =>
-      generateAs(
+      submitJob(
         {
           store_id: datasetId,
           name: name ?? `Synthetic market ${request.seed}`,
@@ -142,7 +142,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       : submitForId(store_id);
   }
 
-  async function generateAs(payload: GeneratePayload, { request, origin, by }: GenerationTerms): Promise<JobStatus> {
+  async function submitJob(payload: GeneratePayload, { request, origin, by }: GenerationTerms): Promise<JobStatus> {
     const { store_id: datasetId } = payload;
     await activity.assertFree(datasetId);
     if (request.activate) await activity.assertNoneLoads();

@@ -70,7 +70,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
       record.files(target.name).filter(({ path, state }) => plannedFiles.has(path) && isOpen(state));
     for (const file of open()) record.put({ ...file, rounds: file.rounds + 1 });
     for (let attemptNumber = 1; open().length > 0; attemptNumber++) {
-      const mayHelp = await attempt(
+      const mayHelp = await attemptDelivery(
         terms,
         open().map((file) => createOutgoingFile(file, plannedFiles.get(file.path)!)),
       );
@@ -103,7 +103,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
    * @returns true if another attempt may help
    * @throws errors that the target did not cause
    */
-  async function attempt(terms: DeliveryTerms, files: readonly OutgoingFile[]): Promise<boolean> {
+  async function attemptDelivery(terms: DeliveryTerms, files: readonly OutgoingFile[]): Promise<boolean> {
     const { client, target, record, schedule, date, signal, timestamp } = terms;
     let mayHelp = false;
     const change = (path: string, values: Partial<DeliveredFile>): void =>

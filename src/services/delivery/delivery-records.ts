@@ -47,7 +47,7 @@ export interface RecordKeeper {
 
 export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords {
   async function get(key: RecordKey): Promise<DeliveryRecord | undefined> {
-    const storedDocument = await documents.get('file-delivery', recordId(key));
+    const storedDocument = await documents.get('file-delivery', formatRecordId(key));
     if (storedDocument === undefined) return undefined;
     const record = parseStored(storedDocument, DeliveryRecord);
     if (record !== undefined) return record;
@@ -104,11 +104,11 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     return scheduleIds.filter((_, k) => numbers[k]! > 0);
   }
 
-  function keepRecord(first: DeliveryRecord): RecordKeeper {
-    let record = first;
+  function keepRecord(initialRecord: DeliveryRecord): RecordKeeper {
+    let record = initialRecord;
     let hasChanges = false;
     let pendingWrite: Promise<void> | undefined;
-    const id = recordId({ clientId: record.client_id, scheduleId: record.schedule_id, date: record.date });
+    const id = formatRecordId({ clientId: record.client_id, scheduleId: record.schedule_id, date: record.date });
 
     async function write(): Promise<void> {
       try {
@@ -145,5 +145,5 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
   }
 }
 
-const recordId = ({ clientId, scheduleId, date }: RecordKey): string =>
+const formatRecordId = ({ clientId, scheduleId, date }: RecordKey): string =>
   formatNumberedId(`${clientId}/${scheduleId}`, parseValidDay(date));

@@ -26,7 +26,7 @@ import { checkFinite } from '#domain/schema/finite.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import {
-  selectAnnouncedUntil,
+  selectAnnouncedDividends,
   readCurveTerms,
   readDividends,
   isAnnounced,
@@ -87,7 +87,9 @@ export function createDerivatives({ readLevels, announcedDividends, calendars }:
   /** Returns the discrete dividends up to the last expiry. */
   async function listDividends(terms: DividendTerms, life: FutureSpan): Promise<readonly PointDividend[]> {
     const pointDividends = readDividends(terms, life);
-    return isAnnounced(terms) ? selectAnnouncedUntil(await announcedDividends(terms.index_id), life) : pointDividends;
+    return isAnnounced(terms)
+      ? selectAnnouncedDividends(await announcedDividends(terms.index_id), life)
+      : pointDividends;
   }
 
   return {
@@ -185,11 +187,11 @@ export function createDerivatives({ readLevels, announcedDividends, calendars }:
 /** Finds the level on a date, by default the last one. @throws Refusal NO_DATA_AT_DATE */
 function findSpot(levels: IndexLevels, indexId: string, asOf: string | null | undefined): Spot {
   const position = asOf == null ? levels.days.length - 1 : findLastAtMost(levels.days, parseValidDay(asOf));
-  const first = levels.days[0];
-  if (position < 0 || first === undefined) {
+  const firstDay = levels.days[0];
+  if (position < 0 || firstDay === undefined) {
     throw new Refusal(
       'NO_DATA_AT_DATE',
-      `as_of ${asOf} is before the first level of ${indexId}, ${first === undefined ? 'which has none' : formatDay(first)}.`,
+      `as_of ${asOf} is before the first level of ${indexId}, ${firstDay === undefined ? 'which has none' : formatDay(firstDay)}.`,
     );
   }
   return { spot: levels.levels[position]!, asOf: levels.days[position]!, levels };

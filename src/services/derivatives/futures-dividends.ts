@@ -91,7 +91,7 @@ export function isAnnounced(request: DividendTerms): request is DividendTerms & 
  * Returns announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED if the valuation day
  * differs from that of the dividends
  */
-export function selectAnnouncedUntil(
+export function selectAnnouncedDividends(
   announcedDividends: AnnouncedDividends,
   { asOf, days }: FutureSpan,
 ): PointDividend[] {

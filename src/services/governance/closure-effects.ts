@@ -87,15 +87,15 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     const indices: ClosureEffect['indices'] = [];
     for (const [at, document] of allIndices.entries()) {
       if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
-      const stale = await readStaleReasons(document.id, recorded);
-      if (document.calendar !== before.code && stale.length === 0) continue;
+      const staleReasons = await readStaleReasons(document.id, recorded);
+      if (document.calendar !== before.code && staleReasons.length === 0) continue;
       const [old, fresh] = [await listDates(was, document), await listDates(is, document)];
       const log = hasPastDate
         ? await readPublished(document.id, new Set(removed))
         : { found: new Set<string>(), last: '' };
       indices.push({
         index_id: document.id,
-        stale,
+        stale: staleReasons,
         before: listMovedDates(old, fresh),
         after: listMovedDates(fresh, old),
         published: [...log.found].toSorted(),
@@ -118,11 +118,11 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
         const day = await readDay(documents, id, date);
         if (day !== undefined && !hasEnded(day)) endedSchedules.push(date);
       }
-      const missing = added.filter(
+      const missingSessions = added.filter(
         (date) => date >= plan.starts_on && findDueDay(parseValidDay(date), plan, calendar).dueMs <= now(),
       );
-      if (endedSchedules.length > 0 || missing.length > 0)
-        schedules.push({ schedule_id: id, ended: endedSchedules, missing });
+      if (endedSchedules.length > 0 || missingSessions.length > 0)
+        schedules.push({ schedule_id: id, ended: endedSchedules, missing: missingSessions });
     }
     return schedules;
   }

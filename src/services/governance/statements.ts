@@ -146,8 +146,8 @@ const ACTIONS = ['publish', 'restate', 'amend', 'action', 'override', 'waive'] a
 /** Returns the data sources of a close, most preferred first. */
 function listHierarchy(document: IndexDocument): string[] {
   if (isOverlayDocument(document)) return ['Closing levels of its underlying indices.'];
-  const stale = document.pipeline?.treatment?.max_stale_sessions;
-  const sessions = stale === null ? null : countStaleSessions({ max_stale_sessions: stale });
+  const staleSessionsMax = document.pipeline?.treatment?.max_stale_sessions;
+  const sessions = staleSessionsMax === null ? null : countStaleSessions({ max_stale_sessions: staleSessionsMax });
   return [
     ...(isDerivedDocument(document) ? ['Compositions of its parent index, at the decision date.'] : []),
     'Closing price of the session in the data store.',

@@ -50,7 +50,7 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
   const writeCursor = (seq: number) =>
     documents.transaction(async (tx) => void (await tx.put('audit-push', CURSOR, { seq })));
 
-  async function pushNew(after: number): Promise<number> {
+  async function pushNewEntries(after: number): Promise<number> {
     let last = after;
     for await (const batch of readAuditBatches(documents, { after, head: await readAuditHead(documents) })) {
       await send(batch, AbortSignal.any([closing.signal, AbortSignal.timeout(SEND_MS)]));
@@ -65,7 +65,7 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
     let hasFailed = false;
     while (!closing.signal.aborted) {
       try {
-        lastSent = await pushNew(lastSent ?? (await readCursor()));
+        lastSent = await pushNewEntries(lastSent ?? (await readCursor()));
         hasFailed = false;
       } catch (failure) {
         if (!hasFailed && !closing.signal.aborted) onFailure(failure); // an outage is reported once
@@ -90,10 +90,10 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
  * token for POST
  */
 export function createAuditSender(url: string, token: string | undefined): SendAudit {
-  return url.startsWith('syslog://') ? toSyslog(url) : toHttp(url, token);
+  return url.startsWith('syslog://') ? createSyslogSender(url) : createHttpSender(url, token);
 }
 
-function toHttp(url: string, token: string | undefined): SendAudit {
+function createHttpSender(url: string, token: string | undefined): SendAudit {
   const headers = { 'content-type': 'application/x-ndjson', ...(token && { authorization: `Bearer ${token}` }) };
   return async (entries, signal) => {
     const body = entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
@@ -104,7 +104,7 @@ function toHttp(url: string, token: string | undefined): SendAudit {
 }
 
 /** @source RFC 5424 and RFC 6587, section 3.4.1 (octet counting) */
-function toSyslog(url: string): SendAudit {
+function createSyslogSender(url: string): SendAudit {
   const address = parseHostPort(url.slice('syslog://'.length).replace(/\/$/, ''), SYSLOG_PORT);
   return async (entries, signal) => {
     const socket = connect({ host: address!.host, port: address!.port, signal }); // the schema of the setting has validated the address

@@ -80,7 +80,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const reach = findCurrentReach();
       const readEntries = (): AuditBatches => addLimit(readAuditBatches(documents, { after, head }), query, reach);
       for await (const batch of readEntries()) void batch; // An error must be thrown before the first byte is sent.
-      const { documents: seals, ...left } = await documents.list(
+      const { documents: seals, ...skippedSeals } = await documents.list(
         'audit-seal',
         (body) => AuditSeal.safeParse(body).data,
       );
@@ -90,7 +90,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
         batches: readEntries(),
         seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
         keys,
-        left: sumSkipped(left, leftKeys),
+        left: sumSkipped(skippedSeals, leftKeys),
         isWhole:
           reach === undefined &&
           after === 0 &&

@@ -105,7 +105,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     async list(subject, { limit, before }) {
       const { latest, purged } = await requireHead(subject);
       const versions: DocumentVersion[] = [];
-      const skipped: UnreadableCause[] = [];
+      const skippedCauses: UnreadableCause[] = [];
       for (
         let versionNumber = Math.min(latest, (before ?? Infinity) - 1);
         versionNumber > purged && versions.length < limit;
@@ -113,13 +113,13 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       ) {
         const loadedVersion = (await loadVersion(documents, subject, versionNumber)) ?? 'unreadable'; // version numbers have no gap
         if (typeof loadedVersion === 'string') {
-          skipped.push(loadedVersion);
+          skippedCauses.push(loadedVersion);
           continue;
         }
         const { content: _, restored_from = null, key_id = null, ...version } = loadedVersion;
         versions.push({ ...version, key_id, restored_from });
       }
-      return { versions, total: latest - purged, ...countSkipped(skipped) };
+      return { versions, total: latest - purged, ...countSkipped(skippedCauses) };
     },
     read,
     async restorable(subject, number) {

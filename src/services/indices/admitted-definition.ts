@@ -48,18 +48,18 @@ function listDefinitionChanges(before: IndexDocument | null, after: IndexDocumen
   const isAmendmentAppended =
     toCanonicalJson(listAmendments(after).slice(0, earlierAmendments.length)) === toCanonicalJson(earlierAmendments);
   const [was, is] = isAmendmentAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
-  const ownChange = changeBetween(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
+  const ownChange = createDefinitionChange(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
   const texts = listTexts(after);
   const amendmentChanges = (isAmendmentAppended ? listAmendments(after).slice(earlierAmendments.length) : []).map(
     (amendment, k) => {
       const [earlier, later] = [texts[earlierAmendments.length + k]!, texts[earlierAmendments.length + k + 1]!]; // a definition has one more text than amendments
-      return changeBetween(earlier.document, later.document, amendment);
+      return createDefinitionChange(earlier.document, later.document, amendment);
     },
   );
   return ownChange.fields.length === 0 ? amendmentChanges : [ownChange, ...amendmentChanges];
 }
 
-function changeBetween(
+function createDefinitionChange(
   before: object | null,
   after: IndexDocument,
   amendment: Partial<Amendment> = {},
@@ -88,12 +88,12 @@ const createField = ({ path, before, after }: Omit<ChangedField, 'field'>): Chan
 
 /** Formats a JSON pointer for people: `/pipeline/filters/0/max` becomes `Pipeline, filters, 1, max`. */
 function formatPointer(path: string): string {
-  const words = path
+  const segments = path
     .split('/')
     .slice(1)
     .map((name) => (/^\d+$/.test(name) ? String(Number(name) + 1) : name.replaceAll('_', ' ')))
     .join(', ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return segments.charAt(0).toUpperCase() + segments.slice(1);
 }
 
 const listAmendments = (document: IndexDocument | null): readonly Amendment[] => document?.amendments ?? [];

@@ -31,7 +31,7 @@ export function createCalendarViews({ calendars, readSchedule, today }: Calendar
   const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
 
   async function findFirstAfter(indexId: string, asOf: Day): Promise<string | null> {
-    const schedule = await readSchedule(indexId).catch(toMissing);
+    const schedule = await readSchedule(indexId).catch(ignoreRefusal);
     const [next] = schedule === null ? [] : selectScheduleAround({ schedule, asOf, limit: 1 }).upcoming;
     return next === undefined ? null : formatDay(next.date);
   }
@@ -65,7 +65,7 @@ function isNoticed({ effective_lag: lag, reference, announcement }: RebalanceSpe
 }
 
 /** Returns null for a deleted or unreadable definition, which has no schedule. */
-function toMissing(failure: unknown): null {
+function ignoreRefusal(failure: unknown): null {
   if (failure instanceof Refusal) return null;
   throw failure;
 }
@@ -92,6 +92,6 @@ function parseAsOf({ asof, as_of }: ScheduleQuery): Day | undefined {
 
 /** Returns the announcements by effective date, ascending. */
 function listAnnouncements(dates: readonly ScheduleDate[]): Record<string, string> {
-  const ascending = dates.toSorted((a, b) => a.date - b.date);
-  return Object.fromEntries(ascending.map(({ date, announcement }) => [formatDay(date), formatDay(announcement)]));
+  const sortedDates = dates.toSorted((a, b) => a.date - b.date);
+  return Object.fromEntries(sortedDates.map(({ date, announcement }) => [formatDay(date), formatDay(announcement)]));
 }

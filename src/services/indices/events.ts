@@ -63,9 +63,9 @@ export function createEvents({ documents, calendars, computeSchedule, today }: E
     });
 
   return {
-    async list({ from: first, to: last, index_ids: ids, kinds }) {
-      const window = createWindow({ first, last }, today());
-      const { documents: indices, ...left } = await readIndices(ids);
+    async list({ from: firstDate, to: lastDate, index_ids: ids, kinds }) {
+      const window = createWindow({ first: firstDate, last: lastDate }, today());
+      const { documents: indices, ...skippedIndices } = await readIndices(ids);
       const events: Event[] = [];
       for (const [at, stored] of indices.entries()) {
         const schedule = calendars.get(stored.calendar) === undefined ? null : await readSchedule(stored);
@@ -86,7 +86,7 @@ export function createEvents({ documents, calendars, computeSchedule, today }: E
         covered_from: coverage.length === 0 ? null : formatDay(Math.max(...coverage.map(({ from }) => from))),
         covered_to: coverage.length === 0 ? null : formatDay(Math.min(...coverage.map(({ to }) => to))),
         events_total: selectedEvents.length,
-        ...addUnreadable(left, 0),
+        ...addUnreadable(skippedIndices, 0),
       };
     },
   };

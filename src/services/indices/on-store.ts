@@ -71,9 +71,14 @@ export async function findCheckMarket(
   }
 }
 
-function createUnreadStoreFinding(storeId: string, { code, message }: Refusal, accepted: readonly string[]): Finding {
+function createUnreadStoreFinding(
+  storeId: string,
+  { code, message }: Refusal,
+  acceptedIds: readonly string[],
+): Finding {
   const subject = { path: 'store_id', value: storeId };
-  if (code === 'STORE_NOT_FOUND') return { severity: 'error', code: 'NOT_IN_CHOICES', message, accepted, ...subject };
+  if (code === 'STORE_NOT_FOUND')
+    return { severity: 'error', code: 'NOT_IN_CHOICES', message, accepted: acceptedIds, ...subject };
   const warningText = `The data store ${storeId} cannot be read now, so the definition was not checked on it: ${message}`;
   return { severity: 'warning', code: 'UNREADABLE_FILE', message: warningText, ...subject };
 }

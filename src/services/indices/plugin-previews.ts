@@ -106,9 +106,9 @@ export function createPluginPreviews({
       const servedMarket = markets.current();
       if (servedMarket === undefined) return { ...createEmptyPreview([]), valid: true };
       const document = await readTerms(plugin, request, servedMarket.market);
-      const reads = { ...useNumber(VALUES), as: 'any' as const };
+      const inputType = { ...useNumber(VALUES), as: 'any' as const };
       const missingFields = checkFields(
-        [{ use: reads, path: 'inputs', rowId: null }],
+        [{ use: inputType, path: 'inputs', rowId: null }],
         servedMarket.market,
         'error',
         readDefinitions(document),

@@ -47,15 +47,15 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
   async function listSharedDocuments(): Promise<readonly SharedDocument[]> {
     const revision = await documents.revision('sharing');
     if (cachedShares?.revision === revision) return cachedShares.shared;
-    const { documents: shared } = await documents.list('sharing', (body, subject) => {
+    const { documents: sharedDocuments } = await documents.list('sharing', (body, subject) => {
       const names = listNames(body);
       return names.length === 0 ? undefined : { subject, with: new Set(names) };
     });
-    cachedShares = { revision, shared };
-    return shared;
+    cachedShares = { revision, shared: sharedDocuments };
+    return sharedDocuments;
   }
 
-  async function assertStored({ kind, id }: Subject): Promise<void> {
+  async function assertDocumentStored({ kind, id }: Subject): Promise<void> {
     const result = kind === 'store' ? await storeWithin(id) : await documents.get(kind, id);
     if (result === undefined) throw refuseOutside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
   }
@@ -69,7 +69,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
   }
 
   async function read(subject: Subject): Promise<DocumentAccess> {
-    await assertStored(subject);
+    await assertDocumentStored(subject);
     const name = `${subject.kind}/${subject.id}`;
     const storedDocument = await documents.get('sharing', name);
     const owner = await findFirstAuthor(documents, subject);
@@ -84,12 +84,14 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
       if (prefixes === undefined) return undefined;
       const names = isSubject === true ? [keyId] : [keyId, name];
       const isOwnShare = (shared: SharedDocument) => names.some((word) => word !== null && shared.with.has(word));
-      const shared = (await runUnrestricted(listSharedDocuments)).filter(isOwnShare).map(({ subject }) => subject);
-      return { prefixes, shared: new Set(shared), isHidden };
+      const sharedSubjects = (await runUnrestricted(listSharedDocuments))
+        .filter(isOwnShare)
+        .map(({ subject }) => subject);
+      return { prefixes, shared: new Set(sharedSubjects), isHidden };
     },
     read,
     async share(subject, sharedWith, authorship) {
-      await assertStored(subject);
+      await assertDocumentStored(subject);
       const reach = findCurrentReach();
       if (reach !== undefined && !isWithin(reach, subject.id)) throw refuseOutside(reach, subject.kind, subject.id);
       const name = `${subject.kind}/${subject.id}`;

@@ -28,7 +28,7 @@ export function createCallbackDestinations({
   isPrivateAllowed,
   hasSecret,
 }: CallbackDestinationOptions): CallbackDestinations {
-  const allowed = new Set(hosts.map((host) => host.toLowerCase()));
+  const allowedHosts = new Set(hosts.map((host) => host.toLowerCase()));
   const isAddressAllowed = (address: string): boolean =>
     !isIn(reservedNetworks(), address) && (isPrivateAllowed || !isIn(privateNetworks(), address));
 
@@ -42,13 +42,13 @@ export function createCallbackDestinations({
         return createProblem(
           'The callback must contain no user and no password: everybody who may read the job sees it.',
         );
-      if (!hasSecret || allowed.size === 0)
+      if (!hasSecret || allowedHosts.size === 0)
         return createProblem(
           'Callbacks are not configured on this service (--callback-hosts, DIVISOR_CALLBACK_HOSTS, DIVISOR_CALLBACK_SECRET).',
         );
       const host = url.hostname.toLowerCase();
       const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
-      if (!allowed.has(`${host}:${port}`) && !(url.port === '' && allowed.has(host)))
+      if (!allowedHosts.has(`${host}:${port}`) && !(url.port === '' && allowedHosts.has(host)))
         return createProblem('The host of the callback is none of those the operator allows (DIVISOR_CALLBACK_HOSTS).');
       const address = host.replace(/^\[|\]$/g, '');
       return isIP(address) !== 0 && !isAddressAllowed(address)

@@ -70,16 +70,16 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     if (closing.signal.aborted) return;
     waitingTimers.delete(id);
     dueIds.add(id);
-    sendNext();
+    sendNextDelivery();
   }
 
-  function sendNext(): void {
+  function sendNextDelivery(): void {
     for (const id of dueIds) {
       if (activeSends.size >= SENDING_MAX) return;
       dueIds.delete(id);
       activeSends.set(
         id,
-        attempt(id)
+        attemptDelivery(id)
           .catch((failure: unknown) => {
             // The outcome of the attempt could not be written, for example because the disk is full, so the attempt is
             // repeated.
@@ -88,7 +88,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
           })
           .finally(() => {
             activeSends.delete(id);
-            if (!closing.signal.aborted) sendNext();
+            if (!closing.signal.aborted) sendNextDelivery();
           }),
       );
     }
@@ -120,7 +120,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     return isClaimed;
   }
 
-  async function attempt(id: string): Promise<void> {
+  async function attemptDelivery(id: string): Promise<void> {
     const storedDocument = await documents.get('delivery', id);
     const delivery = readStored(storedDocument, readDelivery);
     if (delivery === undefined || (isShared && !(await claim(delivery)))) return;

@@ -80,7 +80,7 @@ export function createJobsService({
   const admitFollower = createFollowers();
   setMaxListeners(0, stopping); // one listener per waiting client
 
-  async function require(jobId: string, jobs = limitJobs(system)): Promise<LocatedJob> {
+  async function requireJob(jobId: string, jobs = limitJobs(system)): Promise<LocatedJob> {
     const match = await jobs.find(jobId);
     if (match === undefined)
       throw new Refusal('JOB_NOT_FOUND', `No job is stored under the id ${jobId}.`, { job_id: jobId });
@@ -106,7 +106,7 @@ export function createJobsService({
     },
     async read(jobId, { waitSeconds, signal }) {
       const jobs = limitJobs(system);
-      const result = await require(jobId, jobs);
+      const result = await requireJob(jobId, jobs);
       const { status } = result.status;
       if (waitSeconds === 0 || isTerminal(status)) return readView(result);
       await awaitChange({
@@ -115,19 +115,19 @@ export function createJobsService({
         milliseconds: waitSeconds * 1000,
         signals: [signal, stopping],
       });
-      return readView(await require(jobId, jobs));
+      return readView(await requireJob(jobId, jobs));
     },
     retry: (order) => retryJobs(limitJobs(system), order),
     async cancel(jobId, authorship) {
       const jobs = limitJobs(system);
-      const { status } = await require(jobId, jobs);
+      const { status } = await requireJob(jobId, jobs);
       await jobs.cancel(jobId);
       if (!isTerminal(status.status)) await onCancelled(jobId, authorship);
-      return readView(await require(jobId, jobs));
+      return readView(await requireJob(jobId, jobs));
     },
     async follow(jobId, lastSeen, client) {
       const jobs = limitJobs(system);
-      await require(jobId, jobs);
+      await requireJob(jobId, jobs);
       return followJob(jobs, { jobId, seen: lastSeen, stopping, onEnd: admitFollower(client) });
     },
     followAll: async (seconds, client) =>

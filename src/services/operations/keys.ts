@@ -101,7 +101,7 @@ const NO_DIGEST = Buffer.alloc(32);
  * changes by other processes when their events are read.
  */
 export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
-  const uses = await createKeyUses(documents, now);
+  const keyUses = await createKeyUses(documents, now);
   const storedRecords = (await documents.list('key', readRecord)).documents;
   const holders = new Map([...storedRecords, ...environment].map((record) => [record.id, createHolder(record)]));
   const environmentIds = new Set(environment.map(({ id }) => id));
@@ -150,7 +150,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       const isCorrectSecret = timingSafeEqual(hashSecret(secret), holder?.digest ?? NO_DIGEST);
       if (!isCorrectSecret || holder === undefined || !isLive(holder.record, now())) return undefined;
       if (holder.isFrom !== undefined && !(address !== undefined && holder.isFrom(address))) return undefined;
-      uses.note(id);
+      keyUses.note(id);
       return holder.principal;
     },
     findScopes(id, name) {
@@ -190,7 +190,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     },
     list: () =>
       [...holders.values()]
-        .map(({ record }) => ({ ...record, last_used: uses.findLastUse(record.id) }))
+        .map(({ record }) => ({ ...record, last_used: keyUses.findLastUse(record.id) }))
         .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     async revoke(id) {
       const record = requireStored(id);
@@ -270,18 +270,18 @@ async function createKeyUses(documents: DocumentStore, now: () => number) {
     const usedAtMs = Date.parse((body as { readonly at?: string } | null)?.at ?? '');
     return Number.isNaN(usedAtMs) ? undefined : ([id, usedAtMs] as const);
   });
-  const uses = new Map(storedUses);
+  const keyUses = new Map(storedUses);
   return {
     note(id: string): void {
       const nowMs = now();
-      const last = uses.get(id);
+      const last = keyUses.get(id);
       if (last !== undefined && nowMs - last < USE_INTERVAL_MS) return;
-      uses.set(id, nowMs);
+      keyUses.set(id, nowMs);
       const write = documents.transaction((tx) => tx.put('key-use', id, { at: formatTimestamp(nowMs) }));
       write.catch(() => {}); // The next use is written again; a full disk must not refuse a reader.
     },
     findLastUse(id: string): string | null {
-      const usedAtMs = uses.get(id);
+      const usedAtMs = keyUses.get(id);
       return usedAtMs === undefined ? null : formatTimestamp(usedAtMs);
     },
   };
@@ -297,8 +297,10 @@ function toStoredForm({ sha256, ...record }: KeyRecord): object {
 }
 
 function readRecord(body: unknown): KeyRecord | undefined {
-  const { limited_sha256: limitedSha256, ...stored } = (body ?? {}) as KeyRecord & { readonly limited_sha256?: string };
-  const record = { ...stored, sha256: limitedSha256 ?? stored.sha256 };
+  const { limited_sha256: limitedSha256, ...keyRecord } = (body ?? {}) as KeyRecord & {
+    readonly limited_sha256?: string;
+  };
+  const record = { ...keyRecord, sha256: limitedSha256 ?? keyRecord.sha256 };
   return typeof record.id === 'string' && /^[0-9a-f]{64}$/.test(record.sha256) && Array.isArray(record.scopes)
     ? record
     : undefined;

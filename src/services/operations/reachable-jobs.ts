@@ -24,7 +24,7 @@ export function limitJobs(system: FollowedJobs): FollowedJobs {
     const match = await system.find(jobId);
     return match !== undefined && isVisible(reach, match.status) ? match : undefined;
   };
-  const assertWithin = async (jobId: string): Promise<void> => {
+  const assertJobReachable = async (jobId: string): Promise<void> => {
     const result = await findReachableJob(jobId);
     const subject = result && findSubject(result.status);
     if (subject === undefined || isWithin(reach, subject.id) || isWithinReach(reach, result!.status)) return;
@@ -45,11 +45,11 @@ export function limitJobs(system: FollowedJobs): FollowedJobs {
       }
     },
     async cancel(jobId) {
-      await assertWithin(jobId);
+      await assertJobReachable(jobId);
       return system.cancel(jobId);
     },
     async retry(jobId) {
-      await assertWithin(jobId);
+      await assertJobReachable(jobId);
       return system.retry(jobId);
     },
   };

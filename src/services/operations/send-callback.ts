@@ -33,9 +33,9 @@ export type SignedPostSender = (post: SignedPost, signal: AbortSignal) => Promis
 /** Creates the function that sends messages about jobs. */
 export const createSend =
   (post: SignedPostSender): SendDelivery =>
-  ({ url, delivery_id: id, body, traceparent }, closing) => {
+  ({ url, delivery_id: id, body, traceparent }, closeSignal) => {
     const headers = { 'Content-Type': 'application/json', ...(traceparent !== undefined && { traceparent }) };
-    return post({ url, id, body, headers }, closing);
+    return post({ url, id, body, headers }, closeSignal);
   };
 
 /**
@@ -47,14 +47,14 @@ export function createPost({ destinations, secrets, now, userAgent }: SendOption
   const lookUpAllowed: LookupFunction = (host, options, done) => {
     lookup(host, { ...options, all: true }, (failure, addresses) => {
       if (failure !== null) return done(failure, '');
-      const allowed = addresses.filter(({ address }) => destinations.isAddressAllowed(address));
-      const [first] = allowed;
+      const allowedAddresses = addresses.filter(({ address }) => destinations.isAddressAllowed(address));
+      const [first] = allowedAddresses;
       if (first === undefined) return done(new Error('the host has no address that callbacks may go to'), '');
-      return options.all === true ? done(null, allowed) : done(null, first.address, first.family);
+      return options.all === true ? done(null, allowedAddresses) : done(null, first.address, first.family);
     });
   };
 
-  return async ({ url, id, body, headers }, closing) => {
+  return async ({ url, id, body, headers }, closeSignal) => {
     const seconds = Math.floor(now() / 1000);
     const send = url.startsWith('https:') ? httpsRequest : httpRequest;
     try {
@@ -65,7 +65,7 @@ export function createPost({ destinations, secrets, now, userAgent }: SendOption
             method: 'POST',
             agent: false,
             lookup: lookUpAllowed,
-            signal: AbortSignal.any([closing, AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000)]),
+            signal: AbortSignal.any([closeSignal, AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000)]),
             headers: {
               ...headers,
               'Content-Length': Buffer.byteLength(body),

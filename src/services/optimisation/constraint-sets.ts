@@ -63,13 +63,13 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
    * Returns warnings about data that the served market lacks. They do not prevent saving a set, because another store
    * may have the data.
    */
-  function listMarketWarnings(set: ConstraintSet | undefined): Finding[] {
+  function listMarketWarnings(constraintSet: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;
-    return set === undefined || market === undefined
+    return constraintSet === undefined || market === undefined
       ? []
       : [
-          ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'warning' }),
-          ...findUnknownRowSecurities(set.constraints, market, 'constraints'),
+          ...checkConstraintFields(constraintSet.constraints, market, { path: 'constraints', severity: 'warning' }),
+          ...findUnknownRowSecurities(constraintSet.constraints, market, 'constraints'),
         ];
   }
 

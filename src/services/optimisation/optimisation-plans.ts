@@ -48,7 +48,7 @@ export interface OptimisationPlans {
   /** Checks the dates of a request. @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE */
   assertRequest(request: ComputedRequest, market: MarketData): void;
   /** Checks the rows of a stored set: invalid rows, and rows that need data that the market lacks, are errors. */
-  assertRows(set: ConstraintSet, market: MarketData): void;
+  assertRows(constraintSet: ConstraintSet, market: MarketData): void;
   /**
    * Returns the stored risk models that requests and their documents use.
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED
@@ -86,8 +86,8 @@ export function createOptimisationPlans({
     if (asOf === null) return;
     const calendar = calendars.get(document.calendar);
     const from = Math.max(parseValidDay(document.base_date), market.dates[0] ?? 0);
-    const first = calendar?.sessions[findFirstAtLeast(calendar.sessions, from)];
-    if (first !== undefined && first <= parseValidDay(asOf)) return;
+    const firstSession = calendar?.sessions[findFirstAtLeast(calendar.sessions, from)];
+    if (firstSession !== undefined && firstSession <= parseValidDay(asOf)) return;
     throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, {
       as_of: asOf,
     });
@@ -106,10 +106,10 @@ export function createOptimisationPlans({
       assertReached(target.document, request.as_of, market);
       return { ...servedMarket, reached: reachedDocuments };
     },
-    assertRows(set, market) {
-      assertNoErrors(`constraint set ${set.id}`, [
-        ...checkConstraintSet(set).findings,
-        ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'error' }),
+    assertRows(constraintSet, market) {
+      assertNoErrors(`constraint set ${constraintSet.id}`, [
+        ...checkConstraintSet(constraintSet).findings,
+        ...checkConstraintFields(constraintSet.constraints, market, { path: 'constraints', severity: 'error' }),
       ]);
     },
     async readModels(requests, reachedDocuments) {
@@ -126,9 +126,9 @@ export function createOptimisationPlans({
 
 /** Returns an index with weights that can be optimised. @throws Refusal INDEX_NOT_FOUND, VALIDATION_FAILED */
 export async function requireTarget(documents: Reader, indexId: string): Promise<StoredIndex> {
-  const stored = await requireIndex(documents, indexId);
-  assertDecides(stored.document);
-  return stored;
+  const storedIndex = await requireIndex(documents, indexId);
+  assertDecides(storedIndex.document);
+  return storedIndex;
 }
 
 /** Returns a stored constraint set. @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -138,10 +138,10 @@ export async function requireSet(
 ): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
   const storedDocument = await documents.get('constraint-set', setId);
   if (storedDocument === undefined) throw refuseMissingSet(setId);
-  const set = readStored(storedDocument, readConstraintSet);
-  if (set === undefined)
+  const constraintSet = readStored(storedDocument, readConstraintSet);
+  if (constraintSet === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
-  return { set, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
+  return { set: constraintSet, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
 
 export function refuseMissingSet(setId: string): Refusal {

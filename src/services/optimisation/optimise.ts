@@ -91,17 +91,19 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
       const request = readOptimisationRequest(body);
       const target = await requireTarget(documents, request.index_id);
       const { set } = await requireSet(documents, request.constraint_set_id);
-      return runOnStoreOf({ documents, stores }, target.document, () => startOn(target, { set, request }, origin));
+      return runOnStoreOf({ documents, stores }, target.document, () =>
+        startOnMarket(target, { set, request }, origin),
+      );
     },
     async preview(body, signal) {
       const request = readOptimisationPreview(body);
       const target = await requireTarget(documents, request.index_id);
-      return runOnStoreOf({ documents, stores }, target.document, () => previewOn(target, request, signal));
+      return runOnStoreOf({ documents, stores }, target.document, () => previewOnMarket(target, request, signal));
     },
     result: (runId) => readResult({ documents, artifacts }, runId),
   };
 
-  async function startOn(
+  async function startOnMarket(
     target: StoredIndex,
     { set, request }: { readonly set: ConstraintSet; readonly request: OptimisationRequest },
     origin: Origin | null,
@@ -120,7 +122,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     });
   }
 
-  async function previewOn(
+  async function previewOnMarket(
     target: StoredIndex,
     request: ReturnType<typeof readOptimisationPreview>,
     signal: AbortSignal,

@@ -64,12 +64,12 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   /** Returns the text of a block, with its accounts separated by commas. */
   async function readAccounts({ batchId, block }: BlockRequest) {
     const { status, volumes } = await findBatch(batchId);
-    if (volumes !== undefined) return finishBlock(volumes.slice(1), block);
+    if (volumes !== undefined) return readFinishedBlock(volumes.slice(1), block);
     if (status !== 'pending' && status !== 'running') throw createMissingResultsRefusal(batchId, status);
     return readRunningBlock(batchId, block);
   }
 
-  async function finishBlock(volumes: Volumes, block: number) {
+  async function readFinishedBlock(volumes: Volumes, block: number) {
     const blocks = volumes.reduce((sum, volume) => sum + volume.blocks.length, 0);
     const count = volumes.reduce((sum, volume) => sum + volume.count, 0);
     let precedingCount = 0;
@@ -93,8 +93,8 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     const sizes = measureAccounts(kind.decode(payload)?.accounts ?? []);
     const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
     if (block >= blocks) throw refuseBlock(block, blocks);
-    const first = block * PARTS_PER_BLOCK;
-    const partPositions = sizes.slice(first, first + PARTS_PER_BLOCK).map((_, offset) => first + offset);
+    const firstPart = block * PARTS_PER_BLOCK;
+    const partPositions = sizes.slice(firstPart, firstPart + PARTS_PER_BLOCK).map((_, offset) => firstPart + offset);
     const texts = await Promise.all(
       partPositions.map(async (part) => {
         const file = kept?.parts.find((writtenParts) => writtenParts.parts.includes(part));
@@ -121,9 +121,9 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
       const listing = await reachableJobs.list({ kinds: ['batch'], statuses: ['succeeded'], limit });
       const views: BatchView[] = [];
       for (const { job_id: id } of listing.jobs) {
-        const stored = (await reachableJobs.find(id))?.stored ?? null;
-        if (stored === null || !('artifact' in stored)) continue; // It was deleted in the meantime.
-        const bytes = await artifacts.read(stored.artifact);
+        const storedResult = (await reachableJobs.find(id))?.stored ?? null;
+        if (storedResult === null || !('artifact' in storedResult)) continue; // It was deleted in the meantime.
+        const bytes = await artifacts.read(storedResult.artifact);
         views.push({ ...(JSON.parse(Buffer.from(bytes).toString()) as BatchView), refused: [] }); // A worker wrote it.
       }
       return views;
@@ -153,9 +153,9 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
 }
 
 /** Returns the volumes of results. Release 0.4.0 wrote one file of rows with the common data as its last block. */
-function readVolumes(stored: StoredResult | null): Volumes | undefined {
-  if (stored === null || !('artifact' in stored)) return undefined;
-  const { volumes, rows } = stored;
+function readVolumes(storedResult: StoredResult | null): Volumes | undefined {
+  if (storedResult === null || !('artifact' in storedResult)) return undefined;
+  const { volumes, rows } = storedResult;
   if (volumes !== undefined || rows === undefined) return volumes;
   return [rows, { ...rows, blocks: rows.blocks.slice(0, -1) }];
 }

@@ -44,10 +44,11 @@ export function assertWhole(
   const refusals = statements.flatMap(({ date }) => partialCloses.get(date) ?? []);
   if (isAllowed || refusals.length === 0) return;
   const listedCloses = refusals.slice(0, NAMED_MAX).map((close) => `${close.date} (${formatCoverage(close)})`);
-  const ending = refusals.length > listedCloses.length ? ` and ${refusals.length - listedCloses.length} more` : '';
+  const omissionNote =
+    refusals.length > listedCloses.length ? ` and ${refusals.length - listedCloses.length} more` : '';
   throw new Refusal(
     'PARTIAL_CLOSES',
-    `Constituents have no price on a date to publish: ${listedCloses.join(', ')}${ending}. \`allow_partial\` (--allow-partial) publishes them anyway, and the log records it.`,
+    `Constituents have no price on a date to publish: ${listedCloses.join(', ')}${omissionNote}. \`allow_partial\` (--allow-partial) publishes them anyway, and the log records it.`,
     { closes: refusals.slice(0, LISTED_MAX), total: refusals.length },
   );
 }

@@ -26,7 +26,7 @@ interface ClosesTerms {
  */
 export function createPublicationRequest(
   statements: readonly UnsignedClose[],
-  gate: Pick<ApprovalGate, 'getRule'>,
+  approvalGate: Pick<ApprovalGate, 'getRule'>,
   { indexId, runId, head, entriesInForce, disagreements, closes, day }: ClosesTerms,
 ): ProposedChange {
   const newCloses = statements.filter(({ kind }) => kind === 'close');
@@ -59,7 +59,7 @@ export function createPublicationRequest(
           reason: lastRestatement.reason,
         };
   return {
-    action: selectAction(counts, gate),
+    action: selectAction(counts, approvalGate),
     day: day ?? null,
     subject: indexId,
     content: { head: head?.hash ?? NO_HASH, entries: statements.map(createFigures) },

@@ -60,12 +60,19 @@ export interface Reports extends ReportTemplates {
 }
 
 /** Refuses a request that names a run of an index that the report does not show. @throws Refusal VALIDATION_FAILED */
-function assertShown(bound: readonly string[], ids: Readonly<Record<string, string>>): void {
-  const other = Object.keys(ids).find((id) => !bound.includes(id));
+function assertIndicesShown(boundIds: readonly string[], ids: Readonly<Record<string, string>>): void {
+  const other = Object.keys(ids).find((id) => !boundIds.includes(id));
   if (other === undefined) return;
-  const message = `run_ids names ${other}, which the report does not show; it shows ${bound.join(', ')}.`;
+  const message = `run_ids names ${other}, which the report does not show; it shows ${boundIds.join(', ')}.`;
   throw refuseWithFindings('request', [
-    { severity: 'error', code: 'UNKNOWN_INDEX', path: `run_ids.${other}`, message, value: other, accepted: [...bound] },
+    {
+      severity: 'error',
+      code: 'UNKNOWN_INDEX',
+      path: `run_ids.${other}`,
+      message,
+      value: other,
+      accepted: [...boundIds],
+    },
   ]);
 }
 
@@ -109,9 +116,9 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     async render(request, origin) {
       const { template, indexId } = await bindStoredTemplate(request);
       const { run_ids: ids } = request;
-      const bound = listBoundIndices(template);
-      assertShown(bound, ids ?? {});
-      const runs = await Promise.all(bound.map((subject) => requireRun(documents, { subject, id: ids?.[subject] })));
+      const boundIds = listBoundIndices(template);
+      assertIndicesShown(boundIds, ids ?? {});
+      const runs = await Promise.all(boundIds.map((subject) => requireRun(documents, { subject, id: ids?.[subject] })));
       const renderId = await createRenderId();
       return jobs.submit({
         kind,

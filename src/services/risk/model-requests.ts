@@ -102,13 +102,13 @@ export function createModelRequests({
     return readTreatment(parent);
   }
 
-  async function storeOfRun(indexId: string | null): Promise<string | undefined> {
+  async function findStoreOfRun(indexId: string | null): Promise<string | undefined> {
     if (indexId === null) return undefined;
     await readRunIndex(indexId);
     return states.findStore(await requireRun(documents, indexId));
   }
 
-  return { settle: resolveRequest, readPayload, readTerms, storeOfRun };
+  return { settle: resolveRequest, readPayload, readTerms, storeOfRun: findStoreOfRun };
 }
 
 /**

@@ -17,10 +17,10 @@ export interface ModelStreams {
   /** Returns the files of a model's covariance, as the input of tasks. */
   readMatrix(
     document: RiskModelDocument,
-    served: ServedModel,
+    servedModel: ServedModel,
   ): Promise<{ readonly paths: readonly string[]; readonly order: number; readonly at?: number }>;
   /** Returns a RiskModelView as JSON. */
-  streamModel(document: RiskModelDocument, served: ServedModel, signal?: AbortSignal): ReadableStream<Uint8Array>;
+  streamModel(document: RiskModelDocument, servedModel: ServedModel, signal?: AbortSignal): ReadableStream<Uint8Array>;
   /** Returns a model in the format of an import, date by date. */
   streamImport(document: RiskModelDocument, signal?: AbortSignal): ReadableStream<Uint8Array>;
 }

@@ -61,14 +61,14 @@ export const createExportTerms = ({ imported }: RiskModelDocument) => ({
 });
 
 /** Streams the pieces of a text as they are requested. */
-export function createStream(pieces: AsyncGenerator<Uint8Array, undefined>): ReadableStream<Uint8Array> {
+export function createStream(chunks: AsyncGenerator<Uint8Array, undefined>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const { done, value } = await pieces.next();
+      const { done, value } = await chunks.next();
       if (done) controller.close();
       else controller.enqueue(value);
     },
-    cancel: () => void pieces.return(undefined),
+    cancel: () => void chunks.return(undefined),
   });
 }
 

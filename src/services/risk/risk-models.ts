@@ -133,7 +133,7 @@ export function createRiskModels({
     async estimate(modelId, estimateRequest, origin) {
       const request = await settle(modelId, estimateRequest);
       return stores.within(await storeOfRun(findIndexId(request)), () =>
-        estimateOn(modelId, { requested: estimateRequest, request }, origin),
+        estimateOnMarket(modelId, { requested: estimateRequest, request }, origin),
       );
     },
     async validate(modelId, request, origin) {
@@ -177,7 +177,7 @@ export function createRiskModels({
     },
   };
 
-  async function estimateOn(
+  async function estimateOnMarket(
     modelId: string,
     { requested, request }: { readonly requested: RiskModelRequest; readonly request: RiskModelRequest },
     origin: Origin | null,

@@ -98,12 +98,12 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
 
-    async start(runId, asking, origin) {
-      const runnable = await runnables.planRun(runId, asking);
-      const knownOn = asking.asKnownOn === undefined ? {} : { as_known_on: asking.asKnownOn };
+    async start(runId, request, origin) {
+      const runnable = await runnables.planRun(runId, request);
+      const knownOn = request.asKnownOn === undefined ? {} : { as_known_on: request.asKnownOn };
       return jobs.submit({
         kind,
-        payload: createBacktestPayload(asking, runnable, engineVersion),
+        payload: createBacktestPayload(request, runnable, engineVersion),
         request: { ...runnable.plan.request, ...knownOn },
         estimatedBytes: estimateBacktestBytes(runnable.market),
         message: 'waiting for a worker',

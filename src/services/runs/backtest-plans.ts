@@ -90,8 +90,8 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   }: StrategyDocument): Promise<StrategyTerms> {
     const terms = { rebalance, drift_tolerance, exposure };
     if (setId === null) return terms;
-    const set = await findConstraintSet(documents, setId);
-    if (set !== undefined) return { ...terms, constraints: set.constraints };
+    const constraintSet = await findConstraintSet(documents, setId);
+    if (constraintSet !== undefined) return { ...terms, constraints: constraintSet.constraints };
     throw refuseWithFindings('strategy document', [
       {
         severity: 'error',

@@ -52,7 +52,7 @@ interface PartSource {
 
 /** Streams parts. While a part is sent, the next part is produced, and no further part before that one is read. */
 export function createExportStream(
-  first: BufferedPart,
+  firstPart: BufferedPart,
   { part, buffers, whole, close }: PartSource,
 ): ReadableStream<Uint8Array> {
   const readFollowing = ({ next }: BufferedPart, buffer: SharedArrayBuffer): Promise<BufferedPart> | null => {
@@ -60,9 +60,9 @@ export function createExportStream(
     result?.catch(() => undefined); // The reader of the stream receives the error.
     return result;
   };
-  let bufferedPart = first;
-  const other = first.next === null ? null : buffers.take();
-  let nextRead = other && readFollowing(first, other);
+  let bufferedPart = firstPart;
+  const other = firstPart.next === null ? null : buffers.take();
+  let nextRead = other && readFollowing(firstPart, other);
   /** Number of bytes of the present part that were sent. */
   let sentBytes = 0;
   const read = createCollector(whole === null ? 0 : BYTES_COLLECTED_MAX);
@@ -108,7 +108,7 @@ export function createExportStream(
         await endStream();
         whole?.(read.all());
         // A thread may still write to the buffers of an aborted export.
-        buffers.give(other === null ? [first.buffer] : [first.buffer, other]);
+        buffers.give(other === null ? [firstPart.buffer] : [firstPart.buffer, other]);
         controller.close();
         request.respond(0);
       } catch (failure) {
@@ -130,17 +130,17 @@ export function getBytes({ buffer, length, rest }: BufferedPart): Uint8Array<Arr
 
 /** Creates a collector of the bytes of parts, up to a maximum size. */
 function createCollector(bytesMax: number) {
-  let pieces: Uint8Array[] | null = [];
+  let chunks: Uint8Array[] | null = [];
   let length = 0;
   return {
     add(part: BufferedPart): void {
       length += part.length + part.rest.length;
-      if (length > bytesMax) pieces = null;
-      pieces?.push(getBytes(part));
+      if (length > bytesMax) chunks = null;
+      chunks?.push(getBytes(part));
     },
     /** Returns all bytes; null if there were too many. */
     all(): Uint8Array<ArrayBuffer> | null {
-      return pieces && new Uint8Array(Buffer.concat(pieces));
+      return chunks && new Uint8Array(Buffer.concat(chunks));
     },
   };
 }

@@ -28,11 +28,11 @@ export function assertSomeVersion(
   { market, end, documents }: DecisionSpan,
 ): void {
   assertScheduled(documents);
-  const first = earlier.at(-1)?.knownOn ?? knownOn;
+  const firstKnownOn = earlier.at(-1)?.knownOn ?? knownOn;
   const last = findLastDay(market, end);
-  if (first <= last) return;
-  const message = `No decision up to ${formatDay(last)} can be made on known data: the first available version of the data store ${market.datasetId} was known on ${formatDay(first)}.`;
-  throw refuseUnknown(message, { datasetId: market.datasetId, decision: last, first });
+  if (firstKnownOn <= last) return;
+  const message = `No decision up to ${formatDay(last)} can be made on known data: the first available version of the data store ${market.datasetId} was known on ${formatDay(firstKnownOn)}.`;
+  throw refuseUnknown(message, { datasetId: market.datasetId, decision: last, first: firstKnownOn });
 }
 
 /**
@@ -48,12 +48,12 @@ export function assertFirstVersion(
   assertSomeVersion(earlierContents, span);
   const { market, end, documents, calendars } = span;
   const { datasetId } = market;
-  const first = earlierContents.earlier.at(-1)?.knownOn ?? earlierContents.knownOn;
+  const firstKnownOn = earlierContents.earlier.at(-1)?.knownOn ?? earlierContents.knownOn;
   for (const document of Object.values(documents)) {
     const day = findFirstSession(document, market, calendars);
-    if (day === undefined || day >= first || day > findLastDay(market, end)) continue;
-    const message = `The decision of ${formatDay(day)}, the first of the index ${document.id}, is before the first available version of the data store ${datasetId}, known on ${formatDay(first)}.`;
-    throw refuseUnknown(message, { datasetId, decision: day, first });
+    if (day === undefined || day >= firstKnownOn || day > findLastDay(market, end)) continue;
+    const message = `The decision of ${formatDay(day)}, the first of the index ${document.id}, is before the first available version of the data store ${datasetId}, known on ${formatDay(firstKnownOn)}.`;
+    throw refuseUnknown(message, { datasetId, decision: day, first: firstKnownOn });
   }
 }
 

@@ -16,11 +16,11 @@ const COST_BPS = 10;
  */
 export async function createPracticePlan(
   documents: Pick<DocumentStore, 'get'>,
-  stored: IndexDocument | undefined,
+  storedIndex: IndexDocument | undefined,
   market: Pick<MarketData, 'dates'>,
 ): Promise<BacktestPlan> {
-  const isRun = stored !== undefined && isRuleDocument(stored);
-  const index = isRun ? stored : createPlainIndex(market);
+  const isRun = storedIndex !== undefined && isRuleDocument(storedIndex);
+  const index = isRun ? storedIndex : createPlainIndex(market);
   return {
     runId: index.id,
     name: index.name,

@@ -4,10 +4,10 @@ import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 
 /** Ensures that the reference data have a column. @throws Refusal VALIDATION_FAILED */
 export function assertReferenceColumn(market: MarketData, column: string): void {
-  const accepted = market.reference.columns;
-  if (accepted.includes(column)) return;
-  const sentence = `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`;
+  const acceptedColumns = market.reference.columns;
+  if (acceptedColumns.includes(column)) return;
+  const sentence = `The served store has no reference column ${column}; it has ${acceptedColumns.join(', ') || 'none'}.`;
   throw refuseWithFindings('query', [
-    { severity: 'error', path: 'by', ...describeUnknownField(sentence, { name: column, accepted }) },
+    { severity: 'error', path: 'by', ...describeUnknownField(sentence, { name: column, accepted: acceptedColumns }) },
   ]);
 }

@@ -90,7 +90,7 @@ export function createReplays({
    * Returns the store of a run, or the active store if the run's store is unreadable: a replay reports that its data is
    * different.
    */
-  async function storeToReplayOn(run: RunDocument): Promise<string | undefined> {
+  async function findReplayStore(run: RunDocument): Promise<string | undefined> {
     return (await states.findMarket(run)) === undefined ? undefined : states.findStore(run);
   }
 
@@ -98,7 +98,7 @@ export function createReplays({
     assertRun: async (name) => void (await requireRun(documents, name)),
     async replay(name, origin) {
       const run = await requireRun(documents, name);
-      return stores.within(await storeToReplayOn(run), () =>
+      return stores.within(await findReplayStore(run), () =>
         jobs.submit({
           kind,
           payload: { ...createPayload(name), run_hash: run.run_hash, engine_version: engineVersion },

@@ -98,26 +98,26 @@ export function createRunDefinitions({
       cachedComparison.revision = revision;
       return cachedComparison;
     }
-    const reads: DocumentState[] = [];
-    const definition = await compareDefinitions(run, reads);
+    const readStates: DocumentState[] = [];
+    const definition = await compareDefinitions(run, readStates);
     comparisonCache.delete(key);
-    comparisonCache.set(key, { revision, reads, ...definition });
+    comparisonCache.set(key, { revision, reads: readStates, ...definition });
     if (comparisonCache.size > CACHED_COMPARISONS_MAX) comparisonCache.delete(comparisonCache.keys().next().value!);
     return definition;
   }
 
-  async function areUnchanged(reads: readonly DocumentState[]): Promise<boolean> {
-    for (const { kind, id, found } of reads)
+  async function areUnchanged(readStates: readonly DocumentState[]): Promise<boolean> {
+    for (const { kind, id, found } of readStates)
       if (formatFoundDocument(await documents.get(kind, id)) !== found) return false;
     return true;
   }
 
-  /** @param reads records the documents that are read */
-  function compareDefinitions(run: RunDocument, reads: DocumentState[]): Promise<DefinitionState> {
+  /** @param readStates records the documents that are read */
+  function compareDefinitions(run: RunDocument, readStates: DocumentState[]): Promise<DefinitionState> {
     return compareWith(run, {
       async get(kind, id) {
         const document = await documents.get(kind, id);
-        reads.push({ kind, id, found: formatFoundDocument(document) });
+        readStates.push({ kind, id, found: formatFoundDocument(document) });
         return document;
       },
     });

@@ -7,7 +7,7 @@ import { RUN_FILES } from '#jobs/tasks/runs.js';
 import type { StoredRunReferences } from '#jobs/tasks/references.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { findRun } from '../stored/run-documents.js';
-import { createStoredPrices, createStoredFiles, storeOnce, ignoreRemoved } from './stored-once.js';
+import { createStoredPrices, createStoredFiles, storeRunFiles, ignoreRemoved } from './stored-once.js';
 
 /** Stored run that can be extended. */
 export interface ContinuableRun {
@@ -48,25 +48,25 @@ export function createRunFiles({
   return {
     async make(attempt, { plan, task, stored }) {
       const last = await findRun(documents, plan.runId);
-      let offered = { prices: prices.with(last), files: last ? createStoredFiles(last) : {} };
+      let offeredFiles = { prices: prices.with(last), files: last ? createStoredFiles(last) : {} };
       for (let share = 1; ; share = 0) {
-        const order = { ...task, storedPrices: [...offered.prices.values()], storedFiles: offered.files };
+        const order = { ...task, storedPrices: [...offeredFiles.prices.values()], storedFiles: offeredFiles.files };
         const { output, earlier } = await computeValue(attempt, { task: order, stored, share });
         const { columns, checkpoint } = output;
         const newestRun = await findRun(documents, plan.runId);
         const currentFiles = { columns, plan: output.plan, ...(checkpoint ? { checkpoint } : {}) };
         const { unwritten } = output;
-        const storedFiles = await storeOnce(attempt, artifacts, {
+        const storedFiles = await storeRunFiles(attempt, artifacts, {
           own: currentFiles,
           unwritten,
           prices: output.prices,
           newest: newestRun,
-          stored: offered.prices,
+          stored: offeredFiles.prices,
         });
         if (storedFiles === undefined) {
           // The other run was deleted with its files, so the files are written now.
           await attempt.drop(Object.values(currentFiles).map(({ name }) => name));
-          offered = { prices: new Map(), files: {} };
+          offeredFiles = { prices: new Map(), files: {} };
           continue;
         }
         if (storedFiles.prices) prices.remember(storedFiles.prices);

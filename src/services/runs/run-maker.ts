@@ -137,10 +137,10 @@ export function createRunMaker({
 
   async function makeRun(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
     await markets.settled(); // A run that the previous process left waits until the data is loaded.
-    return stores.within(payload.on_store, () => makeOnMarket(payload, attempt));
+    return stores.within(payload.on_store, () => makeRunOnMarket(payload, attempt));
   }
 
-  async function makeOnMarket(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
+  async function makeRunOnMarket(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
     const { plan, asked, engine_version: engineVersion } = payload;
     const versionedMarket = await dataVersions.at(payload.data_version);
     const { identity } = versionedMarket.served;

@@ -123,8 +123,11 @@ export async function createStoredState(
   states: Pick<RunStates, 'findStaleState'>,
   run: RunDocument,
 ): Promise<StoredState> {
-  const stale = await states.findStaleState(run);
-  return { stale: stale && { ...stale, reasons: [...stale.reasons] }, index_version: run.index_version ?? null };
+  const staleState = await states.findStaleState(run);
+  return {
+    stale: staleState && { ...staleState, reasons: [...staleState.reasons] },
+    index_version: run.index_version ?? null,
+  };
 }
 
 /** Returns a request with the terms of a stored run as defaults. */

@@ -81,7 +81,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     return { name, ...(await jobs.query('write-run-text', { ...(await input()), path })) };
   }
 
-  async function freeSpace(): Promise<void> {
+  async function removeOldTexts(): Promise<void> {
     const computeTotal = (): number => [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
     const removedNames: string[] = [];
     for (const [etag, file] of cachedTexts) {
@@ -128,7 +128,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     const { etag, input } = order;
     try {
       const { length, stream } = await open(order);
-      await freeSpace();
+      await removeOldTexts();
       return { length, etag, open: async () => stream };
     } catch (failure) {
       if (!(failure instanceof Refusal && failure.code === 'STORAGE_FULL')) throw failure;

@@ -76,11 +76,11 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       let damagedCount = 0;
       for (let offset = 0; offset < request.length; offset += ROW_CONCURRENCY) {
         const rows = await Promise.all(
-          request.slice(offset, offset + ROW_CONCURRENCY).map((run) => readRow(run, signal).catch(toDamaged)),
+          request.slice(offset, offset + ROW_CONCURRENCY).map((run) => readRow(run, signal).catch(ignoreDamage)),
         );
-        const readable = rows.filter((row) => row !== null);
-        summaries.push(...readable);
-        damagedCount += rows.length - readable.length;
+        const readableRows = rows.filter((row) => row !== null);
+        summaries.push(...readableRows);
+        damagedCount += rows.length - readableRows.length;
         await setImmediate();
       }
       return { summaries, ...addUnreadable({ skipped, skipped_causes: causes }, damagedCount) };
@@ -119,7 +119,7 @@ const getParameters = (query: Readonly<Record<string, unknown>>) =>
   );
 
 /** Converts an error of one run to null, so that it does not hide other runs. */
-function toDamaged(failure: unknown): null {
+function ignoreDamage(failure: unknown): null {
   if (failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE') return null;
   throw failure;
 }

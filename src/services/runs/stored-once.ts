@@ -13,7 +13,7 @@ const CACHED_RUNS_MAX = 64;
 /** Files with prices of runs, which other runs on the same data may share. */
 export interface StoredPrices {
   /** Creates the map of price files by hash, of this service's latest runs and of a stored run. */
-  with(stored: RunDocument | undefined): ReadonlyMap<string, ArtifactRef>;
+  with(run: RunDocument | undefined): ReadonlyMap<string, ArtifactRef>;
   remember(prices: ArtifactRef): void;
 }
 
@@ -56,7 +56,9 @@ interface SharedFiles<F> {
  * Returns the files of a run. A file with the same bytes as in the stored run becomes another name of that file; prices
  * may belong to another run. Returns undefined if a file that was not written is no longer stored.
  */
-export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
+export async function storeRunFiles<
+  F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>,
+>(
   attempt: FileSharing,
   artifacts: Pick<ArtifactStore, 'newName' | 'destination' | 'isIntact'>,
   { own, unwritten, prices, newest, stored }: ComputedFiles<F>,

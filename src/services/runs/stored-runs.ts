@@ -68,7 +68,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       store_content_hash: run.store_content_hash,
       engine_version: run.engine_version,
       request: toRequest(run),
-      metrics: (await readMetrics(run, signal).catch(toUndefined)) ?? null,
+      metrics: (await readMetrics(run, signal).catch(ignoreUnreadable)) ?? null,
       published: list.published.includes(id),
     };
   }
@@ -83,9 +83,9 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       await assertHasRuns(documents, subject);
       const list = await readRunList(documents, subject);
       const newestRun = await findRun(documents, subject);
-      const skipped = await listUnlistedCauses(documents, subject);
+      const skippedCauses = await listUnlistedCauses(documents, subject);
       const ids = [...(newestRun === undefined ? [] : [computeRunId(newestRun)]), ...list.earlier];
-      const total = ids.length + skipped.length;
+      const total = ids.length + skippedCauses.length;
       const from = before === undefined ? 0 : ids.indexOf(before) + 1;
       if (before !== undefined && from === 0) await requireRun(documents, { subject, id: before });
       const request = ids.slice(from, limit === undefined ? undefined : from + limit);
@@ -94,12 +94,12 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
         const batch = await Promise.all(
           request.slice(offset, offset + ROW_CONCURRENCY).map((id) => readCheckedRun({ subject, id })),
         );
-        skipped.push(...batch.filter((entry) => typeof entry === 'string'));
+        skippedCauses.push(...batch.filter((entry) => typeof entry === 'string'));
         const matchingRuns = batch.filter((run) => typeof run === 'object');
         runs.push(...(await Promise.all(matchingRuns.map((run) => readRow(run, list, signal)))));
       }
       const hasPublished = (await readLogHead(documents, subject)) !== undefined;
-      return { runs, total, has_published: hasPublished, ...countSkipped(skipped) };
+      return { runs, total, has_published: hasPublished, ...countSkipped(skippedCauses) };
     },
   };
 }
@@ -125,7 +125,7 @@ function toRequest({ request, as_known_on: version }: RunDocument): unknown {
   return version === undefined ? request : { ...(request as object), as_known_on: version };
 }
 
-function toUndefined(failure: unknown): undefined {
+function ignoreUnreadable(failure: unknown): undefined {
   if (failure instanceof Refusal && UNREADABLE.has(failure.code)) return undefined;
   throw failure;
 }

@@ -87,11 +87,11 @@ function listQuestions(market: MarketData, field: string, { from, to }: Position
   const { dates } = market;
   const length = DEFAULT_WINDOW * countWindowsAtOnce(market, field);
   const ranges: StyleQuestion[] = [];
-  for (let first = from; first <= to;) {
-    const next = (Math.floor(first / length) + 1) * length;
+  for (let firstPosition = from; firstPosition <= to;) {
+    const next = (Math.floor(firstPosition / length) + 1) * length;
     const last = Math.min(to, next - 1);
-    ranges.push({ field, start: formatDay(dates[first]!), end: formatDay(dates[last]!) });
-    first = next;
+    ranges.push({ field, start: formatDay(dates[firstPosition]!), end: formatDay(dates[last]!) });
+    firstPosition = next;
   }
   return [...ranges, { field, start: null, end: null }];
 }

@@ -151,11 +151,11 @@ export function createSweeps({
       const base = await readBase(request);
       assertNoErrors('sweep', [...checkVariantCount(request), ...findStorePointers(request)]);
       const namedStore = findStore(await resolveReached(documents, base.document), request.request.store_id);
-      return stores.within(namedStore, () => startOn(base, request, origin));
+      return stores.within(namedStore, () => startOnMarket(base, request, origin));
     },
   };
 
-  async function startOn(base: SweepBase, request: SweepRequest, origin: Origin | null): Promise<JobStatus> {
+  async function startOnMarket(base: SweepBase, request: SweepRequest, origin: Origin | null): Promise<JobStatus> {
     const versionedMarket = await dataVersions.at(request.as_known_on);
     const { market } = versionedMarket.served;
     assertNoErrors('sweep', checkLevels(request, countSessions(market, base)));

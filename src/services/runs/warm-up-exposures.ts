@@ -16,8 +16,11 @@ const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
 /** Steps that prepare exposures of stored runs. */
 export interface WarmUpExposures {
-  exposuresOn(served: ServedMarket): AsyncIterable<WarmUpRequest>;
-  stylesOn(served: ServedMarket, prepared: readonly (RunDocument | undefined)[]): AsyncIterable<WarmUpRequest>;
+  exposuresOn(servedMarket: ServedMarket): AsyncIterable<WarmUpRequest>;
+  stylesOn(
+    servedMarket: ServedMarket,
+    preparedRuns: readonly (RunDocument | undefined)[],
+  ): AsyncIterable<WarmUpRequest>;
 }
 
 interface WarmUpExposuresDependencies {
@@ -36,10 +39,10 @@ export function createWarmUpExposures({
   /** Prepares other datapoints of some runs. */
   async function* listStyleRequests(
     { handle, market }: ServedMarket,
-    prepared: readonly (RunDocument | undefined)[],
+    preparedRuns: readonly (RunDocument | undefined)[],
   ): AsyncGenerator<WarmUpRequest> {
     const by = findGroupColumn(market);
-    for (const run of prepared) {
+    for (const run of preparedRuns) {
       if (run?.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
       for (const { field, start, end } of listStyleQuestions(market, run, READY_FIELDS))

@@ -32,7 +32,7 @@ const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${THREAD_PREFIX}
 /** Steps that warm up a market, the most useful first. */
 export interface WarmUpSteps {
   /** Returns the steps for a market. Requests about a run refer to the latest stored run. */
-  on(served: ServedMarket): AsyncIterable<WarmUpRequest>;
+  on(servedMarket: ServedMarket): AsyncIterable<WarmUpRequest>;
   /** Records that a run was stored. */
   stored(runId: string): void;
   /** Records that the exposures of a run were requested. @returns true if the previous request was about another run */

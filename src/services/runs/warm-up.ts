@@ -83,8 +83,8 @@ export function createWarmUp({
   async function sendRequests(): Promise<void> {
     isAsking = true;
     try {
-      const waits = await sendUntilBusy();
-      if (waits !== 'done') checkIdle(waits);
+      const pause = await sendUntilBusy();
+      if (pause !== 'done') checkIdle(pause);
     } catch (failure) {
       recordFailure(failure);
     } finally {

@@ -39,7 +39,7 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
   const mayRun = (client: string | null): boolean =>
     runningClients.length < runningMax && (client === null || countClient(runningClients, client) < clientRunningMax);
 
-  function refuseMore(client: string | null): void {
+  function refuseExcess(client: string | null): void {
     if (waitingCalls.length >= waitingMax) {
       const detail = { waiting: waitingCalls.length, limit: waitingMax };
       throw new Refusal(
@@ -73,7 +73,7 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
     });
   }
 
-  function startNext(client: string | null): void {
+  function startNextCall(client: string | null): void {
     runningClients.splice(runningClients.indexOf(client), 1);
     const next = waitingCalls.findIndex((entry) => mayRun(entry.client));
     if (next >= 0) waitingCalls.splice(next, 1)[0]!.begin();
@@ -84,13 +84,13 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
     signal.throwIfAborted();
     if (mayRun(client)) runningClients.push(client);
     else {
-      refuseMore(client);
+      refuseExcess(client);
       await awaitTurn(requester);
     }
     try {
       return await work();
     } finally {
-      startNext(client);
+      startNextCall(client);
     }
   };
 }

@@ -9,9 +9,12 @@ export interface Skipped {
 /** Adds documents with unreadable files to the documents that the store skipped. */
 export function addUnreadable(
   { skipped, skipped_causes: causes }: Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>,
-  unreadable: number,
+  unreadableCount: number,
 ): Skipped {
-  return { skipped: skipped + unreadable, skipped_causes: { ...causes, unreadable: causes.unreadable + unreadable } };
+  return {
+    skipped: skipped + unreadableCount,
+    skipped_causes: { ...causes, unreadable: causes.unreadable + unreadableCount },
+  };
 }
 
 /** Counts omitted documents by cause. */

@@ -59,8 +59,8 @@ export function openStoredFamily<D extends object>(
     },
     async page({ limit, after }, toEntry) {
       const ids = new Set((await documents.ids(kind)).filter((id) => after === undefined || id > after));
-      const { documents: readable, ...skipped } = await documents.list(kind, (body, id) => read(body) && { id });
-      const page = readable.filter(({ id }) => ids.has(id)).slice(0, limit);
+      const { documents: readableEntries, ...skipped } = await documents.list(kind, (body, id) => read(body) && { id });
+      const page = readableEntries.filter(({ id }) => ids.has(id)).slice(0, limit);
       return { items: await Promise.all(page.map(({ id }) => toEntry(id))), ...skipped };
     },
     async put(id, document, ifMatch, authorship) {

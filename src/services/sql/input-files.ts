@@ -41,7 +41,7 @@ export function createInputFiles(bytesMax: number): InputFiles {
   }
 
   /** Removes files that are not in use until the others fit into the space. */
-  async function freeSpace(): Promise<void> {
+  async function removeOldFiles(): Promise<void> {
     let total = [...cachedFiles.values()].reduce((sum, { bytes }) => sum + bytes, 0);
     for (const [key, file] of cachedFiles) {
       if (total <= bytesMax) return;
@@ -72,7 +72,7 @@ export function createInputFiles(bytesMax: number): InputFiles {
       const releaseFile = (): void => void file.holders--;
       try {
         file.bytes = await file.written;
-        await freeSpace();
+        await removeOldFiles();
         return { path: file.path, release: releaseFile };
       } catch (failure) {
         releaseFile();

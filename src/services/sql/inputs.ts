@@ -95,10 +95,10 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     open(signal: AbortSignal): OpenInputs {
       const leasedFiles: LeasedFile[] = [];
 
-      async function holdRunFiles(runNeeds: SqlNeeds['runs'], allowed: ReadonlySet<string>): Promise<string[]> {
+      async function holdRunFiles(runNeeds: SqlNeeds['runs'], allowedIds: ReadonlySet<string>): Promise<string[]> {
         const paths: string[] = [];
         for (const { view, indexId } of runNeeds) {
-          if (!allowed.has(indexId)) throw new Error(`a query asked for ${view} of ${indexId}`);
+          if (!allowedIds.has(indexId)) throw new Error(`a query asked for ${view} of ${indexId}`);
           const leasedFile = await holdRunFile(view, indexId, signal);
           leasedFiles.push(leasedFile);
           paths.push(leasedFile.path);
@@ -117,8 +117,8 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
       }
 
       return {
-        async read(needs, allowed) {
-          const runs = holdRunFiles(needs.runs, allowed);
+        async read(needs, allowedIds) {
+          const runs = holdRunFiles(needs.runs, allowedIds);
           const market = readMarketFiles(needs.market);
           await Promise.allSettled([runs, market]); // Waits also after an error, because no file may be in use after the release.
           return {

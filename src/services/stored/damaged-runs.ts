@@ -46,17 +46,20 @@ export async function requireUndamagedRun(
 export async function isAnyDamaged(artifacts: DamageSource, run: RunDocument): Promise<boolean> {
   const { result, overview, plan, checkpoint } = run.artifacts;
   const otherFiles = [result, result?.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
-  return (await artifacts.damaged([...listFiles(run), ...dateFiles(run, otherFiles)])).size > 0;
+  return (await artifacts.damaged([...listFiles(run), ...createDatedFiles(run, otherFiles)])).size > 0;
 }
 
 /** Returns the files from which the record of a run is written. */
 function listFiles(run: RunDocument): readonly DatedArtifact[] {
   const { columns, record } = run.artifacts;
-  return dateFiles(run, [columns, ...listEarlierFiles(run), ...(record ? [record] : [])]);
+  return createDatedFiles(run, [columns, ...listEarlierFiles(run), ...(record ? [record] : [])]);
 }
 
 /** Adds the time of the run to its files, which are written after the run was stamped. */
-function dateFiles({ run_at: runAt }: RunDocument, refs: readonly DatedArtifact['ref'][]): readonly DatedArtifact[] {
+function createDatedFiles(
+  { run_at: runAt }: RunDocument,
+  refs: readonly DatedArtifact['ref'][],
+): readonly DatedArtifact[] {
   const madeAt = runAt === null ? 0 : Date.parse(runAt);
   return refs.map((ref) => ({ ref, madeAt }));
 }

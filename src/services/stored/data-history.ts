@@ -40,17 +40,17 @@ export interface PreservedContent {
  */
 export async function recordDataVersion(
   tx: DocumentTransaction,
-  prepared: PreparedVersion,
+  preparedVersion: PreparedVersion,
   rows: number,
 ): Promise<void> {
-  const { datasetId, contentHash, source, previous, forth, knownAt } = prepared;
+  const { datasetId, contentHash, source, previous, forth, knownAt } = preparedVersion;
   const head = await readHistory(tx, datasetId);
   if (head?.content_hash === contentHash) return;
   // Version numbers of a deleted store are not reused, so that `as_known_on: 3` is never ambiguous.
-  const deletedVersion = await readForgotten(tx, datasetId);
+  const deletedVersion = await readForgottenVersion(tx, datasetId);
   const version = (head?.latest ?? deletedVersion) + 1;
-  const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
-  const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
+  const isChained = head !== undefined && head.latest === previous && preparedVersion.change !== null;
+  const counts = preparedVersion.rows ?? { added: rows, changed: 0, removed: 0 };
   // Versions are in the order of their times, regardless of the clock.
   const known_at = head !== undefined && head.known_at > knownAt ? head.known_at : knownAt;
   const { author, note, requestId } = tx.authorship?.() ?? NO_REQUEST;
@@ -65,7 +65,7 @@ export async function recordDataVersion(
     author,
     note,
     request_id: requestId,
-    change: isChained ? prepared.change : null,
+    change: isChained ? preparedVersion.change : null,
   } satisfies DataVersionDocument);
   await tx.put('data-history', datasetId, {
     latest: version,
@@ -97,14 +97,14 @@ export async function recordCopy(
 export const DELETED_PER_TRANSACTION = 256;
 
 /**
- * Deletes the contents of a store that is being deleted. @returns the number of the last version that `deleteRemaining`
+ * Deletes the contents of a store that is being deleted. @returns the number of the last version that `deleteRemainingVersions`
  * still has to delete
  */
 export async function deleteDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
-  const latestVersion = (await readHistory(tx, datasetId))?.latest ?? (await readForgotten(tx, datasetId));
+  const latestVersion = (await readHistory(tx, datasetId))?.latest ?? (await readForgottenVersion(tx, datasetId));
   if (latestVersion === 0) return 0;
   await tx.put('data-history', datasetId, { forgotten: latestVersion } satisfies ForgottenHistory);
-  return deleteRemaining(tx, datasetId, await tx.lastNumber('data-version', datasetId));
+  return deleteRemainingVersions(tx, datasetId, await tx.lastNumber('data-version', datasetId));
 }
 
 /**
@@ -112,8 +112,12 @@ export async function deleteDataVersions(tx: DocumentTransaction, datasetId: str
  * numbers and remain.
  * @param last last version that may remain @returns the last version that remains; 0 if none remains
  */
-export async function deleteRemaining(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
-  let remainingVersion = Math.min(last, await readForgotten(tx, datasetId));
+export async function deleteRemainingVersions(
+  tx: DocumentTransaction,
+  datasetId: string,
+  last: number,
+): Promise<number> {
+  let remainingVersion = Math.min(last, await readForgottenVersion(tx, datasetId));
   for (let count = 0; count < DELETED_PER_TRANSACTION; count++, remainingVersion--)
     // version numbers are consecutive
     if (remainingVersion === 0 || !(await tx.delete('data-version', formatNumberedId(datasetId, remainingVersion))))
@@ -122,7 +126,7 @@ export async function deleteRemaining(tx: DocumentTransaction, datasetId: string
 }
 
 /** Returns the highest version number that belongs to earlier stores with this id; 0 if there were none. */
-async function readForgotten(reader: Reader, datasetId: string): Promise<number> {
+async function readForgottenVersion(reader: Reader, datasetId: string): Promise<number> {
   const storedDocument = await reader.get('data-history', datasetId);
   return (
     (parseStored(storedDocument, DataHistoryDocument) ?? parseStored(storedDocument, ForgottenHistory))?.forgotten ?? 0
@@ -136,7 +140,7 @@ export async function deleteLeftovers(documents: DocumentStore): Promise<void> {
   const last = new Map<string, number>();
   for (const id of await documents.ids('data-version')) {
     const datasetId = getOwner(id);
-    if (parseNumber(id) <= (await readForgotten(documents, datasetId))) last.set(datasetId, parseNumber(id)); // ids in ascending order
+    if (parseNumber(id) <= (await readForgottenVersion(documents, datasetId))) last.set(datasetId, parseNumber(id)); // ids in ascending order
   }
   for (const [datasetId, number] of last) await deleteVersions(documents, datasetId, number);
 }
@@ -150,7 +154,7 @@ export async function deleteVersions(
 ): Promise<void> {
   for (let remainingVersion = last; remainingVersion > 0;) {
     const batchEnd = remainingVersion;
-    remainingVersion = await documents.transaction((tx) => deleteRemaining(tx, datasetId, batchEnd), {
+    remainingVersion = await documents.transaction((tx) => deleteRemainingVersions(tx, datasetId, batchEnd), {
       by: authorship,
     });
   }
@@ -175,7 +179,7 @@ export async function readHistory(reader: Reader, datasetId: string): Promise<Da
 export async function listContents(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {
   const head = await readHistory(reader, datasetId);
   const contentHashes = new Set<string>();
-  if (head === undefined) return (await readForgotten(reader, datasetId)) > 0 ? contentHashes : null;
+  if (head === undefined) return (await readForgottenVersion(reader, datasetId)) > 0 ? contentHashes : null;
   for (let version = getFirst(head); version <= head.latest; version++) {
     const storedDocument = await reader.get('data-version', formatNumberedId(datasetId, version));
     const document = parseStored(storedDocument, DataVersionDocument);

@@ -47,7 +47,7 @@ export function followClosures(
   const listeners = new Set<(code: string) => void>();
   let last: Promise<void> = Promise.resolve();
   const followClosure = (): Promise<void> => {
-    const read = () => applyRecorded(documents, calendars);
+    const read = () => applyRecordedClosures(documents, calendars);
     last = last.then(read, read);
     return last;
   };
@@ -65,7 +65,7 @@ export function followClosures(
 }
 
 /** Applies the recorded changes; unreadable changes are not applied. */
-async function applyRecorded(documents: DocumentStore, calendars: LiveCalendars): Promise<void> {
+async function applyRecordedClosures(documents: DocumentStore, calendars: LiveCalendars): Promise<void> {
   const { documents: closures } = await documents.list('closures', (body, id) => {
     const document = ClosuresDocument.safeParse(body).data;
     return document && { id, changes: document.changes };

@@ -74,8 +74,8 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
 function refuseMissingRun({ subject, id }: RequestedRun, list: DocumentLookup): Refusal {
   if (id !== undefined)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
-  const readable = parseStored(list, RunListDocument);
-  const earlierRuns = readable?.earlier ?? [];
+  const runList = parseStored(list, RunListDocument);
+  const earlierRuns = runList?.earlier ?? [];
   if (earlierRuns.length === 0)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject });
   return new Refusal(
@@ -89,8 +89,8 @@ function refuseMissingRun({ subject, id }: RequestedRun, list: DocumentLookup): 
 export const createStoredRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
 /** Returns the files with the earlier parts of a run's columns, in order. */
-export function listEarlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
-  return earlier ?? (base ? [base] : []);
+export function listEarlierFiles({ artifacts: { begun: earlierFiles, base } }: RunDocument): readonly ArtifactRef[] {
+  return earlierFiles ?? (base ? [base] : []);
 }
 
 /** Returns the provenance of a run. Runs stored before extensions existed count as computed in full. */
@@ -155,11 +155,13 @@ const listNamedMatrix = (name: string, matrix: MatrixFiles) =>
 
 /** Returns all files of a run. */
 export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
-  const { begun: earlier = [], models = {}, ...others } = run.artifacts;
+  const { begun: earlierFiles = [], models = {}, ...others } = run.artifacts;
   const prices = findPricesFile(others.columns.name);
   const namedFiles = [
     ...Object.entries({ ...others, snapshots: others.result?.inset }),
-    ...earlier.map((ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const),
+    ...earlierFiles.map(
+      (ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const,
+    ),
     ...Object.entries(models).flatMap(([id, matrix]) => listNamedMatrix(`risk model ${id}`, matrix)),
   ];
   const files: NamedFile[] = [];

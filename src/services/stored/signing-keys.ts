@@ -67,8 +67,8 @@ export function createSigningKeys({
       return readStored(storedDocument, readKey)?.valid_until === null;
     },
     async list() {
-      const { documents: keys, ...left } = await documents.list('signing-key', readKey);
-      return { keys: keys.map(selectPublicPart).toSorted(compareByAge), ...addUnreadable(left, 0) };
+      const { documents: keys, ...skippedKeys } = await documents.list('signing-key', readKey);
+      return { keys: keys.map(selectPublicPart).toSorted(compareByAge), ...addUnreadable(skippedKeys, 0) };
     },
     rotate: async (authorship) =>
       selectPublicPart(await documents.transaction((tx) => replaceKey(tx, timestamp()), { by: authorship })),

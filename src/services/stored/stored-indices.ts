@@ -46,18 +46,18 @@ export async function reachDocuments(
   definition: IndexDocument,
 ): Promise<ReachedDocuments> {
   const reachedDocuments = new Map<string, IndexDocument>();
-  const missing: { at: IndexDocument; next: string }[] = [];
+  const missingReferences: { at: IndexDocument; next: string }[] = [];
   const reachParents = async (document: IndexDocument): Promise<void> => {
     reachedDocuments.set(document.id, document);
     for (const next of listReferences(document)) {
       if (reachedDocuments.has(next)) continue;
       const foundIndex = await findIndex(reader, next);
-      if (foundIndex === undefined) missing.push({ at: document, next });
+      if (foundIndex === undefined) missingReferences.push({ at: document, next });
       else await reachParents(foundIndex);
     }
   };
   await reachParents(definition);
-  return { documents: [...reachedDocuments.values()], missing };
+  return { documents: [...reachedDocuments.values()], missing: missingReferences };
 }
 
 /**

@@ -50,7 +50,7 @@ export function createBoundedCalls(folder: string, { atOnce = CALL_CONCURRENCY, 
       cause: new Error(`folder ${folder}`),
     });
 
-  function leave(): void {
+  function endCall(): void {
     const next = queue.shift();
     if (next === undefined) runningCalls--;
     else next.go();
@@ -71,7 +71,7 @@ export function createBoundedCalls(folder: string, { atOnce = CALL_CONCURRENCY, 
       const end = (): void => {
         clearTimeout(timer);
         if (isLate) stalledCalls--;
-        leave();
+        endCall();
       };
       work().then(
         (result) => {

@@ -18,15 +18,15 @@ export type AuditStatement = Omit<AuditEntry, 'seq' | 'previous' | 'hash'>;
 type Reader = Pick<DocumentReader, 'get'>;
 
 /** Id of the only head document of the log. */
-const HEAD = 'head';
+const HEAD_ID = 'head';
 
 /** Number of digits in a key, so that keys sort like entry numbers. */
-const DIGITS = 12;
+const ID_DIGITS = 12;
 
-export const formatEntryId = (seq: number): string => String(seq).padStart(DIGITS, '0');
+export const formatEntryId = (seq: number): string => String(seq).padStart(ID_DIGITS, '0');
 
 /** Number of entries per read. */
-const BATCH = 256;
+const BATCH_ENTRIES = 256;
 
 export function isAudited(kind: DocumentKind): kind is AuditedKind {
   return (AUDITED_KINDS as readonly string[]).includes(kind);
@@ -34,7 +34,7 @@ export function isAudited(kind: DocumentKind): kind is AuditedKind {
 
 /** Returns the head of the log: the number and hash of its last entry. @throws Refusal DOCUMENT_UNREADABLE */
 export async function readAuditHead(reader: Reader): Promise<StoredAuditHead> {
-  const storedHead = await reader.get('audit-head', HEAD);
+  const storedHead = await reader.get('audit-head', HEAD_ID);
   if (storedHead === undefined) return NO_AUDIT;
   const head = parseStored(storedHead, StoredAuditHead);
   if (head === undefined) throw refuseLog('its head');
@@ -55,7 +55,7 @@ export async function appendAudit(
 }
 
 export async function putAuditHead(tx: DocumentTransaction, head: StoredAuditHead): Promise<void> {
-  await tx.put('audit-head', HEAD, head);
+  await tx.put('audit-head', HEAD_ID, head);
 }
 
 /** Returns an entry, with or without its hash, with its members in stored order. */
@@ -69,8 +69,8 @@ export async function* readAuditBatches(
   reader: Reader,
   { after, head }: { readonly after: number; readonly head: AuditHead },
 ): AsyncGenerator<readonly AuditEntry[]> {
-  for (let from = after + 1; from <= head.seq; from += BATCH) {
-    const seqs = Array.from({ length: Math.min(BATCH, head.seq - from + 1) }, (_, i) => from + i);
+  for (let from = after + 1; from <= head.seq; from += BATCH_ENTRIES) {
+    const seqs = Array.from({ length: Math.min(BATCH_ENTRIES, head.seq - from + 1) }, (_, i) => from + i);
     yield Promise.all(seqs.map((seq) => readEntry(reader, seq)));
   }
 }

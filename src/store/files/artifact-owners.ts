@@ -19,14 +19,14 @@ export const isArtifactName = (name: string): boolean => ARTIFACT_NAME.test(name
 
 const SUFFIX = Buffer.from('.art');
 const REFERENCE_MARK = Buffer.from('.art"');
-const DIGITS = 32;
+const NAME_DIGITS = 32;
 
 /** Returns the artifact names in a stored value, even in an unreadable one. @cost one scan of the bytes */
 export function listNames(value: Buffer): readonly string[] {
   const names = new Set<string>();
   if (!value.includes(REFERENCE_MARK)) return [];
   for (let offset = value.indexOf(SUFFIX); offset >= 0; offset = value.indexOf(SUFFIX, offset + 1)) {
-    const name = value.toString('latin1', Math.max(0, offset - DIGITS), offset + SUFFIX.length);
+    const name = value.toString('latin1', Math.max(0, offset - NAME_DIGITS), offset + SUFFIX.length);
     if (isArtifactName(name)) names.add(name);
   }
   return [...names];

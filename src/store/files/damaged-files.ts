@@ -4,7 +4,7 @@ import type { FolderCall } from '../access/folder-calls.js';
 import type { DatedArtifact } from '../artifact-terms.js';
 
 /** Maximum number of files recorded as verified: columns and prices of 10,000 runs. */
-const REMEMBERED_MAX = 32_768;
+const REMEMBERED_FILES_MAX = 32_768;
 /**
  * Maximum number of bytes verified per check: about 0.3 s of reading and hashing. Later checks verify the remaining
  * files.
@@ -29,7 +29,8 @@ export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
   function remember(name: string, state: string): void {
     verifiedStates.delete(name);
     verifiedStates.set(name, state);
-    for (const oldest of verifiedStates.keys()) if (verifiedStates.size > REMEMBERED_MAX) verifiedStates.delete(oldest);
+    for (const oldest of verifiedStates.keys())
+      if (verifiedStates.size > REMEMBERED_FILES_MAX) verifiedStates.delete(oldest);
   }
 
   async function isDamaged({ ref, madeAt }: DatedArtifact, budget: { bytes: number }): Promise<boolean> {

@@ -32,8 +32,8 @@ export function openFolderTrash(folder: string, { call, remove }: TrashOptions):
   }
 
   async function restoreFile(name: string): Promise<string | undefined> {
-    const isThere = await call(() => access(join(folder, name))).then(() => true, ignoreAbsentFile);
-    if (isThere === true) return undefined;
+    const isPresent = await call(() => access(join(folder, name))).then(() => true, ignoreAbsentFile);
+    if (isPresent === true) return undefined;
     const isBack = await call(() => rename(join(trash, name), join(folder, name)), WRITE_MS).then(
       () => true,
       ignoreAbsentFile,
@@ -56,8 +56,8 @@ export function openFolderTrash(folder: string, { call, remove }: TrashOptions):
       return missingNames;
     },
     async empty(olderThanMs) {
-      const old = await readNames(trash, olderThanMs, call).catch(ignoreAbsentFile);
-      if (old !== undefined) await removeFiles(trash, old, call);
+      const oldNames = await readNames(trash, olderThanMs, call).catch(ignoreAbsentFile);
+      if (oldNames !== undefined) await removeFiles(trash, oldNames, call);
     },
   };
 }
@@ -89,10 +89,10 @@ export async function readNames(
   const names = await call(() => readdir(folder), WRITE_MS);
   if (olderThanMs === undefined) return names;
   const deletedBefore = Date.now() - olderThanMs;
-  const old: string[] = [];
+  const oldNames: string[] = [];
   for (const name of names) {
     const result = await call(() => stat(join(folder, name))).catch(() => undefined); // another process may have removed the file in the meantime
-    if (result !== undefined && result.ctimeMs < deletedBefore) old.push(name);
+    if (result !== undefined && result.ctimeMs < deletedBefore) oldNames.push(name);
   }
-  return old;
+  return oldNames;
 }

@@ -11,13 +11,13 @@ import { dirname, resolve } from 'node:path';
  */
 export async function makeFolder(folder: string, mode?: number): Promise<boolean> {
   const path = resolve(folder);
-  const above = dirname(path);
+  const parentFolder = dirname(path);
   try {
     return await createFolder(path, mode);
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || above === path) throw cause;
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || parentFolder === path) throw cause;
   }
-  await makeFolder(above, mode);
+  await makeFolder(parentFolder, mode);
   return createFolder(path, mode);
 }
 

@@ -167,6 +167,6 @@ async function openDirect(call: FolderCall, path: string): Promise<FileHandle | 
 }
 
 /** Error codes of file systems without direct writes. */
-const REFUSALS: readonly unknown[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'];
+const UNSUPPORTED_CODES: readonly unknown[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'];
 
-const isRefused = (thrown: unknown): boolean => REFUSALS.includes((thrown as NodeJS.ErrnoException).code);
+const isRefused = (thrown: unknown): boolean => UNSUPPORTED_CODES.includes((thrown as NodeJS.ErrnoException).code);

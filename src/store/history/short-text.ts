@@ -19,9 +19,9 @@ const MATCH_MIN = 4;
 const HALF_MAX = 15;
 
 const dictionary = Buffer.from(DICTIONARY, 'latin1');
-const BEGIN = dictionary.length;
+const TEXT_START = dictionary.length;
 /** Dictionary followed by the text, so that a match may begin in the dictionary and end in the text. */
-const window = Buffer.alloc(BEGIN + SHORT_BYTES_MAX);
+const window = Buffer.alloc(TEXT_START + SHORT_BYTES_MAX);
 dictionary.copy(window);
 /** Output buffer; compression adds at most a token and a length per 15 literals. */
 const output = Buffer.alloc(2 * SHORT_BYTES_MAX);
@@ -29,7 +29,7 @@ const output = Buffer.alloc(2 * SHORT_BYTES_MAX);
 const HASH_BITS = 11;
 /** Last position of four bytes in the dictionary by their hash, plus one; 0 if there is none. */
 const lastPositions = new Uint16Array(1 << HASH_BITS);
-for (let offset = 0; offset + MATCH_MIN <= BEGIN; offset++) lastPositions[hashFour(offset)] = offset + 1;
+for (let offset = 0; offset + MATCH_MIN <= TEXT_START; offset++) lastPositions[hashFour(offset)] = offset + 1;
 const positions = new Uint16Array(lastPositions.length);
 
 function hashFour(offset: number): number {
@@ -44,11 +44,11 @@ function hashFour(offset: number): number {
  * @cost about 10 us per kilobyte
  */
 export function shorten(text: string): Buffer {
-  const end = BEGIN + window.write(text, BEGIN, 'utf8');
+  const end = TEXT_START + window.write(text, TEXT_START, 'utf8');
   positions.set(lastPositions);
   let writtenLength = 0;
-  let literalStart = BEGIN;
-  for (let offset = BEGIN; offset + MATCH_MIN <= end;) {
+  let literalStart = TEXT_START;
+  for (let offset = TEXT_START; offset + MATCH_MIN <= end;) {
     const slot = hashFour(offset);
     const from = positions[slot]! - 1;
     positions[slot] = offset + 1;
@@ -107,7 +107,7 @@ function writeNumber(to: number, value: number): number {
 
 /** Restores a text; undefined for invalid bytes. */
 export function restoreText(bytes: Uint8Array): string | undefined {
-  let [offset, to] = [0, BEGIN];
+  let [offset, to] = [0, TEXT_START];
   const readNumber = (): number => {
     let value = 0;
     for (let shift = 0; shift < 21; shift += 7) {
@@ -122,7 +122,7 @@ export function restoreText(bytes: Uint8Array): string | undefined {
     const count = token >> 4 === HALF_MAX ? HALF_MAX + readNumber() : token >> 4;
     if (offset + count > bytes.length || to + count > window.length) return undefined;
     for (let i = 0; i < count; i++) window[to++] = bytes[offset++]!;
-    if (offset === bytes.length) return window.toString('utf8', BEGIN, to);
+    if (offset === bytes.length) return window.toString('utf8', TEXT_START, to);
     const lengthHalf = token & HALF_MAX;
     const length = MATCH_MIN + (lengthHalf === HALF_MAX ? HALF_MAX + readNumber() : lengthHalf);
     const distance = readNumber();

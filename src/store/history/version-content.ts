@@ -15,7 +15,7 @@ const deflateRaw = promisify<InputType, ZlibOptions, Buffer>(deflateRawCallback)
 const CONTENT_BYTES_MAX = 256 << 20;
 
 /** Compression level: a fast one, because the second-fastest saves less than a tenth on definitions. */
-const LEVEL = 1;
+const COMPRESSION_LEVEL = 1;
 /** Memory level of the compressor, 2^(n + 6) bytes: clearing more memory takes longer than deflating a definition. */
 const MEMORY_LEVEL = 5;
 
@@ -41,7 +41,7 @@ const [WINDOW_BITS_MIN, WINDOW_BITS_MAX] = [10, 15];
 function chooseSettings(length: number): ZlibOptions {
   const bits = Math.ceil(Math.log2(Math.max(1, length)));
   const windowBits = Math.min(Math.max(bits, WINDOW_BITS_MIN), WINDOW_BITS_MAX);
-  return { level: LEVEL, memLevel: MEMORY_LEVEL, chunkSize: CHUNK_BYTES, windowBits };
+  return { level: COMPRESSION_LEVEL, memLevel: MEMORY_LEVEL, chunkSize: CHUNK_BYTES, windowBits };
 }
 
 /**

@@ -80,31 +80,31 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   const getAuthor = (): Authorship => options?.by ?? NO_REQUEST;
   let timestamp: string | undefined;
   const getTime = (): string => (timestamp ??= formatTimestamp(now()));
-  const ahead = createPrefetchedReads(tx, options?.by !== undefined);
+  const prefetchedReads = createPrefetchedReads(tx, options?.by !== undefined);
 
-  async function log(kind: AuditedKind, id: string, writtenVersion: WrittenVersion): Promise<void> {
+  async function appendLog(kind: AuditedKind, id: string, writtenVersion: WrittenVersion): Promise<void> {
     const { author: name, keyId, note, requestId: request_id } = getAuthor();
     const subject = kind === 'data-version' ? getOwner(id) : id;
     const by = keyId == null ? { author: name } : { author: name, key_id: keyId };
     const statement = { at: getTime(), ...by, request_id, note, kind, id: subject, ...writtenVersion };
-    ahead.logEndsWith(await appendAudit(tx, statement, await ahead.logEnd()));
+    prefetchedReads.logEndsWith(await appendAudit(tx, statement, await prefetchedReads.logEnd()));
   }
 
   /** Deletes a versioned document. @returns true if the document or its versions existed */
   async function deleteVersioned(subject: Subject): Promise<boolean> {
     const { kind, id } = subject;
-    const documentState = await readDocumentState(tx, subject, ahead.take(subject));
+    const documentState = await readDocumentState(tx, subject, prefetchedReads.take(subject));
     const hasExisted = await tx.delete(kind, id);
     const authorship = getAuthor();
     if (authorship.purges === true) {
       const isPurged = await purgeHistory(tx, subject);
-      if (hasExisted || isPurged) await log(kind, id, { action: 'purged', version: null, etag: null });
+      if (hasExisted || isPurged) await appendLog(kind, id, { action: 'purged', version: null, etag: null });
       return hasExisted || isPurged;
     }
     if (!hasExisted) return false;
     const version = await recordDeletion(tx, subject, { by: authorship, at: getTime(), standing: documentState });
     if (version !== null) await trimHistory(tx, subject, { latest: version, keptVersions });
-    await log(kind, id, { action: 'deleted', version, etag: null });
+    await appendLog(kind, id, { action: 'deleted', version, etag: null });
     return true;
   }
 
@@ -112,8 +112,8 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   async function deletePurgedVersions(id: string): Promise<boolean> {
     const subject = getOwner(id);
     const hasExisted = await tx.delete('kept-run', id);
-    const names = { version: null, run_id: id.slice(subject.length + 1) };
-    if (hasExisted) await log('run', subject, { action: 'deleted', ...names, etag: null });
+    const versionReference = { version: null, run_id: id.slice(subject.length + 1) };
+    if (hasExisted) await appendLog('run', subject, { action: 'deleted', ...versionReference, etag: null });
     return hasExisted;
   }
 
@@ -121,11 +121,11 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     ...tx,
     authorship: getAuthor,
     get(kind, id) {
-      return isVersioned(kind) ? ahead.document({ kind, id }) : tx.get(kind, id);
+      return isVersioned(kind) ? prefetchedReads.document({ kind, id }) : tx.get(kind, id);
     },
     async put(kind, id, body) {
       if (isVersioned(kind)) {
-        const documentState = await readDocumentState(tx, { kind, id }, ahead.take({ kind, id }));
+        const documentState = await readDocumentState(tx, { kind, id }, prefetchedReads.take({ kind, id }));
         const { etag, added } = await putVersioned(
           tx,
           { kind, id },
@@ -134,14 +134,14 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
         if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, keptVersions });
         const changes =
           kind === 'store' ? storeChanges(documentState.document, body, { etag, isVersion: added !== undefined }) : [];
-        for (const written of [added, ...changes]) if (written !== undefined) await log(kind, id, written);
+        for (const written of [added, ...changes]) if (written !== undefined) await appendLog(kind, id, written);
         return etag;
       }
-      if (kind === 'audit-head') ahead.logEndsWith(body as StoredAuditHead); // the only shape of this kind
+      if (kind === 'audit-head') prefetchedReads.logEndsWith(body as StoredAuditHead); // the only shape of this kind
       if (!isAudited(kind)) return tx.put(kind, id, body);
       const action = (await tx.get(kind, id)) === undefined ? 'created' : 'updated';
       const etag = await tx.put(kind, id, body);
-      await log(kind, id, { action, ...createReference(kind, body), etag });
+      await appendLog(kind, id, { action, ...createReference(kind, body), etag });
       return etag;
     },
     async delete(kind, id) {
@@ -149,13 +149,13 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
       if (kind === 'kept-run') return deletePurgedVersions(id);
       if (!isAudited(kind)) return tx.delete(kind, id);
       const storedDocument = await tx.get(kind, id);
-      const names =
+      const versionReference =
         storedDocument === undefined || 'unreadable' in storedDocument
           ? NO_VERSION
           : createReference(kind, storedDocument.body);
       const hasExisted = await tx.delete(kind, id);
-      const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${names.run_id}`)) !== undefined;
-      if (hasExisted && !isKept) await log(kind, id, { action: 'deleted', ...names, etag: null });
+      const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${versionReference.run_id}`)) !== undefined;
+      if (hasExisted && !isKept) await appendLog(kind, id, { action: 'deleted', ...versionReference, etag: null });
       return hasExisted;
     },
   };

@@ -32,7 +32,7 @@ export interface Backup {
  * documents.
  */
 const ROUNDS_MAX = 5;
-const PINS = '.backup-';
+const PINS_PREFIX = '.backup-';
 
 /**
  * Copies a home, even while a service runs on it: a snapshot of the documents, and every artifact and managed store
@@ -55,19 +55,19 @@ export async function backUpHome({
   await removeOldPins(home);
   const suffix = randomBytes(6).toString('hex');
   const draft = join(dirname(target), `.${basename(target)}.partial-${suffix}`);
-  const pins = join(home.path, `${PINS}${process.pid}-${suffix}`);
+  const pinsFolder = join(home.path, `${PINS_PREFIX}${process.pid}-${suffix}`);
   try {
     await mkdir(join(draft, 'documents'), { recursive: true, mode: 0o700 });
     const createdAt = formatTimestamp(now());
-    const snapshot = await takeSnapshot(home, draft, pins);
+    const snapshot = await takeSnapshot(home, draft, pinsFolder);
     await assertFreeSpace(dirname(target), snapshot.pinned);
-    const { files, damaged } = await copyPinned(draft, pins, snapshot, onProgress);
+    const { files, damaged } = await copyPinned(draft, pinsFolder, snapshot, onProgress);
     const content = { home_format: format, engine_version: engineVersion, created_at: createdAt };
     const manifest = await finishBackup({ draft, target }, { ...content, documents: snapshot.documents, files });
     return { manifest, damaged: [...snapshot.missing, ...damaged] };
   } finally {
     await rm(draft, { recursive: true, force: true });
-    await rm(pins, { recursive: true, force: true });
+    await rm(pinsFolder, { recursive: true, force: true });
   }
 }
 
@@ -202,10 +202,10 @@ async function rewriteCopy(
   draft: string,
   path: string,
 ): Promise<{ readonly copied: string; readonly digest: { readonly bytes: number; readonly sha256: string } }> {
-  const raw = join(draft, `${path}.raw`);
-  await rename(join(draft, path), raw);
-  const digest = await copyFlushed(raw, join(draft, path));
-  await rm(raw);
+  const rawPath = join(draft, `${path}.raw`);
+  await rename(join(draft, path), rawPath);
+  const digest = await copyFlushed(rawPath, join(draft, path));
+  await rm(rawPath);
   return { copied: path, digest };
 }
 

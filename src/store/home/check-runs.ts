@@ -18,34 +18,34 @@ export interface RunsCheck {
 }
 
 export function createRunsCheck(): RunsCheck {
-  const lists = new Map<string, RunListDocument | undefined>();
+  const listsBySubject = new Map<string, RunListDocument | undefined>();
   /** Ids of the kept runs, and of the newest run (undefined if it is unreadable), by index or strategy. */
   const keptRuns = new Map<string, Set<string>>();
   const newestBySubject = new Map<string, string | undefined>();
 
   function listMissing(subject: string): string[] {
     const runs = keptRuns.get(subject) ?? new Set();
-    if (!lists.has(subject))
+    if (!listsBySubject.has(subject))
       return runs.size === 0 ? [] : [`it has ${runs.size} earlier runs, but their list is missing`];
-    const list = lists.get(subject);
+    const list = listsBySubject.get(subject);
     if (list === undefined) return []; // the list is damaged, which another check reports
-    const lost = list.earlier.filter((id) => !runs.has(id)).map((id) => `its earlier run ${id} is missing`);
+    const lostRuns = list.earlier.filter((id) => !runs.has(id)).map((id) => `its earlier run ${id} is missing`);
     const isNewestLost = newestBySubject.has(subject) && newestBySubject.get(subject) === undefined;
     const lostPublications = list.published.filter(
       (id) => !list.earlier.includes(id) && !isNewestLost && newestBySubject.get(subject) !== id,
     );
-    return [...lost, ...lostPublications.map((id) => `its published run ${id} is missing`)];
+    return [...lostRuns, ...lostPublications.map((id) => `its published run ${id} is missing`)];
   }
 
   return {
     look({ kind, id, body }) {
-      if (kind === 'run-list') lists.set(id, RunListDocument.safeParse(body).data);
+      if (kind === 'run-list') listsBySubject.set(id, RunListDocument.safeParse(body).data);
       if (kind === 'kept-run')
         keptRuns.set(getOwner(id), (keptRuns.get(getOwner(id)) ?? new Set()).add(id.slice(id.lastIndexOf('/') + 1)));
       if (kind === 'run') newestBySubject.set(id, readNewestId(body));
     },
     gaps: () =>
-      [...new Set([...lists.keys(), ...keptRuns.keys()])].flatMap((name) =>
+      [...new Set([...listsBySubject.keys(), ...keptRuns.keys()])].flatMap((name) =>
         listMissing(name).map((reason) => ({ name, reason })),
       ),
   };

@@ -73,8 +73,8 @@ async function removeStale(path: string, holder: ProcessIdentity): Promise<void>
     return;
   }
   try {
-    const now = await readHolder(path);
-    if (now !== undefined && isSame(now, holder)) await unlinkIfPresent(path);
+    const currentHolder = await readHolder(path);
+    if (currentHolder !== undefined && isSameProcess(currentHolder, holder)) await unlinkIfPresent(path);
   } finally {
     await unlinkIfPresent(claim);
   }
@@ -89,16 +89,16 @@ async function isLocked(path: string, holder: ProcessIdentity, watchMs: number):
 }
 
 function maintainLock(path: string): HomeLock {
-  const touch = setInterval(() => {
+  const touchTimer = setInterval(() => {
     const now = new Date();
-    utimes(path, now, now).catch(() => clearInterval(touch)); // the home was removed, so there is no lock to release
+    utimes(path, now, now).catch(() => clearInterval(touchTimer)); // the home was removed, so there is no lock to release
   }, TOUCH_MS);
-  touch.unref();
+  touchTimer.unref();
   return {
     async release() {
-      clearInterval(touch);
+      clearInterval(touchTimer);
       const holder = await readHolder(path);
-      if (holder !== undefined && isSame(holder, readProcessIdentity())) await unlinkIfPresent(path);
+      if (holder !== undefined && isSameProcess(holder, readProcessIdentity())) await unlinkIfPresent(path);
     },
   };
 }
@@ -133,7 +133,7 @@ async function unlinkIfPresent(path: string): Promise<void> {
   }
 }
 
-const isSame = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
+const isSameProcess = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.pid === b.pid && a.started === b.started && a.world === b.world;
 
 const getCode = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined);

@@ -18,9 +18,9 @@ export function readProcessIdentity(): ProcessIdentity {
  * or a system without /proc, which may have reused the id).
  */
 export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
-  const world = findContainerId();
-  if (world !== null && identity.world === world) return readStartTime(identity.pid) === identity.started;
-  if (world === null && identity.world === null) return hasProcess(identity.pid) ? 'unknown' : false;
+  const containerId = findContainerId();
+  if (containerId !== null && identity.world === containerId) return readStartTime(identity.pid) === identity.started;
+  if (containerId === null && identity.world === null) return hasProcess(identity.pid) ? 'unknown' : false;
   return 'unknown';
 }
 
@@ -38,9 +38,9 @@ function readStartTime(pid: number): string | null {
 }
 
 function findContainerId(): string | null {
-  const boot = readOrNull(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
+  const bootId = readOrNull(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
   const namespace = readOrNull(() => readlinkSync('/proc/self/ns/pid'));
-  return boot === null || namespace === null ? null : `${boot} ${namespace}`;
+  return bootId === null || namespace === null ? null : `${bootId} ${namespace}`;
 }
 
 function hasProcess(pid: number): boolean {

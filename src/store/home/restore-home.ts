@@ -56,10 +56,10 @@ export async function restoreHome({
       );
     }
     await writeFormat(home, RESTORING);
-    const aside = await moveAside(home, existingParts, now());
+    const replacedFolder = await moveAside(home, existingParts, now());
     await copyParts(backup, home, manifest.files, (fraction, file) => onProgress(0.5 + fraction / 2, file));
     await writeFormat(home, manifest.home_format);
-    return { manifest, aside };
+    return { manifest, aside: replacedFolder };
   } finally {
     await lock.release();
   }
@@ -112,11 +112,11 @@ async function moveAside(
   nowMs: number,
 ): Promise<string | undefined> {
   if (existingParts.length === 0) return undefined;
-  const aside = join(home.path, `replaced-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, '')}`);
-  await mkdir(aside, { mode: 0o700 });
-  for (const part of existingParts) await rename(join(home.path, part), join(aside, part));
+  const replacedFolder = join(home.path, `replaced-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, '')}`);
+  await mkdir(replacedFolder, { mode: 0o700 });
+  for (const part of existingParts) await rename(join(home.path, part), join(replacedFolder, part));
   await flushFolder(home.path);
-  return aside;
+  return replacedFolder;
 }
 
 async function copyParts(
@@ -140,10 +140,10 @@ async function copyParts(
   await flushFolder(home.path);
 }
 
-const LISTED_MAX = 5;
+const LISTED_FILES_MAX = 5;
 
 /** Formats the first names of a list. */
 function listNames(names: readonly string[]): string {
-  const remainingCount = names.length - LISTED_MAX;
-  return names.slice(0, LISTED_MAX).join(', ') + (remainingCount > 0 ? ` and ${remainingCount} more` : '');
+  const remainingCount = names.length - LISTED_FILES_MAX;
+  return names.slice(0, LISTED_FILES_MAX).join(', ') + (remainingCount > 0 ? ` and ${remainingCount} more` : '');
 }

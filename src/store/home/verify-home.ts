@@ -32,7 +32,7 @@ export interface Damage {
   readonly documents?: readonly string[];
 }
 
-const REASONS = {
+const DAMAGE_REASONS = {
   unreadable: 'its checksum differs',
   unsupported: 'it was written by a newer engine',
   invalid: 'it does not satisfy its schema',
@@ -127,7 +127,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     logsCheck.look(entry);
     auditCheck.look(entry);
     runs.look(entry);
-    const reason = entry.unreadable === undefined ? historyFault : REASONS[entry.unreadable];
+    const reason = entry.unreadable === undefined ? historyFault : DAMAGE_REASONS[entry.unreadable];
     if (reason !== undefined) result.damaged.push({ name: entry.id, reason });
     const refsByName = new Map(listArtifacts(entry.body).map((ref) => [ref.name, ref]));
     for (const name of entry.artifactNames) {

@@ -146,8 +146,8 @@ function createKeyView(port: CommitPort, before: CommitWrites, staged: Map<strin
     get(key) {
       const stagedValue = staged.get(key);
       if (stagedValue !== undefined) return stagedValue ?? undefined;
-      const earlier = before.get(key);
-      return earlier === undefined ? port.get(key) : (earlier ?? undefined);
+      const earlierValue = before.get(key);
+      return earlierValue === undefined ? port.get(key) : (earlierValue ?? undefined);
     },
     isStored: (key) => !staged.has(key) && !before.has(key),
     keys: listKeys,

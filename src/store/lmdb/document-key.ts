@@ -33,14 +33,14 @@ export interface KeyRange {
   readonly end: string;
 }
 
-const RANGES = new Map<DocumentKind, KeyRange>(
+const KEY_RANGES = new Map<DocumentKind, KeyRange>(
   DOCUMENT_KINDS.map((kind) => [
     kind,
     { start: `${TENANT}${SEPARATOR}${kind}${SEPARATOR}`, end: `${TENANT}${SEPARATOR}${kind}\u0001` },
   ]),
 );
 
-export const getKindRange = (kind: DocumentKind): KeyRange => RANGES.get(kind)!; // contains every kind
+export const getKindRange = (kind: DocumentKind): KeyRange => KEY_RANGES.get(kind)!; // contains every kind
 
 /** Returns the id in a key of a kind; undefined for an invalid key from a damaged page. */
 export function parseId(kind: DocumentKind, key: string): string | undefined {

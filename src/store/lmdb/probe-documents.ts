@@ -30,8 +30,8 @@ export async function probeDocuments(folder: string, backups?: string): Promise<
   if (state !== undefined && walkedStates.get(file) === state) return;
   const fault = size === 0n ? 'is empty' : await walk(folder);
   if (fault === undefined) return remember(file, state);
-  const remedy = await findNewestBackup(backups);
-  throw new StartRefusal(EXIT_CONFIGURATION, `The document store ${file} ${fault}; ${remedy}.`);
+  const backupHint = await findNewestBackup(backups);
+  throw new StartRefusal(EXIT_CONFIGURATION, `The document store ${file} ${fault}; ${backupHint}.`);
 }
 
 /** Records the state of the files of a folder after this process has closed its documents. */
@@ -79,8 +79,8 @@ function walk(folder: string): Promise<string | undefined> {
 
 async function findNewestBackup(folder: string | undefined): Promise<string> {
   const names = folder === undefined ? [] : await readdir(folder).catch(() => []);
-  const newest = names.sort().at(-1);
-  return folder === undefined || newest === undefined
+  const newestName = names.sort().at(-1);
+  return folder === undefined || newestName === undefined
     ? 'no backup of it was found'
-    : `restore it from ${join(folder, newest)}`;
+    : `restore it from ${join(folder, newestName)}`;
 }

@@ -8,8 +8,8 @@ import { formatTimestamp } from '../timestamp.js';
  * every value contains a SHA-256 over its key and everything after the seal: neither a flipped bit nor a value that a
  * damaged page returns for another key is ever served.
  */
-const SEAL = 32;
-const FORMAT_OFFSET = SEAL;
+const SEAL_BYTES = 32;
+const FORMAT_OFFSET = SEAL_BYTES;
 const SCHEMA_OFFSET = FORMAT_OFFSET + 1;
 const TIME_OFFSET = SCHEMA_OFFSET + 2;
 const ETAG_OFFSET = TIME_OFFSET + 8;
@@ -54,7 +54,8 @@ export function openDocument(
   id: string,
   { key, value, schemaMax }: { readonly key: string; readonly value: Buffer; readonly schemaMax: number },
 ): StoredDocument | UnreadableCause {
-  if (value.length < BODY_OFFSET || computeSeal(key, value) !== value.toString('latin1', 0, SEAL)) return 'unreadable';
+  if (value.length < BODY_OFFSET || computeSeal(key, value) !== value.toString('latin1', 0, SEAL_BYTES))
+    return 'unreadable';
   if (value[FORMAT_OFFSET]! > FORMAT || value.readUInt16LE(SCHEMA_OFFSET) > schemaMax) return 'unsupported';
   try {
     return {
@@ -73,10 +74,10 @@ const scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Returns the SHA-256 over the key and the value after the seal, as latin-1 text. */
 function computeSeal(key: string, value: Uint8Array): string {
-  const size = key.length + value.length - SEAL;
+  const size = key.length + value.length - SEAL_BYTES;
   if (size > scratch.length)
-    return createHash('sha256').update(key, 'latin1').update(value.subarray(SEAL)).digest('binary');
+    return createHash('sha256').update(key, 'latin1').update(value.subarray(SEAL_BYTES)).digest('binary');
   scratch.write(key, 0, 'latin1');
-  scratch.set(value.subarray(SEAL), key.length);
+  scratch.set(value.subarray(SEAL_BYTES), key.length);
   return hash('sha256', scratch.subarray(0, size), 'binary');
 }

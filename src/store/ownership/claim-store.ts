@@ -19,7 +19,7 @@ export interface StoreClaim {
 /** Maximum wait for an object store at a start, because the supervisor retries the start. */
 const RETRY_LIMITS = { patienceMs: 5000, answerMs: 10_000 };
 /** Number of artifacts of a database that are searched in a location that the database has not recorded yet. */
-const SAMPLE = 20;
+const SAMPLE_SIZE = 20;
 
 /**
  * Checks that the artifact store belongs to the database of the process and is writable. A database without an artifact
@@ -111,7 +111,7 @@ async function recordClaimedStore(
 /** Checks that the location contains artifacts of the database, if the database is from a release without markers. */
 async function assertHolds(documents: DocumentEngine, place: ArtifactLocation, marker: StoreMarker): Promise<void> {
   const names = [...(await documents.referencedArtifacts())];
-  for (const name of names.slice(0, SAMPLE)) if (await marker.has(name)) return;
+  for (const name of names.slice(0, SAMPLE_SIZE)) if (await marker.has(name)) return;
   if (names.length > 0)
     throw createMismatchRefusal(
       `${formatLocationSubject(place)} has none of the ${names.length} files of results that the database names: it is the wrong place, or is not mounted.`,
@@ -120,12 +120,13 @@ async function assertHolds(documents: DocumentEngine, place: ArtifactLocation, m
 
 function assertSame(place: ArtifactLocation, storeId: string, found: string | undefined): void {
   if (found === storeId) return;
-  const is = found === undefined ? `has no ${MARKER}, does not exist or is not mounted` : `is the store ${found}`;
-  throw createMismatchRefusal(`${formatLocationSubject(place)} ${is}; the database names the store ${storeId}.`);
+  const stateText =
+    found === undefined ? `has no ${MARKER}, does not exist or is not mounted` : `is the store ${found}`;
+  throw createMismatchRefusal(`${formatLocationSubject(place)} ${stateText}; the database names the store ${storeId}.`);
 }
 
 /** System error codes of failures that require a change of settings. */
-const SETTINGS = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
+const SETTING_CODES = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
 
 /** Runs work on an artifact store and converts its failure to the refusal of a start. */
 async function convertFailures<T>(place: ArtifactLocation, work: () => Promise<T>): Promise<T> {
@@ -137,7 +138,7 @@ async function convertFailures<T>(place: ArtifactLocation, work: () => Promise<T
     const isStore = isUnavailable(cause);
     if (!isStore && !(cause instanceof Error && 'syscall' in cause)) throw cause;
     const status =
-      cause instanceof ArtifactStoreFault || SETTINGS.has(code ?? '') ? EXIT_CONFIGURATION : EXIT_TEMPORARY;
+      cause instanceof ArtifactStoreFault || SETTING_CODES.has(code ?? '') ? EXIT_CONFIGURATION : EXIT_TEMPORARY;
     const reason = isStore ? cause.message : code === 'ENOENT' ? 'it does not exist.' : `${code}.`;
     throw new StartRefusal(status, `${formatLocationSubject(place)} cannot be used: ${reason}`, { cause });
   }

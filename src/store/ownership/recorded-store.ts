@@ -25,12 +25,12 @@ export interface RecordedOwnership {
   readonly holder: string;
 }
 
-const KIND = 'artifact-store';
-const ID = 'shared';
+const DOCUMENT_KIND = 'artifact-store';
+const DOCUMENT_ID = 'shared';
 
 /** Returns the record; undefined if there is none. @throws StartRefusal 78 if it is unreadable */
 export async function readRecordedStore(documents: Pick<DocumentReader, 'get'>): Promise<RecordedStore | undefined> {
-  const storedDocument = await documents.get(KIND, ID);
+  const storedDocument = await documents.get(DOCUMENT_KIND, DOCUMENT_ID);
   if (storedDocument === undefined) return undefined;
   const { store_id, is_marked, ownership } = (
     'unreadable' in storedDocument ? {} : storedDocument.body
@@ -44,7 +44,7 @@ export async function recordStore(
   tx: Pick<DocumentTransaction, 'put'>,
   { ownership, ...store }: RecordedStore,
 ): Promise<void> {
-  await tx.put(KIND, ID, { ...store, ...(ownership && { ownership }) });
+  await tx.put(DOCUMENT_KIND, DOCUMENT_ID, { ...store, ...(ownership && { ownership }) });
 }
 
 export const createMismatchRefusal = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);

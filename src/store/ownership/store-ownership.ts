@@ -59,7 +59,7 @@ const CONFIRMED_RENEWALS = 3;
  * Number of recorded earlier tokens: ten minutes of renewals, which exceeds the possible delay of a write to the
  * artifact store.
  */
-const EARLIER_MAX = 60;
+const EARLIER_TOKENS_MAX = 60;
 /** Maximum wait for an object store. */
 const RETRY_LIMITS = { patienceMs: 5000, answerMs: 5000 };
 
@@ -81,16 +81,17 @@ export async function openOwnership(
   let timer: NodeJS.Timeout | undefined;
 
   async function checkOwnership(): Promise<void> {
-    const now = performance.now();
+    const nowMs = performance.now();
     const result = await findAgreedState(lease);
     if (result === undefined) return; // the artifact store is unavailable, which its watch reports
     const { ownership } = result;
     isHolder = ownership?.holder === lease.self;
-    if (observedToken.token !== null && ownership?.token !== observedToken.token) confirmedAt = now;
-    if (ownership?.token !== observedToken.token) observedToken = { token: ownership?.token ?? null, at: now };
+    if (observedToken.token !== null && ownership?.token !== observedToken.token) confirmedAt = nowMs;
+    if (ownership?.token !== observedToken.token) observedToken = { token: ownership?.token ?? null, at: nowMs };
     // The artifact store has no owner yet, or the first renewal was interrupted.
     const isUnowned = ownership?.token == null;
-    if (!isUnowned && now - observedToken.at < (isHolder ? RENEWAL_FRACTION * times.renewMs : times.observeMs)) return;
+    if (!isUnowned && nowMs - observedToken.at < (isHolder ? RENEWAL_FRACTION * times.renewMs : times.observeMs))
+      return;
     const token = await renew(lease, result);
     if (token === undefined) return;
     observedToken = { token, at: performance.now() };
@@ -219,7 +220,7 @@ async function renew(
     const store = await readRecordedStore(tx);
     if (store?.ownership?.next !== next) return;
     const { token, earlier } = store.ownership;
-    const earlierTokens = [...(token === null ? [] : [token]), ...earlier].slice(0, EARLIER_MAX);
+    const earlierTokens = [...(token === null ? [] : [token]), ...earlier].slice(0, EARLIER_TOKENS_MAX);
     await recordStore(tx, { ...store, ownership: { token: next, next: null, earlier: earlierTokens, holder: self } });
   });
   return next;

@@ -15,7 +15,7 @@ export interface AdoptOptions {
 
 const OBSERVE_MS = 25_000;
 const RETRY_LIMITS = { patienceMs: 5000, answerMs: 10_000 };
-const HOLDER = 'adopt';
+const HOLDER_NAME = 'adopt';
 
 /**
  * Makes a database the owner of its recorded artifact store, after a copy or the original of the database has renewed
@@ -43,7 +43,7 @@ export async function takeOverStore(
       `${formatLocationSubject(place)} was renewed during the check: a service still uses it with another database. Stop that service, or use --new-place.`,
     );
   const next = randomUUID();
-  const ownership = { token: before.owner?.token ?? null, next, earlier: [], holder: HOLDER };
+  const ownership = { token: before.owner?.token ?? null, next, earlier: [], holder: HOLDER_NAME };
   await documents.transaction((tx) => recordStore(tx, { ...recordedStore, ownership }));
   await marker.write({ ...before, owner: { ...identity, token: next } });
   await documents.transaction((tx) =>

@@ -50,8 +50,8 @@ export async function watchStore(
 
   function checkStore(): Promise<void> {
     pendingLook ??= readFault(storeId, { marker, isProbed: isSuspect }).finally(() => (pendingLook = undefined));
-    const late = sleep(ANSWER_MS, `${FAULT_SUBJECT} does not answer.`, { ref: false });
-    return Promise.race([pendingLook, late]).then((found) => {
+    const answerTimeout = sleep(ANSWER_MS, `${FAULT_SUBJECT} does not answer.`, { ref: false });
+    return Promise.race([pendingLook, answerTimeout]).then((found) => {
       reportFault(found);
       if (found === undefined) isSuspect = false;
     });

@@ -31,7 +31,7 @@ const OUTCOME_RETRY_MS = 15_000;
 const ASK_AGAIN_MS = 200;
 
 /** SQLSTATEs of a transaction that the server aborted in favour of another transaction. */
-const CONFLICTS = ['40001', '40P01'];
+const CONFLICT_STATES = ['40001', '40P01'];
 /** SQLSTATE of a duplicate key. */
 const UNIQUE_VIOLATION = '23505';
 
@@ -50,7 +50,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
       if (await writesJob(order, token)) return { unreferenced: [] };
       return await call(token, new Date(time), [...draft.readColumns(), ...writes]);
     } catch (thrown) {
-      if (CONFLICTS.includes(findState(thrown) ?? '')) return undefined;
+      if (CONFLICT_STATES.includes(findState(thrown) ?? '')) return undefined;
       if (!(thrown instanceof UnknownOutcomeError) || (!draft.isWritten && events.length === 0)) throw thrown;
       const isCommitted = await hasCommitted(token, draft.kindWritten ?? '', thrown);
       return isCommitted ? { unreferenced: [] } : undefined;

@@ -14,9 +14,9 @@ export const SSL_MODES = {
 export const URL_FILES = ['sslrootcert', 'sslcert', 'sslkey'] as const;
 
 /** Parameters that the driver supports; it ignores others, even a misspelt `sslmode`. */
-const PARAMETERS = ['sslmode', ...URL_FILES, 'host', 'port', 'user', 'application_name'];
+const URL_PARAMETERS = ['sslmode', ...URL_FILES, 'host', 'port', 'user', 'application_name'];
 
-const FORM =
+const URL_FORM =
   'must be like postgres://user:password@host:5432/name, with %40 for @, %23 for #, %2F for / and %3F for ? in the password';
 
 /**
@@ -24,16 +24,16 @@ const FORM =
  * because any part of an invalid URL may be the password.
  */
 export function findUrlFault(text: string): string | undefined {
-  if (!/^postgres(ql)?:\/\/\S+$/.test(text) || !URL.canParse(text)) return FORM;
+  if (!/^postgres(ql)?:\/\/\S+$/.test(text) || !URL.canParse(text)) return URL_FORM;
   const url = new URL(text);
   // An unencoded special character makes the following text part of another URL component.
-  if (url.hash !== '' || `${url.pathname}${url.search}`.includes('@')) return FORM;
+  if (url.hash !== '' || `${url.pathname}${url.search}`.includes('@')) return URL_FORM;
   const names = [...url.searchParams.keys()];
   if (names.includes('password')) return 'has the password after ?: write user:password@host, or set PGPASSWORD';
-  const unknown = names.find((name) => !PARAMETERS.includes(name));
-  if (unknown !== undefined) {
-    const meant = findNearestName(unknown, PARAMETERS);
-    return `has an unknown parameter${meant ? ` (did you mean ${meant}?)` : ''}; the parameters are ${PARAMETERS.join(', ')}`;
+  const unknownParameter = names.find((name) => !URL_PARAMETERS.includes(name));
+  if (unknownParameter !== undefined) {
+    const nearestName = findNearestName(unknownParameter, URL_PARAMETERS);
+    return `has an unknown parameter${nearestName ? ` (did you mean ${nearestName}?)` : ''}; the parameters are ${URL_PARAMETERS.join(', ')}`;
   }
   const mode = url.searchParams.get('sslmode');
   if (mode !== null && !Object.hasOwn(SSL_MODES, mode))

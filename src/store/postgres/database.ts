@@ -62,7 +62,7 @@ const REQUEST_TIMEOUTS = { statement_timeout: 15_000, query_timeout: 18_000 };
  * Planner settings: each statement has one generic plan, because all statements find rows by keys or small sets, so
  * that custom plans cost more than they save; no statement benefits from JIT compilation.
  */
-const PLANNING = '-c plan_cache_mode=force_generic_plan -c jit=off';
+const PLANNING_OPTIONS = '-c plan_cache_mode=force_generic_plan -c jit=off';
 
 /** Returns the settings of every connection, with timeouts in both client and server. @throws StartRefusal 78 */
 export function createClientOptions(url: string): pg.ClientConfig {
@@ -70,7 +70,7 @@ export function createClientOptions(url: string): pg.ClientConfig {
   return {
     connectionString: toDriverUrl(url),
     application_name: 'divisor',
-    options: PLANNING,
+    options: PLANNING_OPTIONS,
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS,
     query_timeout: ANSWER_MS,
@@ -110,13 +110,13 @@ export function openDatabase({
     onChange: onSilence,
   });
   let observe: (seconds: number, isAnswered: boolean) => void = () => {};
-  const underWay = new Set<Promise<unknown>>();
+  const runningQueries = new Set<Promise<unknown>>();
   /** Names of prepared statements by text; the program has a few dozen statements. */
-  const names = new Map<string, string>();
+  const statementNames = new Map<string, string>();
 
   function getName(text: string): string {
-    const name = names.get(text) ?? `divisor_${names.size + 1}`;
-    names.set(text, name);
+    const name = statementNames.get(text) ?? `divisor_${statementNames.size + 1}`;
+    statementNames.set(text, name);
     return name;
   }
 
@@ -172,14 +172,14 @@ export function openDatabase({
   return {
     query<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]) {
       const pendingAnswer = observeDuration(() => breaker.run((silence) => ask<R>({ text, values }, silence)));
-      underWay.add(pendingAnswer);
-      return pendingAnswer.finally(() => underWay.delete(pendingAnswer));
+      runningQueries.add(pendingAnswer);
+      return pendingAnswer.finally(() => runningQueries.delete(pendingAnswer));
     },
     isSilent: () => breaker.isOpen,
     connections: () => ({ open: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     onStatement: (call) => void (observe = call),
     async close() {
-      await Promise.allSettled(underWay);
+      await Promise.allSettled(runningQueries);
       breaker.close();
       if (!pool.ended) await pool.end();
     },
@@ -252,7 +252,7 @@ function isLost(thrown: unknown): boolean {
 }
 
 /** SQLSTATE classes of temporary conditions: insufficient resources, operator intervention, a standby server. */
-const UNAVAILABLE = /^(53|57|25006)/;
+const UNAVAILABLE_STATE = /^(53|57|25006)/;
 const DISK_FULL = '53100';
 
 function createRefusal(cause: unknown): unknown {
@@ -260,5 +260,5 @@ function createRefusal(cause: unknown): unknown {
     return new UnknownOutcomeError('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
   const state = findState(cause)!; // `isLost` has checked that the server sent a code
   if (state === DISK_FULL) return new Refusal('STORAGE_FULL', 'The disk of the database is full.', null, { cause });
-  return UNAVAILABLE.test(state) ? createUnavailableRefusal(cause) : cause;
+  return UNAVAILABLE_STATE.test(state) ? createUnavailableRefusal(cause) : cause;
 }

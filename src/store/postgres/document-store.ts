@@ -45,15 +45,15 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
   const transaction = createTransactions(options, { schema, node, rows, publish: listeners.call });
   const events = await openEventReader(database, { schema, node, readMs, onEvents: listeners.call });
-  const underWay = new Set<Promise<unknown>>();
+  const runningTransactions = new Set<Promise<unknown>>();
   let isClosed = false;
 
   /** Runs work for which `close` waits. @throws Refusal STORE_UNAVAILABLE */
   async function runWhileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
     const runningWork = work();
-    underWay.add(runningWork);
-    return runningWork.finally(() => underWay.delete(runningWork));
+    runningTransactions.add(runningWork);
+    return runningWork.finally(() => runningTransactions.delete(runningWork));
   }
 
   return {
@@ -84,7 +84,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
     referencedAmong: (names) => runWhileOpen(() => rows.artifactsAmong(names)),
     async close() {
       isClosed = true;
-      await Promise.allSettled(underWay);
+      await Promise.allSettled(runningTransactions);
       await events.stop();
     },
   };
@@ -136,8 +136,8 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
     try {
       result = await runBody(change, { rows, draft, time, events, jobs });
     } catch (thrown) {
-      const isOwn = isUnavailable(thrown);
-      if (isOwn || !mayBeUnsound() || (await commits.holds(draft))) throw thrown;
+      const isOutage = isUnavailable(thrown);
+      if (isOutage || !mayBeUnsound() || (await commits.holds(draft))) throw thrown;
       return undefined;
     }
     if (events.length > 0) return publishQueue.take(() => commit({ draft, events, jobs, time }, result));

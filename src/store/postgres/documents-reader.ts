@@ -9,7 +9,7 @@ import { COLUMNS, openRow, type DocumentRow } from './rows.js';
 type EntryRow = DocumentRow & { readonly artifacts: readonly string[] };
 
 /** Number of rows fetched at a time. */
-const PAGE = 500;
+const PAGE_ROWS = 500;
 
 /**
  * Opens documents for reading only, on a separate connection.
@@ -30,7 +30,7 @@ export async function openPostgresReader(url: string, schema: string = SCHEMA): 
       try {
         await client.query(`DECLARE stored CURSOR FOR SELECT artifacts, ${COLUMNS} FROM ${table} ORDER BY kind, id`);
         for (;;) {
-          const { rows } = await client.query<EntryRow>(`FETCH ${PAGE} FROM stored`);
+          const { rows } = await client.query<EntryRow>(`FETCH ${PAGE_ROWS} FROM stored`);
           if (rows.length === 0) break;
           yield* rows.map(createEntry);
         }

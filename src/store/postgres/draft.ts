@@ -105,15 +105,16 @@ export function createDraft(): TransactionDraft {
     },
     get isNarrow() {
       const [first] = sortWrites(writes);
-      const isOwn = first !== undefined && [...reads.keys()].every((key) => key === formatKey(first.kind, first.id));
-      return isOwn && writes.size <= 2 && listings.size === 0;
+      const isOwnRead =
+        first !== undefined && [...reads.keys()].every((key) => key === formatKey(first.kind, first.id));
+      return isOwnRead && writes.size <= 2 && listings.size === 0;
     },
     readColumns() {
-      const read = [...reads.values()];
+      const versions = [...reads.values()];
       return [
-        read.map(({ kind }) => kind),
-        read.map(({ id }) => id),
-        read.map(({ version }) => version),
+        versions.map(({ kind }) => kind),
+        versions.map(({ id }) => id),
+        versions.map(({ version }) => version),
         [...listings.keys()],
         [...listings.values()],
       ];

@@ -76,9 +76,9 @@ export async function openEventReader(database: Database, options: EventReaderOp
         count++;
         readAtMs = performance.now();
         horizon = eventsFound.horizon;
-        const news = eventsFound.events.filter((_, i) => !knownIds.has(eventsFound.ids[i]!)); // there is one id per event
+        const newEvents = eventsFound.events.filter((_, i) => !knownIds.has(eventsFound.ids[i]!)); // there is one id per event
         knownIds = new Set(eventsFound.ids);
-        onEvents(news.map((event) => JSON.parse(event) as CommitEvent)); // written by `commit`
+        onEvents(newEvents.map((event) => JSON.parse(event) as CommitEvent)); // written by `commit`
       },
     };
   }

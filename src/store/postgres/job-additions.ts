@@ -36,29 +36,29 @@ const isLarge = (values: readonly unknown[]): boolean =>
 export function createJobAdditions(database: Pick<Database, 'query'>, schema: string): JobAdditions {
   const columns = ADDED_COLUMNS.map(([name]) => name).join(', ');
   const parameters = ADDED_COLUMNS.map((_, i) => `$${i + 1}`).join(', ');
-  const arrays = ADDED_COLUMNS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ');
+  const arrayParameters = ADDED_COLUMNS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ');
   const ids = `$${ADDED_COLUMNS.findIndex(([name]) => name === 'of_job') + 1}::text[]`;
-  const one = `SELECT ${schema}.add_job_1(${parameters}) AS written`;
+  const insertOne = `SELECT ${schema}.add_job_1(${parameters}) AS written`;
   // All locks are acquired first, in numeric order like in every commit, so that no two commits deadlock.
   const insertSeveral = `WITH locked AS MATERIALIZED (
       SELECT count(pg_advisory_xact_lock(hashtext('${schema}'), number)) FROM (
         SELECT DISTINCT ${formatJobNumber('id', STRIPES)} AS number FROM unnest(${ids}) AS added(id) ORDER BY number
       ) AS numbers
-    ) SELECT ${schema}.add_job_1(${columns}) AS written FROM locked, unnest(${arrays}) AS added(${columns})`;
+    ) SELECT ${schema}.add_job_1(${columns}) AS written FROM locked, unnest(${arrayParameters}) AS added(${columns})`;
   let waitingAdditions: Addition[] = [];
 
   function writeWaiting(): void {
-    const together = waitingAdditions.filter(({ values }) => !isLarge(values));
+    const jointAdditions = waitingAdditions.filter(({ values }) => !isLarge(values));
     const singleBatches = waitingAdditions.filter(({ values }) => isLarge(values)).map((addition) => [addition]);
     waitingAdditions = [];
-    for (const additions of [together, ...singleBatches]) if (additions.length > 0) void write(additions);
+    for (const additions of [jointAdditions, ...singleBatches]) if (additions.length > 0) void write(additions);
   }
 
   async function write(additions: readonly Addition[]): Promise<void> {
     const [first, ...otherAdditions] = additions;
     try {
       const rows = await (otherAdditions.length === 0
-        ? database.query<AddedRow>(one, first!.values)
+        ? database.query<AddedRow>(insertOne, first!.values)
         : database.query<AddedRow>(
             insertSeveral,
             ADDED_COLUMNS.map((_, i) => additions.map(({ values }) => values[i])),

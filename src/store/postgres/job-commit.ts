@@ -48,7 +48,7 @@ export const formatJobCommits = (schema: string, stripes: number): string => `
       INSERT INTO ${schema}.documents (kind, id, version, schema, etag, seal, updated_at, body, artifacts)
         SELECT 'job', of_job, nextval('${schema}.versions'), body_schema, new_etag, new_seal, commit_at, new_body,
             string_to_array(named, ' ')
-          WHERE ${lock(schema, stripes)}
+          WHERE ${formatLock(schema, stripes)}
         ON CONFLICT DO NOTHING RETURNING version
     ), input AS (
       INSERT INTO ${schema}.documents (kind, id, version, schema, etag, seal, updated_at, body, artifacts)
@@ -103,7 +103,7 @@ const formatMoveFunction = (schema: string, stripes: number, { name, terms, rese
     WITH document AS (
       UPDATE ${schema}.documents SET version = nextval('${schema}.versions'), schema = body_schema, etag = new_etag,
           seal = new_seal, updated_at = commit_at, body = new_body, artifacts = string_to_array(named, ' ')
-        WHERE kind = 'job' AND id = of_job AND version = read_version AND artifacts = '{}' AND ${lock(schema, stripes)}
+        WHERE kind = 'job' AND id = of_job AND version = read_version AND artifacts = '{}' AND ${formatLock(schema, stripes)}
         RETURNING version
     ), job AS (
       UPDATE ${schema}.jobs SET status = job_status, attempt = job_attempt, reserved_until = ${reservedUntil}, node = NULL,
@@ -123,7 +123,7 @@ const formatMoveFunction = (schema: string, stripes: number, { name, terms, rese
  * Returns a SQL expression that locks the job, with the same lock as in other functions; it also covers the input of
  * the job.
  */
-const lock = (schema: string, stripes: number): string =>
+const formatLock = (schema: string, stripes: number): string =>
   `(SELECT pg_advisory_xact_lock(hashtext('${schema}'), ${formatJobNumber('of_job', stripes)})) IS NOT NULL`;
 
 /** Returns a SQL expression for the lock number of a job. */
@@ -148,7 +148,7 @@ export function createJobStatement(
   const [readKinds, readIds, versions] = draft.readColumns() as readonly string[][];
   const [kinds, ids, schemas, bodies, named, goneKinds, goneIds] = draft.writeColumns() as readonly string[][];
   const id = row.job_id;
-  const isOfJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
+  const concernsJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
   const kindsText = [...kinds!, '-', ...goneKinds!].join(' ');
   const listSealedValues = (i: number): readonly unknown[] => {
     const etag = draft.getWrite(kinds![i] as 'job', id)!.etag; // the document is written, not deleted
@@ -157,7 +157,7 @@ export function createJobStatement(
   };
   const version = versions![0];
   const listCommonValues = (): readonly unknown[] => [token, new Date(time), id, schemas![0], ...listSealedValues(0)];
-  if (!isOfJob) return undefined;
+  if (!concernsJob) return undefined;
   if (kindsText === 'job job-input -' && version === ABSENT_ETAG && row.status === 'pending' && row.attempt === 1)
     return {
       call: 'add_job_1',

@@ -10,7 +10,7 @@ export const MARK_KIND = 'artifact-store';
 export const MARK_ID = 'move';
 
 /** Number of rows that one statement deletes. */
-const PAGE = 5000;
+const PAGE_ROWS = 5000;
 
 /** Database that a restore or copy writes into. */
 interface MarkedDatabase {
@@ -35,23 +35,23 @@ export const refuseIncompleteMove = (): StartRefusal =>
   );
 
 /** Marks a database as incomplete, before the first document is written into it. */
-export const mark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
+export const markMove = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
   documents.transaction((tx) => tx.put(MARK_KIND, MARK_ID, { at: new Date().toISOString() }));
 
 /** Removes the mark, in the last commit of a restore or copy. */
-export const unmark = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
+export const unmarkMove = ({ documents }: Pick<MarkedDatabase, 'documents'>): Promise<unknown> =>
   documents.transaction((tx) => tx.delete(MARK_KIND, MARK_ID));
 
 /** Deletes the documents of an interrupted restore or copy, except the mark and the record of the artifact store. */
 export async function clear({ database, schema }: Omit<MarkedDatabase, 'documents'>): Promise<void> {
   for (;;) {
-    const gone = await database.query<{ readonly count: number }>(
+    const deletedRows = await database.query<{ readonly count: number }>(
       `WITH gone AS (DELETE FROM ${schema}.documents WHERE (kind, id) IN (
-          SELECT kind, id FROM ${schema}.documents WHERE kind <> $1 LIMIT ${PAGE}) RETURNING kind, id),
+          SELECT kind, id FROM ${schema}.documents WHERE kind <> $1 LIMIT ${PAGE_ROWS}) RETURNING kind, id),
         queue AS (DELETE FROM ${schema}.jobs WHERE job_id IN (SELECT id FROM gone WHERE kind = 'job'))
         SELECT count(*)::int AS count FROM gone`,
       [MARK_KIND],
     );
-    if (gone[0]!.count === 0) return; // exactly one row
+    if (deletedRows[0]!.count === 0) return; // exactly one row
   }
 }

@@ -57,7 +57,7 @@ export type RowQuery = DocumentKey | { readonly kind: DocumentKind; readonly own
 
 export const COLUMNS = 'kind, id, version, schema, etag, seal, updated_at, body';
 /** Columns without the body. */
-const HEADING = "kind, id, version, schema, etag, seal, updated_at, '' AS body";
+const HEADING_COLUMNS = "kind, id, version, schema, etag, seal, updated_at, '' AS body";
 
 export function createRows(database: Pick<Database, 'query'>, schema: string): Rows {
   return {
@@ -134,7 +134,7 @@ function formatSelection(rowQuery: RowQuery, { place, bindValue, table }: Select
     return `(SELECT ${place} AS place, ${COLUMNS} FROM ${table} WHERE kind = ${kind} AND id = ${bindValue(rowQuery.id)})`;
   const { from, until } = createNumberedRange(rowQuery.owner);
   const range = `kind = ${kind} AND id > ${bindValue(from)} AND id < ${bindValue(until)}`;
-  return `(SELECT ${place} AS place, ${HEADING} FROM ${table} WHERE ${range} ORDER BY id DESC LIMIT 1)`;
+  return `(SELECT ${place} AS place, ${HEADING_COLUMNS} FROM ${table} WHERE ${range} ORDER BY id DESC LIMIT 1)`;
 }
 
 /**

@@ -8,7 +8,7 @@ interface Key {
 }
 
 /** Number of rows that one statement seals. */
-const BATCH = 1000;
+const BATCH_ROWS = 1000;
 
 /**
  * Seals the documents of earlier releases in batches, while services keep running; a concurrent commit seals the
@@ -21,7 +21,7 @@ export async function sealDocuments(client: ClientBase, schema: string): Promise
     const { rows }: QueryResult<Key> = await client.query<Key>(
       `WITH unsealed AS (
           SELECT kind, id FROM ${schema}.documents WHERE (kind, id) > ($1, $2) AND seal IS NULL
-            ORDER BY kind, id LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+            ORDER BY kind, id LIMIT ${BATCH_ROWS} FOR UPDATE SKIP LOCKED
         ), sealed AS (
           UPDATE ${schema}.documents AS d SET seal = ${formatSeal({ kind: 'd.kind', id: 'd.id', etag: 'd.etag' })}
             FROM unsealed AS u WHERE d.kind = u.kind AND d.id = u.id

@@ -12,8 +12,11 @@ export interface SharedSizes {
 type Query = (text: string) => Promise<readonly QueryResultRow[]>;
 
 /** Patterns of an artifact reference in canonical JSON, which may contain another reference. */
-const NAME = '"name":"([0-9a-f]{32}\\.art)"';
-const REFERENCES = [`"bytes":(\\d{1,15}),${NAME}`, `"bytes":(\\d{1,15}),"inset":\\{[^{}]*\\},${NAME}`];
+const NAME_PATTERN = '"name":"([0-9a-f]{32}\\.art)"';
+const REFERENCE_PATTERNS = [
+  `"bytes":(\\d{1,15}),${NAME_PATTERN}`,
+  `"bytes":(\\d{1,15}),"inset":\\{[^{}]*\\},${NAME_PATTERN}`,
+];
 
 /**
  * Measures the sizes.
@@ -22,7 +25,7 @@ const REFERENCES = [`"bytes":(\\d{1,15}),${NAME}`, `"bytes":(\\d{1,15}),"inset":
  */
 export async function measureSharedSizes(query: Query, schema: string): Promise<SharedSizes> {
   const artifactDocuments = `${schema}.documents WHERE artifacts <> '{}'`;
-  const results = REFERENCES.map(
+  const results = REFERENCE_PATTERNS.map(
     (reference) =>
       `SELECT m[2] AS name, m[1]::bigint AS bytes FROM named, regexp_matches(body, '${reference}', 'g') AS m`,
   );

@@ -18,28 +18,28 @@ export interface LogsCheck {
 
 /** Signatures are not checked, because a writer of a home can also replace the keys. */
 export function createLogsCheck(): LogsCheck {
-  const logs = new Map<string, LogCheck>();
-  const heads = new Map<string, PublicationHead>();
+  const logChecks = new Map<string, LogCheck>();
+  const headByIndex = new Map<string, PublicationHead>();
   const faults = new Map<string, string>();
   return {
     look({ kind, id, body }) {
       if (kind === 'publication-head') {
         const head = PublicationHead.safeParse(body).data;
-        if (head !== undefined) heads.set(id, head);
+        if (head !== undefined) headByIndex.set(id, head);
       }
       if (kind !== 'publication') return;
       const indexId = getOwner(id);
-      const log = logs.get(indexId) ?? createLogCheck(null);
-      logs.set(indexId, log);
+      const log = logChecks.get(indexId) ?? createLogCheck(null);
+      logChecks.set(indexId, log);
       for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) {
         const fault = log.next(entry);
         if (fault !== undefined && !faults.has(indexId)) faults.set(indexId, `entry ${fault.seq}: ${fault.reason}`);
       }
     },
     faults() {
-      for (const indexId of new Set([...heads.keys(), ...logs.keys()])) {
-        const head = heads.get(indexId);
-        const result = logs.get(indexId)?.last().hash;
+      for (const indexId of new Set([...headByIndex.keys(), ...logChecks.keys()])) {
+        const head = headByIndex.get(indexId);
+        const result = logChecks.get(indexId)?.last().hash;
         if (result !== head?.hash && !faults.has(indexId))
           faults.set(indexId, `it does not end with entry ${head?.seq ?? 'none'}, which its head names`);
       }

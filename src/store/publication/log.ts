@@ -33,9 +33,9 @@ export async function* readLogBatches(
   { batches }: PublicationHead,
 ): AsyncGenerator<readonly PublicationEntry[]> {
   for (let batch = 1; batch <= batches; batch++) {
-    const read = await readBatch(reader, indexId, batch);
-    if (read === undefined) throw refuseLog(indexId);
-    yield read.entries;
+    const batchResult = await readBatch(reader, indexId, batch);
+    if (batchResult === undefined) throw refuseLog(indexId);
+    yield batchResult.entries;
   }
 }
 
@@ -49,9 +49,9 @@ export async function findPublishedBatches(
   { batches }: PublicationHead,
 ): Promise<string | null> {
   for (let batch = batches; batch > 0; batch--) {
-    const read = await readBatch(reader, indexId, batch);
-    if (read === undefined) throw refuseLog(indexId);
-    const last = read.entries.findLast(({ kind }) => kind === 'close');
+    const batchResult = await readBatch(reader, indexId, batch);
+    if (batchResult === undefined) throw refuseLog(indexId);
+    const last = batchResult.entries.findLast(({ kind }) => kind === 'close');
     if (last !== undefined) return last.date;
   }
   return null;

@@ -5,10 +5,10 @@ import type { PublicationEntry, PublicKey, SigningKey } from '#domain/documents/
 /** Creates an Ed25519 key. @param timestamp time of its creation, ISO-8601 UTC */
 export function createSigningKey(timestamp: string): SigningKey {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url');
+  const rawKey = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url');
   return {
-    key_id: computeKeyId(raw),
-    public_key: raw.toString('base64'),
+    key_id: computeKeyId(rawKey),
+    public_key: rawKey.toString('base64'),
     private_key: privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
     valid_from: timestamp,
     valid_until: null,
@@ -45,11 +45,12 @@ export function signHash({ private_key }: SigningKey, hash: string): string {
 
 /** Returns true if the key has signed the hash, and the text of the signature is in canonical form. */
 export function isSigned({ hash, signature }: Pick<PublicationEntry, 'hash' | 'signature'>, key: PublicKey): boolean {
-  const raw = Buffer.from(key.public_key, 'base64');
+  const rawKey = Buffer.from(key.public_key, 'base64');
   const bytes = Buffer.from(signature, 'base64');
-  if (raw.length !== 32 || computeKeyId(raw) !== key.key_id || bytes.toString('base64') !== signature) return false;
+  if (rawKey.length !== 32 || computeKeyId(rawKey) !== key.key_id || bytes.toString('base64') !== signature)
+    return false;
   const publicKey = createPublicKey({
-    key: { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') },
+    key: { kty: 'OKP', crv: 'Ed25519', x: rawKey.toString('base64url') },
     format: 'jwk',
   });
   return verify(null, Buffer.from(hash, 'hex'), publicKey, bytes);

@@ -65,7 +65,7 @@ const ACCESS_RULES: Partial<Record<DocumentKind, AccessRule>> = {
 };
 
 /** Number of possible ordinals, which are the lower digits of a revision. */
-const ORDINALS = 2 ** 22;
+const ORDINAL_COUNT = 2 ** 22;
 /** Maximum number of accesses with a remembered ordinal; a forgotten access gets a new ordinal. */
 const REACHES_MAX = 2 ** 16;
 
@@ -85,7 +85,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
     const ordinal = ordinals.get(name);
     if (ordinal !== undefined) return ordinal;
     if (ordinals.size >= REACHES_MAX) ordinals.clear();
-    last = (last % (ORDINALS - 1)) + 1; // Ordinals continue after the map was cleared, because caches may contain results for earlier ones.
+    last = (last % (ORDINAL_COUNT - 1)) + 1; // Ordinals continue after the map was cleared, because caches may contain results for earlier ones.
     ordinals.set(name, last);
     return last;
   }
@@ -95,7 +95,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
     ...guardReader(documents, findCurrentReach),
     async revision(kind) {
       const reach = findCurrentReach();
-      return (await documents.revision(kind)) * ORDINALS + (reach === undefined ? 0 : findOrdinal(reach));
+      return (await documents.revision(kind)) * ORDINAL_COUNT + (reach === undefined ? 0 : findOrdinal(reach));
     },
     async list<T>(kind: DocumentKind, read: BodyReader<T>) {
       const [reach, guarded] = [findCurrentReach(), ACCESS_RULES[kind]];

@@ -83,7 +83,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   }
 
   /** Records a use as the access time, which works on every file system. */
-  async function note(name: string): Promise<void> {
+  async function recordUse(name: string): Promise<void> {
     if (now() - (notedAt.get(name) ?? 0) < NOTED_MS) return;
     notedAt.set(name, now());
     const { mtime } = await stat(getPath(name));
@@ -130,7 +130,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
         if (!(await isIntact(name))) return false;
         marksByName.set(name, fileMark);
       }
-      await note(name).catch(() => {}); // another process may have removed the file, or the folder may be read-only
+      await recordUse(name).catch(() => {}); // another process may have removed the file, or the folder may be read-only
       return (await readFileMark(name)) !== undefined;
     },
     async fill(name, object) {

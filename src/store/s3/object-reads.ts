@@ -44,12 +44,12 @@ export function createObjectReads({ reader, cached, freeSpace, claimed }: Object
   const checkTimes = new Map<string, number>();
 
   async function fetch(name: string): Promise<void> {
-    const isThere = await reader.get(name, async (object) => {
+    const isPresent = await reader.get(name, async (object) => {
       await freeSpace.admit(object.bytes);
       await cached.fill(name, object);
       return true;
     });
-    if (isThere === undefined) throw refuseDamagedArtifact(name);
+    if (isPresent === undefined) throw refuseDamagedArtifact(name);
   }
 
   async function ensure(name: string): Promise<void> {

@@ -152,9 +152,9 @@ function createObjectArtifacts(
     async restore(names) {
       const missingNames: string[] = [];
       for (const name of names) {
-        const isThere =
+        const isPresent =
           (await client.get(name, async () => true)) === true || (await client.copy(formatTrashName(name), name));
-        if (!isThere) missingNames.push(name);
+        if (!isPresent) missingNames.push(name);
       }
       return missingNames;
     },
@@ -182,12 +182,12 @@ async function sweepObjects(
     page = [];
     if (pauseMs > 0) await sleep(pauseMs, undefined, { ref: false });
   }
-  const now = Date.now();
+  const nowMs = Date.now();
   for await (const { name, writtenAt } of client.list()) {
     if (!isWanted()) return count;
-    if (isArtifactName(name) && writtenAt < now - olderThanMs) page.push(name);
+    if (isArtifactName(name) && writtenAt < nowMs - olderThanMs) page.push(name);
     const trashedName = name.startsWith(formatTrashName('')) ? name.slice(formatTrashName('').length) : '';
-    if (isArtifactName(trashedName) && writtenAt < now - trashMs) await client.remove(name);
+    if (isArtifactName(trashedName) && writtenAt < nowMs - trashMs) await client.remove(name);
     if (page.length === SWEEP_PAGE) await sweepPage();
   }
   await sweepPage();

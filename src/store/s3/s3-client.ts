@@ -67,7 +67,7 @@ const PAUSE_MS_MAX = 2000;
 const CLOSED_RETRIES = 2;
 /** Time without a response, or without another byte of an object, after which a request is aborted. */
 const ANSWER_MS = 60_000;
-const SHA256 = 'x-amz-meta-sha256';
+const SHA256_HEADER = 'x-amz-meta-sha256';
 const NO_BUCKET = 'NoSuchBucket';
 
 /** Retry limits of one call: the end of the retries, and the pause before the next attempt. */
@@ -203,7 +203,7 @@ export function createS3Client(
     async put(name, content, sha256) {
       const source = content instanceof Uint8Array ? createSource(content) : content;
       if (source.length > PART_BYTES) return putParts({ ask, attempt }, getUrl(name), source, sha256);
-      const headers = { [SHA256]: sha256, 'x-amz-content-sha256': sha256 };
+      const headers = { [SHA256_HEADER]: sha256, 'x-amz-content-sha256': sha256 };
       await ask(getUrl(name), { method: 'PUT', body: await source.slice(0, source.length), headers });
     },
     async get(name, take) {
@@ -213,7 +213,7 @@ export function createS3Client(
           const { ok, headers, body } = await ask(getUrl(name), { signal: silence.signal }, [404]);
           if (!ok || body === null) return undefined;
           const bytes = Number(headers.get('content-length'));
-          return await take({ body: readBody(body, silence), bytes, sha256: headers.get(SHA256) ?? undefined });
+          return await take({ body: readBody(body, silence), bytes, sha256: headers.get(SHA256_HEADER) ?? undefined });
         } catch (thrown) {
           if (!(thrown instanceof InterruptedError)) throw thrown;
           if (patience.isOver())
@@ -226,13 +226,13 @@ export function createS3Client(
     async look(name) {
       const { ok, headers } = await ask(getUrl(name), { method: 'HEAD' }, [404]);
       return ok
-        ? { bytes: Number(headers.get('content-length')), sha256: headers.get(SHA256) ?? undefined }
+        ? { bytes: Number(headers.get('content-length')), sha256: headers.get(SHA256_HEADER) ?? undefined }
         : undefined;
     },
     async copy(from, to) {
       const source = `/${bucket}/${encodeURI(prefix)}${from}`;
-      const answer = await ask(getUrl(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
-      return answer.ok && !(await answer.text()).includes('<Error>');
+      const response = await ask(getUrl(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
+      return response.ok && !(await response.text()).includes('<Error>');
     },
     async remove(name) {
       await ask(getUrl(name), { method: 'DELETE' }, [404]);
@@ -254,9 +254,9 @@ async function putParts(
   { length, slice }: ObjectSource,
   sha256: string,
 ): Promise<void> {
-  const uploadResponse = await ask(`${url}?uploads`, { method: 'POST', headers: { [SHA256]: sha256 } });
+  const uploadResponse = await ask(`${url}?uploads`, { method: 'POST', headers: { [SHA256_HEADER]: sha256 } });
   const id = (await uploadResponse.text()).match(/<UploadId>([^<]+)<\/UploadId>/)?.[1] ?? '';
-  const upload = `uploadId=${encodeURIComponent(id)}`;
+  const uploadParameter = `uploadId=${encodeURIComponent(id)}`;
   try {
     const tags: string[] = [];
     let next = 0;
@@ -264,19 +264,19 @@ async function putParts(
       for (let i = next++; i * PART_BYTES < length; i = next++) {
         const part = await slice(i * PART_BYTES, Math.min((i + 1) * PART_BYTES, length));
         const init = { method: 'PUT', body: part, headers: await computeChecksumHeader(part) };
-        const partResponse = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
+        const partResponse = await ask(`${url}?partNumber=${i + 1}&${uploadParameter}`, init);
         tags[i] = partResponse.headers.get('etag') ?? '';
       }
     };
     await Promise.all(Array.from({ length: PARTS_MAX }, send));
     const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
     const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
-    const endResponse = await ask(`${url}?${upload}`, { method: 'POST', body });
+    const endResponse = await ask(`${url}?${uploadParameter}`, { method: 'POST', body });
     // the status is sent before the parts have been joined, so the body is checked
     if ((await endResponse.text()).includes('<Error>'))
       throw createUnavailableRefusal('The object store could not join parts.');
   } catch (thrown) {
-    await attempt(`${url}?${upload}`, { method: 'DELETE' }); // the service removes an unfinished upload later if this fails
+    await attempt(`${url}?${uploadParameter}`, { method: 'DELETE' }); // the service removes an unfinished upload later if this fails
     throw thrown;
   }
 }

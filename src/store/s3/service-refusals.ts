@@ -4,7 +4,7 @@ import type { S3Access } from '../access/s3-access.js';
 export const EXPIRED_TOKEN = /^(ExpiredToken|InvalidToken)$/;
 
 /** Settings to check, by the error code of a service; messages repeat only the code. */
-const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
+const SETTING_HINTS: readonly (readonly [code: RegExp, setting: string])[] = [
   [
     /^(InvalidAccessKeyId|SignatureDoesNotMatch)$/,
     'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the profile, are unknown to it',
@@ -23,7 +23,7 @@ const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
 
 /** Returns the sentence for a refusal that requires other settings. */
 export function explainRefusal({ endpoint, region, bucket }: S3Access, status: number, code: string): string {
-  const setting = SETTINGS.find(([pattern]) => pattern.test(code))?.[1];
+  const setting = SETTING_HINTS.find(([pattern]) => pattern.test(code))?.[1];
   const refusal = `The object store ${endpoint} refused the bucket ${bucket} (region ${region}) with ${`${status} ${code}`.trim()}`;
   if (setting === undefined && status === 400 && code === '')
     return `${refusal}: should AWS_ENDPOINT_URL_S3 begin with https://?`;

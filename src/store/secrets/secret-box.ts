@@ -67,7 +67,7 @@ export function parseSecretKeys(text: string): SecretKeys | undefined {
  */
 export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffer[] = []): SecretBox {
   const keys = key && { text: deriveKey(key, 'text'), nonce: deriveKey(key, 'nonce') };
-  const opening = [...(keys ? [keys.text] : []), ...earlier.map((old) => deriveKey(old, 'text'))];
+  const openingKeys = [...(keys ? [keys.text] : []), ...earlier.map((old) => deriveKey(old, 'text'))];
   const isSealed = (stored: string): boolean => stored.startsWith(PREFIX);
   const box: SecretBox = {
     derive: (purpose) => key && deriveKey(key, purpose),
@@ -82,9 +82,9 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
     },
     open(stored) {
       if (!isSealed(stored)) return stored;
-      if (opening.length === 0) throw refuseSecret('no key is configured');
+      if (openingKeys.length === 0) throw refuseSecret('no key is configured');
       const bytes = Buffer.from(stored.slice(PREFIX.length), 'base64url');
-      for (const each of opening) {
+      for (const each of openingKeys) {
         const text = decryptWith(each, bytes);
         if (text !== undefined) return text;
       }

@@ -21,19 +21,19 @@ export function computeInputDigests(market: MarketData): InputDigests {
   const names = new Map<string, Hash>(identifiers.map((identifier) => [identifier, createHash('sha256')]));
   const days = new Map<string, Hash>(Array.from(dates, (day) => [formatDay(day), createHash('sha256')]));
   hashPanels(market, names, days);
-  const state = (table: string, identifier: string, day: Day | null, row: object): void => {
+  const addRow = (table: string, identifier: string, day: Day | null, row: object): void => {
     const statement = `${toCanonicalJson([table, identifier, row])}\n`;
     getHash(names, identifier).update(statement);
     getHash(days, day === null ? ALWAYS : formatDay(day)).update(statement);
   };
   for (const [identifier, rows] of market.reference.rows)
     for (const { validFrom, values } of rows)
-      state('reference', identifier, validFrom, { columns: market.reference.columns, values, validFrom });
-  for (const action of market.actions) state('corporate_actions', action.identifier, action.exDay, action);
-  for (const spell of market.universes) state('universes', spell.identifier, spell.start, spell);
+      addRow('reference', identifier, validFrom, { columns: market.reference.columns, values, validFrom });
+  for (const action of market.actions) addRow('corporate_actions', action.identifier, action.exDay, action);
+  for (const spell of market.universes) addRow('universes', spell.identifier, spell.start, spell);
   for (const { identifier, currency, name, days: seriesDays, closes } of market.series?.values() ?? []) {
-    state('series', identifier, null, { currency, name });
-    seriesDays.forEach((day, i) => state('series', identifier, day, [day, closes[i]!]));
+    addRow('series', identifier, null, { currency, name });
+    seriesDays.forEach((day, i) => addRow('series', identifier, day, [day, closes[i]!]));
   }
   return { securities: formatHex(names), dates: formatHex(days) };
 }

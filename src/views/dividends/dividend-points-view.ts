@@ -109,8 +109,8 @@ function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_i
 /** Returns an index series on the dates of the run. */
 function readIndexValues(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
   const days = columns.i32('days');
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  return columns.f64(block, first, first + days.length);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  return columns.f64(block, firstPosition, firstPosition + days.length);
 }
 
 /** Returns the dividend points stored with the run, by position of the date. */

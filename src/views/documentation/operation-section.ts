@@ -6,16 +6,16 @@ import { renderComponentLink, renderFieldRow, renderSchemaFields, renderType } f
 
 /**
  * Returns the section of an operation, with its purpose on the left and its request and response on the right.
- * @param shared error codes that every operation can return and that are not repeated
+ * @param sharedCodes error codes that every operation can return and that are not repeated
  */
-export function renderOperation(operation: Operation, shared: ReadonlySet<string>): Markup {
+export function renderOperation(operation: Operation, sharedCodes: ReadonlySet<string>): Markup {
   const { operationId, method, path, summary, description } = operation;
   return createMarkup`<section class="operation" id="${operationId}">
 <h3><a href="#${operationId}"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></a></h3>
 <div class="columns"><div class="words">
 <p class="summary">${renderPhrase(summary)}</p>${description === undefined ? NO_MARKUP : renderProse(description)}
 <p class="facts"><code>${operationId}</code>, ${renderScope(operation)}</p>
-${renderParameters(operation)}${renderBody(operation)}${renderResponses(operation, shared)}
+${renderParameters(operation)}${renderBody(operation)}${renderResponses(operation, sharedCodes)}
 </div><div class="samples">${renderSamples(operation)}</div></div>
 </section>
 `;
@@ -53,10 +53,10 @@ function renderShape(schema: JsonSchema): Markup {
   return fields === NO_MARKUP ? createMarkup`<p>${renderType(schema)}</p>` : fields;
 }
 
-function renderResponses({ responses }: Operation, shared: ReadonlySet<string>): Markup {
+function renderResponses({ responses }: Operation, sharedCodes: ReadonlySet<string>): Markup {
   const rows = Object.entries(responses).flatMap(([status, { description, content = {} }]) => {
     if (status === '304') return [];
-    const codes = listCodes(description).filter((code) => !shared.has(code));
+    const codes = listCodes(description).filter((code) => !sharedCodes.has(code));
     if (status >= '400')
       return codes.length === 0 ? [] : [renderResponseRow(status, joinParts(codes.map(renderErrorLink), ' '))];
     return [

@@ -50,7 +50,7 @@ export function listOperations({ paths, components }: OpenApiDocument): Operatio
           answer.$ref === undefined ? answer : components.responses[answer.$ref.split('/').at(-1)!],
         ]),
       );
-      // `openApiDocument` creates these members.
+      // `createOpenApiDocument` creates these members.
       return { ...declared, responses, path, method: method.toUpperCase() } as unknown as Operation;
     }),
   );

@@ -21,17 +21,17 @@ export function renderReferencePage(document: OpenApiDocument, guide: readonly G
     family,
     operations.filter((operation) => getFamily(operation) === family),
   ]);
-  const shared = listSharedCodes(document);
+  const sharedCodes = listSharedCodes(document);
   const content = createMarkup`<h1>${toText(document.info['title'])} ${toText(document.info['version'])}</h1>
 <p class="summary">${toText(document.info['summary'])}</p>
 ${renderProse(toText(document.info['description']))}
 <p>Samples use <code>$DIVISOR</code>: <code>export DIVISOR=http://127.0.0.1:8080</code>. A service with keys also requires <code>-H "Authorization: Bearer $DIVISOR_API_KEY"</code>.
 Every route can answer ${joinParts(
-    [...shared].map((code) => createMarkup`<a href="#error-${code}"><code>${code}</code></a>`),
+    [...sharedCodes].map((code) => createMarkup`<a href="#error-${code}"><code>${code}</code></a>`),
     ', ',
   )} besides what it lists itself.
 The same contract for programs: <a href="/openapi.json">/openapi.json</a>. Begin with <a href="/docs/guide">the guide</a>.</p>
-${families.map(([family, members]) => createMarkup`<div class="group"><h2 id="${family}"><a href="#${family}">${family}</a></h2>${members.map((operation) => renderOperation(operation, shared))}</div>`)}
+${families.map(([family, members]) => createMarkup`<div class="group"><h2 id="${family}"><a href="#${family}">${family}</a></h2>${members.map((operation) => renderOperation(operation, sharedCodes))}</div>`)}
 ${renderSchemas(document)}
 ${renderErrors()}
 ${renderLimits()}`;

@@ -15,11 +15,11 @@ export function renderSchemaFields(schema: JsonSchema): Markup {
 
 function renderRows(schema: JsonSchema, prefix: string, depth: number): Markup[] {
   const properties = (schema['properties'] ?? {}) as Record<string, JsonSchema>;
-  const required = (schema['required'] ?? []) as readonly string[];
+  const requiredNames = (schema['required'] ?? []) as readonly string[];
   return Object.entries(properties).flatMap(([name, field]) => {
     const innerObject = depth < DEPTH_MAX ? findInnerObject(field) : undefined;
     return [
-      renderFieldRow(prefix + name, field, required.includes(name)),
+      renderFieldRow(prefix + name, field, requiredNames.includes(name)),
       ...(innerObject === undefined
         ? []
         : renderRows(innerObject.schema, `${prefix}${name}${innerObject.mark}.`, depth + 1)),

@@ -33,14 +33,14 @@ export function createArrowWriter({ runId, table, columns, from, sink }: PartInp
   const schema = createSchema({ runId, table }, columns);
   const head = encodeStream(schema, []).length - END_BYTES;
   let length = 0;
-  const add = (piece: Uint8Array): void => {
-    sink.append(piece);
-    length += piece.length;
+  const add = (chunk: Uint8Array): void => {
+    sink.append(chunk);
+    length += chunk.length;
   };
   if (from.at === 0) add(encodeStream(schema, []).subarray(0, head));
   return {
     rows(namedColumns, count) {
-      const stream = encodeStream(schema, [recordBatch(schema, { columns: namedColumns, count })]);
+      const stream = encodeStream(schema, [createRecordBatch(schema, { columns: namedColumns, count })]);
       add(stream.subarray(head, -END_BYTES));
     },
     length: () => length,
@@ -76,7 +76,7 @@ interface BatchInput {
   readonly count: number;
 }
 
-function recordBatch(schema: Schema, { columns, count }: BatchInput): RecordBatch {
+function createRecordBatch(schema: Schema, { columns, count }: BatchInput): RecordBatch {
   const children = columns.map((column) => buildData(column, count));
   return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length: count, nullCount: 0, children }));
 }

@@ -10,7 +10,7 @@ import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { listCountChanges, type CountChange } from '../count-changes.js';
-import { runEffects, type RunEffect } from '../run-effects.js';
+import { listRunEffects, type RunEffect } from '../run-effects.js';
 
 /** Index shares and prices of an index on a session. Market value over divisor is the level; cash is the last entry. */
 export interface IndexFile {
@@ -71,10 +71,10 @@ export function createOpeningFile(columns: RunColumns, asOf: string | null, mark
     const { cash, ...file } = openIndexAt(run, position, market);
     return appendCash(file, cash, columns);
   }
-  const first = formatDay(run.days[0]!);
+  const firstDate = formatDay(run.days[0]!);
   throw new Refusal(
     'NO_DATA_AT_DATE',
-    `The index starts at the close of ${first}, so there is no opening file for that day.`,
+    `The index starts at the close of ${firstDate}, so there is no opening file for that day.`,
   );
 }
 
@@ -97,9 +97,9 @@ interface RunReader {
 
 function readRun(columns: RunColumns): RunReader {
   const days = columns.i32('days');
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const readIndexBlock = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.f64(block, first, first + days.length);
+    columns.f64(block, firstPosition, firstPosition + days.length);
   const sharesAreKept = columns.has('dividendPoints');
   const variant = sharesAreKept && columns.has('levelPrice') ? 'price' : columns.header.variant;
   const blocks = VARIANT_BLOCKS[variant];
@@ -109,7 +109,7 @@ function readRun(columns: RunColumns): RunReader {
     level: readIndexBlock(blocks.level),
     divisor: readIndexBlock(blocks.divisor),
     exact: columns.has('exactDivisor') ? readIndexBlock('exactDivisor') : null,
-    effects: runEffects(columns),
+    effects: listRunEffects(columns),
     counts: listCountChanges(columns),
     sharesAreKept,
     variant,
@@ -194,8 +194,8 @@ function areRounded(shares: number, decimals: number | undefined): boolean {
 /** Removes the rounding error of weights from index shares, if the index rounds index shares. */
 export function roundToWholeShares(shares: number, decimals: number | undefined): number {
   if (decimals === undefined || shares === 0) return shares;
-  const whole = roundHalfAwayFromZero(shares, decimals);
-  return Math.abs(whole / shares - 1) < SHARE_NOISE ? whole : shares; // price-weighted index shares, which are not rounded, stay unchanged
+  const roundedShares = roundHalfAwayFromZero(shares, decimals);
+  return Math.abs(roundedShares / shares - 1) < SHARE_NOISE ? roundedShares : shares; // price-weighted index shares, which are not rounded, stay unchanged
 }
 
 /**
@@ -327,13 +327,13 @@ function readPricesAt({ columns, effects }: RunReader, position: number): Float6
   const H = columns.header.names.length;
   const price = new Float64Array(H).fill(Number.NaN);
   const sessions = new Int32Array(H).fill(-1);
-  for (let t = position, missing = H; t >= 0 && missing > 0; t--) {
+  for (let t = position, missingCount = H; t >= 0 && missingCount > 0; t--) {
     const closes = columns.f64('price', t * H, (t + 1) * H);
     for (let i = 0; i < H; i++) {
       if (sessions[i]! >= 0 || Number.isNaN(closes[i]!)) continue;
       price[i] = closes[i]!;
       sessions[i] = t;
-      missing--;
+      missingCount--;
     }
   }
   for (const { name, at: t, effect } of effects)

@@ -7,7 +7,7 @@ import { createTableFile } from './table-file.js';
 const NAME = 'orders';
 
 /** Returns the orders of a rebalance pack as a complete file, which has at most a few thousand rows. */
-export function packOrders(
+export function createPackOrders(
   indexId: string,
   accounts: readonly PackAccount[],
   format: Exclude<ExportFormat, 'json'>,

@@ -34,9 +34,9 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
   const rowBytes = Object.values(columns).reduce((sum, { type }) => sum + WIDTHS[type], 0);
   let rows = 0;
   let { fileBytes } = previousGroups;
-  const add = (piece: Uint8Array): void => {
-    sink.append(piece);
-    fileBytes += piece.length;
+  const add = (bytes: Uint8Array): void => {
+    sink.append(bytes);
+    fileBytes += bytes.length;
   };
   function addGroup(): WrittenRowGroups {
     if (rows === 0) return { ...previousGroups, fileBytes };

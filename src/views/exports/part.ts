@@ -13,7 +13,7 @@ export interface PartInput {
 
 /** Receives the bytes of a part. Each piece is valid until the call returns. */
 export interface ByteSink {
-  append(piece: Uint8Array): void;
+  append(bytes: Uint8Array): void;
 }
 
 /** Writer of one part of an export in a format. */

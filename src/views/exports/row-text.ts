@@ -56,7 +56,7 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
   const chunks = createChunks(text, tokens);
   let writtenBytes = 0;
   return {
-    raw: (words) => writeText(text, words),
+    raw: (content) => writeText(text, content),
     length: () => drainedBytes + text.pending(),
     rows(columns, count) {
       for (let from = 0; from < count;) {
@@ -216,8 +216,8 @@ function createCellWriter({ type, values }: NamedColumn, text: NumberText, token
 
 const ENCODER = new TextEncoder();
 
-function writeText(text: NumberText, words: string): void {
-  if (!text.ascii(words)) text.bytes(ENCODER.encode(words));
+function writeText(text: NumberText, content: string): void {
+  if (!text.ascii(content)) text.bytes(ENCODER.encode(content));
 }
 
 /** Tokens of a format, and functions that encode its dates and texts. */

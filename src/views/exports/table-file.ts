@@ -22,15 +22,15 @@ export async function createTableFile(
     const stream = createWorkbook({ name, columns, batches: [rows] });
     return new Uint8Array(await new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer());
   }
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   const writer = PART_WRITERS[format]({
     runId,
     table: name,
     columns,
     from: { at: 0, rows: 0 },
-    sink: { append: (piece) => void pieces.push(piece.slice()) },
+    sink: { append: (chunk) => void chunks.push(chunk.slice()) },
   });
   writer.rows(rows.columns, rows.count);
   writer.end(true);
-  return Buffer.concat(pieces);
+  return Buffer.concat(chunks);
 }

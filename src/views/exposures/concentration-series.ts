@@ -26,12 +26,12 @@ export function createConcentrationMaker(figures: DatedFigures): FiguresMaker {
         if (weight > largest) largest = weight;
         else if (weight < leastWeight) leastWeight = weight;
       }
-      const set = (figure: number, value: number): void => void (values[figure * known.length + at] = value);
-      set(CONCENTRATION.herfindahl, sumOfSquares);
-      set(CONCENTRATION.largest, largest);
-      set(CONCENTRATION.effective, computeEffectiveAssets(sumOfSquares));
-      set(CONCENTRATION.grossLargest, Math.max(largest, -leastWeight));
-      set(CONCENTRATION.grossEffective, computeGrossEffectiveAssets(grossWeight, sumOfSquares));
+      const setFigure = (figure: number, value: number): void => void (values[figure * known.length + at] = value);
+      setFigure(CONCENTRATION.herfindahl, sumOfSquares);
+      setFigure(CONCENTRATION.largest, largest);
+      setFigure(CONCENTRATION.effective, computeEffectiveAssets(sumOfSquares));
+      setFigure(CONCENTRATION.grossLargest, Math.max(largest, -leastWeight));
+      setFigure(CONCENTRATION.grossEffective, computeGrossEffectiveAssets(grossWeight, sumOfSquares));
     },
   };
 }

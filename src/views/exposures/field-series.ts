@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { AVERAGES } from '#kernels/sums/weighted-percentiles.js';
+import { AVERAGE_COUNT } from '#kernels/sums/weighted-percentiles.js';
 import { selectShownFigure, type DatedFigures, type FiguresMaker, type ShownFigures } from './dated-figures.js';
 
 /** Side of a comparison: the holdings of the run or those of the benchmark. */
@@ -47,7 +47,7 @@ export interface HeldSecurities {
 const PERCENTILES = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
 
 /** Number of figures of a datapoint: averages and percentiles. */
-export const FIELD_WIDTH = AVERAGES + PERCENTILES.length;
+export const FIELD_WIDTH = AVERAGE_COUNT + PERCENTILES.length;
 
 /** Weighted figures of a datapoint on dates; NaN if no holding has a value. */
 export interface FieldSeries {

@@ -92,11 +92,11 @@ function findPositions(
   { from, length }: { readonly from: number; readonly length: number },
 ): Int32Array {
   const positions = days.map((day) => findLastAtMost(sessions, day) - from);
-  const missing = positions.findIndex((position) => position < 0 || position >= length);
-  if (missing < 0) return positions;
+  const missingPosition = positions.findIndex((position) => position < 0 || position >= length);
+  if (missingPosition < 0) return positions;
   const coverageText = `${formatDay(sessions[from]!)} to ${formatDay(sessions[from + length - 1]!)}`;
   throw new Refusal(
     'NO_COMMON_DATES',
-    `The benchmark covers ${coverageText} and has no holdings on ${formatDay(days[missing]!)}. It must have holdings on every date of the window.`,
+    `The benchmark covers ${coverageText} and has no holdings on ${formatDay(days[missingPosition]!)}. It must have holdings on every date of the window.`,
   );
 }

@@ -26,12 +26,12 @@ export function createSideGroups(names: readonly string[], days: Iterable<Day>, 
     groups: numbers.groups,
     summing() {
       const getDayNumbers = numbers.byDay(names, getGroup);
-      return (day, weights, row) => sumInto(row, weights, getDayNumbers(day));
+      return (day, weights, row) => sumByGroup(row, weights, getDayNumbers(day));
     },
   };
 }
 
-function sumInto(row: Float64Array, weights: Float64Array, groups: Int32Array): void {
+function sumByGroup(row: Float64Array, weights: Float64Array, groups: Int32Array): void {
   row.fill(NaN);
   for (let i = 0; i < weights.length; i++) {
     const weight = weights[i]!;
@@ -49,9 +49,9 @@ export interface GroupSums {
   totals(): Float64Array;
   /**
    * Adds the sums of each date to the reported groups, [places][dates].
-   * @param places reported group of each group, [groups]
+   * @param groupPositions reported group of each group, [groups]
    */
-  addTo(sums: readonly Float64Array[], places: Int32Array): void;
+  addTo(sums: readonly Float64Array[], groupPositions: Int32Array): void;
   /** Returns the sums of a group for output, whose text may be cached; 0 if no security of the group has a weight. */
   written(sums: Float64Array, group: number): Float64Array;
 }
@@ -80,9 +80,9 @@ export function sumGroups({ groups, summing }: SideGroups, side: ExposureSide, d
       });
       return totals;
     },
-    addTo(sums, places) {
+    addTo(sums, groupPositions) {
       visitDates((row, k) => {
-        for (let g = 0; g < row.length; g++) if (row[g] === row[g]) sums[places[g]!]![k]! += row[g]!;
+        for (let g = 0; g < row.length; g++) if (row[g] === row[g]) sums[groupPositions[g]!]![k]! += row[g]!;
       });
     },
     written: (sums) => sums,
@@ -122,8 +122,8 @@ export function findListedGroups(groups: readonly string[], figures: DatedFigure
   return {
     groups,
     totals: () => Float64Array.from(groups, (_, g) => sumAt(getColumn(g), positions)),
-    addTo(sums, places) {
-      groups.forEach((_, g) => addAt(getColumn(g), positions, sums[places[g]!]));
+    addTo(sums, groupPositions) {
+      groups.forEach((_, g) => addAt(getColumn(g), positions, sums[groupPositions[g]!]));
     },
     written: (sums, group) => addFigureText(sums, figures, group, positions),
   };
@@ -165,13 +165,13 @@ const OTHERS_NAME = 'OTHERS';
 export function computeWeightsByGroup(
   ownGroupSums: GroupSums,
   benchmark: GroupSums | null,
-  { dates, groups: most }: { readonly dates: number; readonly groups: number },
+  { dates, groups: groupsMax }: { readonly dates: number; readonly groups: number },
 ): GroupWeights[] {
   const totals = getTotals(ownGroupSums);
   const benchmarkTotals = benchmark && getTotals(benchmark);
   const groups = [...new Set([...totals.keys(), ...(benchmarkTotals?.keys() ?? [])])];
   const rankedGroups = groups.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
-  const list = rankedGroups.slice(0, most);
+  const list = rankedGroups.slice(0, groupsMax);
   const labels = rankedGroups.length > list.length ? [...list, OTHERS_NAME] : list;
   const sums = computeSums(ownGroupSums, { dates, listed: list, places: labels.length });
   const other = benchmark && computeSums(benchmark, { dates, listed: list, places: labels.length });

@@ -20,8 +20,11 @@ const ROWS: Readonly<Record<LimitTable, (view: Parameters<typeof createLimitsFil
   state: ({ state: { dates, headroom, nearest, move } }) =>
     dates.map((date, t) => ({ date, headroom: headroom[t]!, nearest: nearest[t]!, move: move[t]! })),
   rows: ({ rows }) =>
-    rows.map(({ least, ...row }) => ({
-      ...row,
+    rows.map(({ row, side, unit, breached_sessions, least }) => ({
+      row,
+      side,
+      unit,
+      breached_sessions,
       least_date: least.date,
       least_value: least.value,
       least_limit: least.limit,

@@ -54,12 +54,13 @@ export function createLimitsView(columns: RunColumns, input: LimitsInput): Serve
       nearest: watch.distances.map((distance) => distance && names[distance.name]!),
       move: watch.distances.map((distance) => distance && distance.move),
     },
-    rows: watch.rows.slice(0, ROWS_MAX).map(({ row, side, unit, breachedDates, least }) => ({
+    rows: watch.rows.slice(0, ROWS_MAX).map(({ row, side, unit, breachedDates, least, latest }) => ({
       row,
       side,
       unit,
       breached_sessions: breachedDates,
-      least: { date: formatDate(least.at), value: least.value, limit: least.limit },
+      least: createMeasureBody(least, formatDate),
+      latest: createMeasureBody(latest, formatDate),
     })),
     rows_total: watch.rows.length,
     breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => createBreachBody(breach, formatDate)),
@@ -87,6 +88,12 @@ function createBreachBody({ row, begin, end, cause, worst }: Breach, formatPosit
     begin: formatPosition(begin),
     end: end === null ? null : formatPosition(end),
     cause,
-    worst: { date: formatPosition(worst.at), value: worst.value, limit: worst.limit },
+    worst: createMeasureBody(worst, formatPosition),
   };
 }
+
+const createMeasureBody = ({ at, value, limit }: Breach['worst'], formatDate: (position: number) => string) => ({
+  date: formatDate(at),
+  value,
+  limit,
+});

@@ -48,7 +48,7 @@ export function measureRules(
   span: RuleSpan,
 ): Iterable<MeasuredDate>[] {
   const ruleFigures = rules.map((rule) => createFigures(columns.i32('days').length, rule, span));
-  if (ruleFigures.some((figures) => isLacking(figures, span))) completeFigures(columns, ruleFigures, span);
+  if (ruleFigures.some((figures) => isIncomplete(figures, span))) completeFigures(columns, ruleFigures, span);
   return ruleFigures.map((figures) => listDates(figures, span.to));
 }
 
@@ -61,7 +61,7 @@ function createFigures(dates: number, rule: LimitRuleName, { by, keep = createUn
   };
 }
 
-function isLacking({ values, distances }: RuleFigures, { from, to, withDistances }: RuleSpan): boolean {
+function isIncomplete({ values, distances }: RuleFigures, { from, to, withDistances }: RuleSpan): boolean {
   return (
     values.known.subarray(0, to + 1).includes(0) ||
     (withDistances && distances.known.subarray(from, to + 1).includes(0))

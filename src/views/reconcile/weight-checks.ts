@@ -4,7 +4,7 @@ import { listCountChanges } from '../count-changes.js';
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import { computeGrowthStep, computeOpeningFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { openPanelRows } from '../panel-rows.js';
-import { runEffects, type RunEffect } from '../run-effects.js';
+import { listRunEffects, type RunEffect } from '../run-effects.js';
 import { readPositiveWeights } from '../weights-view.js';
 import { createCheck, createFurthest, type Check, type Furthest, type RowPass } from './check.js';
 
@@ -32,9 +32,9 @@ export function createWeightPass(columns: RunColumns): RowPass {
       const { factors, opened } = growth(t, { prices: prices.at(t), held: previous });
       const withheld = hasShortPayments ? NO_SECURITIES : listPayingSecurities(effects.get(t));
       // The first session has no previous weights, and weights do not drift on a session with an event.
-      const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
+      const driftRecord = t > 0 && breaks?.[t] === 0 ? drifts : null;
       sums.note(
-        compareDrift({ previous, factors, withheld, gross: drift[t]! * opened, row, cash: cash[t]! }, drifted),
+        compareDrift({ previous, factors, withheld, gross: drift[t]! * opened, row, cash: cash[t]! }, driftRecord),
         1,
       );
     },
@@ -76,8 +76,8 @@ interface DriftedRow {
  * @param drifts receives the differences; null if differences are permitted
  * @returns the sum of cash and weights
  */
-function compareDrift(drifted: DriftedRow, drifts: Furthest | null): number {
-  const { previous, factors, withheld, gross, row, cash } = drifted;
+function compareDrift(driftedRow: DriftedRow, drifts: Furthest | null): number {
+  const { previous, factors, withheld, gross, row, cash } = driftedRow;
   let sum = cash;
   let distance = drifts?.distance() ?? Infinity;
   for (let i = 0; i < row.length; i++) {
@@ -122,16 +122,16 @@ function createGrowthRows(
     series: columns.f64('rates', row * dates, (row + 1) * dates),
   }));
   const counts = getCountsBySession(columns);
-  const carried = new Float64Array(names.length).fill(Number.NaN);
+  const carriedPrices = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, { prices, held }) => {
     // Events of a security affect its growth since the previous price.
     const securityEvents = (effects.get(t) ?? []).map(({ name, effect, onShort }) => ({
       name,
       effect: held[name]! < 0 ? onShort : effect,
-      before: carried[name]!,
+      before: carriedPrices[name]!,
     }));
-    computePriceGrowth(factors, carried, prices);
+    computePriceGrowth(factors, carriedPrices, prices);
     const changes = counts.get(t) ?? NO_CHANGES;
     let countGrowth = 1;
     for (const [name, factor] of changes) countGrowth += held[name]! * (factor - 1);
@@ -146,7 +146,7 @@ function createGrowthRows(
       );
       opened += ((held[name]! * (changes.get(name) ?? 1)) / countGrowth) * (opening - 1);
       factors[name] = opening * step.factor;
-      carried[name] = step.carried;
+      carriedPrices[name] = step.carried;
     }
     for (const [name, factor] of changes) factors[name]! *= factor;
     if (t > 0) for (const { name, series } of rates) factors[name]! *= series[t]! / series[t - 1]!;
@@ -157,13 +157,13 @@ function createGrowthRows(
 /**
  * Computes the growth from the previous prices to the prices of a session: 1 without a bar, NaN up to the first bar.
  */
-function computePriceGrowth(factors: Float64Array, carried: Float64Array, prices: Float64Array): void {
+function computePriceGrowth(factors: Float64Array, carriedPrices: Float64Array, prices: Float64Array): void {
   for (let i = 0; i < factors.length; i++) {
-    const before = carried[i]!;
+    const before = carriedPrices[i]!;
     const bar = prices[i]!;
     if (bar === bar) {
       factors[i] = bar / before;
-      carried[i] = bar;
+      carriedPrices[i] = bar;
     } else {
       factors[i] = before === before ? 1 : Number.NaN;
     }
@@ -192,7 +192,7 @@ function listPayingSecurities(effects: readonly RunEffect[] | undefined): Readon
 
 function groupEffectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
   const effectsBySession = new Map<number, RunEffect[]>();
-  for (const row of runEffects(columns)) {
+  for (const row of listRunEffects(columns)) {
     const effects = effectsBySession.get(row.at);
     if (effects) effects.push(row);
     else effectsBySession.set(row.at, [row]);

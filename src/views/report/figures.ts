@@ -20,8 +20,8 @@ import { createAttributionView } from '../attribution-view.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';
 import {
   computeRebalanceOrders,
-  runDividends,
-  runScenarios,
+  computeRunDividends,
+  computeRunScenarios,
   type RebalanceOrders,
   type ScenarioResult,
 } from './market-figures.js';
@@ -206,10 +206,10 @@ export function createRunFigures({
     watchedRule: header.treatment.breach_rule ?? null,
     hasIssuers: !('missing' in market) && market.market.reference.columns.includes(ISSUER),
     breaches: callOnce(() => watchBreaches(columns, 'missing' in market ? null : market.market)),
-    dividendPoints: callOnce(() => ('missing' in market ? market : runDividends(columns, market))),
+    dividendPoints: callOnce(() => ('missing' in market ? market : computeRunDividends(columns, market))),
     pack: (aum) => ('missing' in market ? market : computeRebalanceOrders(columns, market, aum)),
     scenarios: (requestedScenarios) =>
-      'missing' in market ? market : runScenarios(columns, market, requestedScenarios),
+      'missing' in market ? market : computeRunScenarios(columns, market, requestedScenarios),
     rebalances: (limit) => listLatestRebalances(columns, limit),
     attribution,
     risk: callOnce(() => ('missing' in risk ? risk : createRiskFigures(risk.measured, constituents()))),
@@ -282,10 +282,10 @@ function listSectors(
 
 function listLatestRebalances(columns: RunColumns, limit: number): RebalanceFigures[] {
   const { rebalances } = columns.header;
-  const first = Math.max(0, rebalances.length - limit);
+  const firstRebalance = Math.max(0, rebalances.length - limit);
   const figures: RebalanceFigures[] = [];
   const readWeightsAround = createWeightsReader(columns);
-  for (let r = rebalances.length - 1; r >= first; r--)
+  for (let r = rebalances.length - 1; r >= firstRebalance; r--)
     figures.push(computeRebalanceFigures(readWeightsAround(r), rebalances[r]!));
   return figures;
 }

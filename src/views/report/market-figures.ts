@@ -19,14 +19,17 @@ import { readPositiveWeights } from '../weights-view.js';
 import type { Missing } from './missing.js';
 
 /** Returns the ordinary dividends of a run in points of its level. */
-export function runDividends(columns: RunColumns, sm: SessionMarket): DividendPointsView | Missing {
+export function computeRunDividends(columns: RunColumns, sm: SessionMarket): DividendPointsView | Missing {
   if (sm.market.adjustment === 'total')
     return { missing: 'The prices of the store include dividends, so paid dividends cannot be derived from them.' };
-  return createDividendPointsView(columns, { window: { start: null, end: null }, ...runFractions(columns, sm) });
+  return createDividendPointsView(columns, { window: { start: null, end: null }, ...computeRunFractions(columns, sm) });
 }
 
 /** Returns the dividends in the market of a run, on the terms of the run. */
-export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<DividendPointsInput, 'paid' | 'toCome'> {
+export function computeRunFractions(
+  columns: RunColumns,
+  sm: SessionMarket,
+): Pick<DividendPointsInput, 'paid' | 'toCome'> {
   const { currency, treatment } = columns.header;
   const { withholding_tax: withholding } = restoreTreatment(treatment);
   const terms = { currency, splits: treatment.splits, withholding };
@@ -99,7 +102,7 @@ export interface ScenarioResult {
 const DEFAULT_PROXIES = 'SECTOR';
 
 /** Applies scenarios to the holdings on the last date of a run. */
-export function runScenarios(
+export function computeRunScenarios(
   columns: RunColumns,
   sm: SessionMarket,
   requestedScenarios: readonly Scenario[],

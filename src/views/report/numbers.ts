@@ -37,13 +37,13 @@ export function formatBasisPoints(bps: number | null): string {
 }
 
 /** Formats a count, for example `1,234`. */
-export function countText(count: number | null): string {
+export function formatCount(count: number | null): string {
   return count === null ? NOT_MEASURED : formatFixed(count, 0);
 }
 
 /** Formats numbers of unknown meaning in a template: as counts if all are integers, otherwise as ratios. */
 export function formatPlainTexts(values: readonly number[]): string[] {
-  return values.map(values.every(Number.isInteger) ? countText : formatRatio);
+  return values.map(values.every(Number.isInteger) ? formatCount : formatRatio);
 }
 
 /** Formats the label of an axis tick, with no more decimals than the step needs. */

@@ -5,7 +5,7 @@ import type { ReportTemplateDocument } from '#domain/reports/template-document.j
 import { drawBlock } from './blocks/draw-block.js';
 import type { RunFigures } from './figures.js';
 import { createCanvas, type StructureElement } from './page/canvas.js';
-import { drawFoot, printArea, type PrintArea } from './page/print-area.js';
+import { drawFoot, computePrintArea, type PrintArea } from './page/print-area.js';
 import type { AlignedBlock, LaidBlock, Placement } from './page/layout.js';
 import { paginate, type Band } from './page/paginate.js';
 import { createPdf, endPdf, createFontSet } from './page/pdf-document.js';
@@ -47,7 +47,7 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
       });
   };
   const title = formatTitle(template, figures);
-  const area = printArea(template.page);
+  const area = computePrintArea(template.page);
   const pdf = createPdf({ title, creator, renderedAt: new Date(renderedAt) });
   const typesetter = createTypesetter(createFontSet(pdf), fonts);
   const canvas = createCanvas(pdf, typesetter);
@@ -88,8 +88,8 @@ function formatStamp(figures: ReportInput['figures'], renderedAt: string): strin
       : endDates.length > 0
         ? [`Data to ${endDates.join(', ')}`]
         : [];
-  const stale = [...figures.values()].some((run) => run.stale !== null) ? ['Not current'] : [];
-  return [...data, ...stale, `Rendered ${renderedAt.slice(0, 10)} ${renderedAt.slice(11, 19)} UTC`].join('  |  ');
+  const staleNotes = [...figures.values()].some((run) => run.stale !== null) ? ['Not current'] : [];
+  return [...data, ...staleNotes, `Rendered ${renderedAt.slice(0, 10)} ${renderedAt.slice(11, 19)} UTC`].join('  |  ');
 }
 
 interface BandsInput {

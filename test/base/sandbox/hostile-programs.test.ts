@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { SandboxError } from '#base/sandbox/sandbox.js';
 import { IS_SOAK } from '../../soak.js';
-import { openSandbox, programOf, type TestSandbox } from './test-sandbox.js';
+import { openSandbox, createProgram, type TestSandbox } from './test-sandbox.js';
 
 /** Statements that exhaust time, memory or stack depth, damage shared state, or try to escape. */
 const ATTACKS = [
@@ -91,7 +91,7 @@ const PLACES = [
 /** Number of calls of each program with different parameters; one call outside the soak. */
 const TIMES = IS_SOAK ? 4 : 1;
 const X = Float64Array.of(1, 2, 3, 4);
-const HONEST_PROGRAM = programOf('function compute({ x }) { return x.map((value) => value * value); }');
+const HONEST_PROGRAM = createProgram('function compute({ x }) { return x.map((value) => value * value); }');
 
 let openedSandbox: TestSandbox;
 beforeAll(async () => {
@@ -107,7 +107,7 @@ test('hostile programs end within their step limit and read and change nothing o
   for (const place of PLACES)
     for (const attack of ATTACKS)
       for (let time = 0; time < TIMES; time++) {
-        const program = programOf(place(attack), { time });
+        const program = createProgram(place(attack), { time });
         programs += 1;
         let values: Float64Array | undefined;
         try {
@@ -125,8 +125,18 @@ test('hostile programs end within their step limit and read and change nothing o
 
 test('a program has no access to clock, randomness, files or network', () => {
   const names = ['Date', 'performance', 'process', 'require', 'fetch', 'WebAssembly', 'setTimeout', 'console', 'Intl'];
-  const more = ['Promise', 'Proxy', 'RegExp', 'JSON', 'eval', 'WeakRef', 'FinalizationRegistry', 'Atomics', 'import'];
-  const results = [...names, ...more.slice(0, -1)].map((name) => `typeof ${name} === 'undefined'`);
+  const otherNames = [
+    'Promise',
+    'Proxy',
+    'RegExp',
+    'JSON',
+    'eval',
+    'WeakRef',
+    'FinalizationRegistry',
+    'Atomics',
+    'import',
+  ];
+  const results = [...names, ...otherNames.slice(0, -1)].map((name) => `typeof ${name} === 'undefined'`);
   const source = `function compute() { return [${results.join(', ')}, typeof Math.random === 'undefined']; }`;
   const values = openedSandbox.sandbox.compute(
     { ...HONEST_PROGRAM, source },

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { openSandbox, programOf, type TestSandbox } from './test-sandbox.js';
+import { openSandbox, createProgram, type TestSandbox } from './test-sandbox.js';
 
 let openedSandbox: TestSandbox;
 beforeAll(async () => {
@@ -8,7 +8,7 @@ beforeAll(async () => {
 
 const X = Float64Array.of(3, NaN, -2, 0.1);
 const computeValues = (source: string, parameters = {}) => [
-  ...openedSandbox.sandbox.compute(programOf(source, parameters), [X], X.length),
+  ...openedSandbox.sandbox.compute(createProgram(source, parameters), [X], X.length),
 ];
 
 describe('values', () => {
@@ -50,22 +50,22 @@ describe('calls', () => {
   test('take the same number of steps, whatever ran before', () => {
     const source =
       'function compute({ x }) { const m = new Map(); for (const v of x) m.set(v, {}); return [...m.keys()]; }';
-    const stepsOf = (): number => {
+    const countSteps = (): number => {
       computeValues(source);
       return openedSandbox.interpreter.steps.value;
     };
-    const before = stepsOf();
+    const before = countSteps();
     expect(() => computeValues('function compute() { const a = []; for (;;) a.push(new Float64Array(1e5)); }')).toThrow(
       /memory/,
     );
     expect(() => computeValues('function compute() { for (;;); }')).toThrow(/steps/);
-    expect(stepsOf()).toBe(before);
+    expect(countSteps()).toBe(before);
   });
 });
 
 describe('errors', () => {
   test('state the fault and its line', () => {
-    const faultOf = (source: string) => {
+    const findFault = (source: string) => {
       try {
         computeValues(source);
         return null;
@@ -73,17 +73,17 @@ describe('errors', () => {
         return (thrown as Error).message;
       }
     };
-    expect(faultOf('function compute() {\n  throw new RangeError("too low");\n}')).toBe(
+    expect(findFault('function compute() {\n  throw new RangeError("too low");\n}')).toBe(
       'threw RangeError: too low (line 2)',
     );
-    expect(faultOf('function compute() { return 3; }')).toMatch(/a list of 4 values, one for each security/);
-    expect(faultOf('function compute() { return [1]; }')).toMatch(/a list of 4 values/);
-    expect(faultOf('const other = 1;')).toMatch(/ReferenceError/);
-    expect(faultOf('const compute = 1;')).toMatch(/compute is no function/);
-    expect(faultOf('function compute( {')).toMatch(/SyntaxError/);
-    expect(faultOf('function compute() { for (;;); }')).toBe('took more than 2,000,000 steps');
-    expect(faultOf('function compute() { return compute(); }')).toMatch(/stack overflow/);
-    expect(faultOf('const kept = new Float64Array(2e6); kept[kept.length - 1] = 1; function compute() {}')).toMatch(
+    expect(findFault('function compute() { return 3; }')).toMatch(/a list of 4 values, one for each security/);
+    expect(findFault('function compute() { return [1]; }')).toMatch(/a list of 4 values/);
+    expect(findFault('const other = 1;')).toMatch(/ReferenceError/);
+    expect(findFault('const compute = 1;')).toMatch(/compute is no function/);
+    expect(findFault('function compute( {')).toMatch(/SyntaxError/);
+    expect(findFault('function compute() { for (;;); }')).toBe('took more than 2,000,000 steps');
+    expect(findFault('function compute() { return compute(); }')).toMatch(/stack overflow/);
+    expect(findFault('const kept = new Float64Array(2e6); kept[kept.length - 1] = 1; function compute() {}')).toMatch(
       /8 MiB/,
     );
   });

@@ -17,7 +17,7 @@ export async function openSandbox(steps = 2_000_000, megabytes = 64): Promise<Te
 }
 
 /** Returns a program with the single input `x`, a window of one session. */
-export const programOf = (source: string, parameters: SandboxProgram['parameters'] = {}): SandboxProgram => ({
+export const createProgram = (source: string, parameters: SandboxProgram['parameters'] = {}): SandboxProgram => ({
   source,
   parameters,
   inputs: [{ name: 'x', sessions: 1 }],

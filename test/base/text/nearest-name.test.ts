@@ -12,14 +12,14 @@ test.each([
   ['dte', 'date'],
   ['indentifer', 'identifier'],
   ['LOE', 'LOW'],
-])('%s is near %s', (written, meant) => {
-  expect(findNearestName(written, COLUMNS)).toBe(meant);
-  expect(suggestName(written, COLUMNS)).toBe(` Did you mean ${meant}?`);
+])('%s is near %s', (text, expected) => {
+  expect(findNearestName(text, COLUMNS)).toBe(expected);
+  expect(suggestName(text, COLUMNS)).toBe(` Did you mean ${expected}?`);
 });
 
-test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is similar to no name', (written) => {
-  expect(findNearestName(written, COLUMNS)).toBeUndefined();
-  expect(suggestName(written, COLUMNS)).toBe('');
+test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is similar to no name', (text) => {
+  expect(findNearestName(text, COLUMNS)).toBeUndefined();
+  expect(suggestName(text, COLUMNS)).toBe('');
 });
 
 test('a name with shortened or spelt-out words is found, a name with other words is not', () => {

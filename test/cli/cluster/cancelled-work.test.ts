@@ -54,7 +54,7 @@ interface Task {
  * Returns the fields of `/proc/.../stat` after the process name, which may contain any character; undefined if the
  * process has ended.
  */
-function taskOf(path: string): Task | undefined {
+function readTask(path: string): Task | undefined {
   try {
     const stat = readFileSync(`${path}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -67,7 +67,7 @@ function taskOf(path: string): Task | undefined {
 /** Returns the ids of this process and of all its child processes, including workers and market readers. */
 function listOwnProcesses(): readonly number[] {
   const ids = readdirSync('/proc').map(Number).filter(Number.isInteger);
-  const parents = new Map(ids.map((id) => [id, taskOf(`/proc/${id}`)?.parent ?? 0]));
+  const parents = new Map(ids.map((id) => [id, readTask(`/proc/${id}`)?.parent ?? 0]));
   const isOwn = (id: number): boolean => id === process.pid || (id > 1 && isOwn(parents.get(id) ?? 0));
   return ids.filter(isOwn);
 }
@@ -76,13 +76,13 @@ function listOwnProcesses(): readonly number[] {
 function isBusy(processes: readonly number[]): boolean {
   const ownPriority = getPriority();
   return processes.some((id) =>
-    tasksOf(id)
-      .map((thread) => taskOf(`/proc/${id}/task/${thread}`))
+    listTasks(id)
+      .map((thread) => readTask(`/proc/${id}/task/${thread}`))
       .some((task) => task !== undefined && task.nice > ownPriority && 'RD'.includes(task.state)),
   );
 }
 
-function tasksOf(id: number): readonly string[] {
+function listTasks(id: number): readonly string[] {
   try {
     return readdirSync(`/proc/${id}/task`);
   } catch {
@@ -95,17 +95,17 @@ const LOOK_MS = 20;
 const LOOK_COUNT = 10;
 
 /** Resolves after enough consecutive samples in the wanted state. @returns the time of the first of these samples */
-async function waitForSamples(wanted: boolean, processes?: readonly number[]): Promise<number> {
-  let since = performance.now();
+async function waitForSamples(isWanted: boolean, processes?: readonly number[]): Promise<number> {
+  let startMs = performance.now();
   for (let looks = 0; looks < LOOK_COUNT;) {
-    if (isBusy(processes ?? listOwnProcesses()) === wanted) looks++;
+    if (isBusy(processes ?? listOwnProcesses()) === isWanted) looks++;
     else {
       looks = 0;
-      since = performance.now();
+      startMs = performance.now();
     }
     await sleep(LOOK_MS);
   }
-  return since;
+  return startMs;
 }
 
 describe.skipIf(!IS_SOAK || !hasPostgresql)('a cancelled job releases its processor in time', () => {
@@ -125,9 +125,9 @@ describe.skipIf(!IS_SOAK || !hasPostgresql)('a cancelled job releases its proces
   test.each(FAMILIES)('%s', async (family, path, body) => {
     const { front } = cluster;
     await waitForSamples(false);
-    const submitted = await front.ask<{ job_id: string }>('POST', path, body);
-    expect([submitted.status, submitted.body]).toEqual([202, expect.anything()]);
-    const jobId = submitted.body.job_id;
+    const submission = await front.ask<{ job_id: string }>('POST', path, body);
+    expect([submission.status, submission.body]).toEqual([202, expect.anything()]);
+    const jobId = submission.body.job_id;
     await cluster.until(jobId, ({ status }) => status === 'running');
     await waitForSamples(true);
     const processes = listOwnProcesses(); // listed before the cancellation, after which the next market reader starts at once

@@ -11,7 +11,7 @@ import { runService, type RunningService } from '../../services/running-service.
 describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () => {
   const drops: (() => Promise<void>)[] = [];
   let base: string;
-  let live: RunningService;
+  let liveService: RunningService;
   let isLiveClosed = false;
   let environment: Record<string, string>;
   let clone: Record<string, string>;
@@ -22,14 +22,14 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     drops.push(drop);
     environment = { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${join(base, 'results')}` };
     expect((await runHere(['migrate'], environment)).status).toBe(0);
-    live = await runService(['--workers', '1'], environment);
-    await prepare(live, ['EVEN']);
-    const { body } = await live.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
-    await live.finished(body.job_id);
+    liveService = await runService(['--workers', '1'], environment);
+    await prepare(liveService, ['EVEN']);
+    const { body } = await liveService.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
+    await liveService.finished(body.job_id);
     clone = { ...environment, DATABASE_URL: await copyDatabase(url) };
   });
   afterAll(async () => {
-    if (!isLiveClosed) await live?.close();
+    if (!isLiveClosed) await liveService?.close();
     for (const drop of drops) await drop();
     await rm(base, { recursive: true, force: true });
   });
@@ -54,25 +54,25 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
   }
 
   /** Returns the names of the results in a folder, except the marker, which the service renews during the test. */
-  const filesOf = async (name: string): Promise<string[]> =>
+  const listFiles = async (name: string): Promise<string[]> =>
     (await readdir(join(base, name))).filter((file) => file.endsWith('.art')).toSorted();
   const readLevels = async (url: string): Promise<unknown> => (await fetch(`${url}/analytics/EVEN/levels`)).json();
 
   test('is refused with status 78 and the possible solutions, and no file of the live service changes', async () => {
-    const before = await filesOf('results');
-    const started = startServiceHere(join(base, 'home'), [], clone);
-    await expect(started).rejects.toMatchObject({
+    const before = await listFiles('results');
+    const startedService = startServiceHere(join(base, 'home'), [], clone);
+    await expect(startedService).rejects.toMatchObject({
       exitStatus: 78,
       message: /belongs to the database .*divisor adopt --new-place URL.*--read-only on/,
     });
-    expect(await filesOf('results')).toEqual(before);
+    expect(await listFiles('results')).toEqual(before);
   });
 
   test('serves its results without changing anything by --read-only', async () => {
-    const before = await filesOf('results');
+    const before = await listFiles('results');
     const { url, stop } = await startServiceHere(join(base, 'reading'), ['--read-only', 'on'], clone);
     try {
-      expect(await readLevels(url)).toEqual(await readLevels(live.url()));
+      expect(await readLevels(url)).toEqual(await readLevels(liveService.url()));
       const headers = { 'content-type': 'application/json' };
       for (const [method, path] of [
         ['DELETE', '/indices/EVEN'],
@@ -84,49 +84,52 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     } finally {
       await stop();
     }
-    expect(await filesOf('results')).toEqual(before);
+    expect(await listFiles('results')).toEqual(before);
   });
 
   test('gets a separate artifact store by adopt --new-place, and both are served afterwards', async () => {
-    const before = await filesOf('results');
+    const before = await listFiles('results');
     const ownPlace = `file://${join(base, 'own')}`;
-    const adopted = await runHere(['adopt', '--new-place', ownPlace, '--json'], clone);
-    expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
-    expect((JSON.parse(adopted.out) as { named: number }).named).toBeGreaterThan(0);
+    const adoptedOutcome = await runHere(['adopt', '--new-place', ownPlace, '--json'], clone);
+    expect([adoptedOutcome.status, JSON.parse(adoptedOutcome.out)]).toMatchObject([0, { missing: [] }]);
+    expect((JSON.parse(adoptedOutcome.out) as { named: number }).named).toBeGreaterThan(0);
     const { url, stop } = await startServiceHere(join(base, 'home'), [], { ...clone, DIVISOR_ARTIFACTS: ownPlace });
     try {
-      expect(await readLevels(url)).toEqual(await readLevels(live.url()));
+      expect(await readLevels(url)).toEqual(await readLevels(liveService.url()));
     } finally {
       await stop();
     }
-    expect(await filesOf('results')).toEqual(before);
+    expect(await listFiles('results')).toEqual(before);
     await expect(startServiceHere(join(base, 'home'), [], clone)).rejects.toMatchObject({ exitStatus: 78 });
   });
 
   test('adopt is refused if no option states how to adopt, and for a place that is in use', async () => {
-    const without = await runHere(['adopt'], clone);
-    expect(without).toMatchObject({ status: 64, err: expect.stringContaining('either --take-over or --new-place') });
+    const placelessOutcome = await runHere(['adopt'], clone);
+    expect(placelessOutcome).toMatchObject({
+      status: 64,
+      err: expect.stringContaining('either --take-over or --new-place'),
+    });
     const ownEnvironment = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };
-    const busy = await runHere(['adopt', '--new-place', environment['DIVISOR_ARTIFACTS']!], ownEnvironment);
-    expect(busy).toMatchObject({ status: 78, err: expect.stringContaining('choose an empty folder or prefix') });
+    const busyOutcome = await runHere(['adopt', '--new-place', environment['DIVISOR_ARTIFACTS']!], ownEnvironment);
+    expect(busyOutcome).toMatchObject({ status: 78, err: expect.stringContaining('choose an empty folder or prefix') });
   });
 
   test('of an earlier time serves the results of that time after adopt --take-over', async () => {
-    const earlier = { ...environment, DATABASE_URL: await copyDatabase(environment['DATABASE_URL']!) };
-    const [before, known] = [await filesOf('results'), await readLevels(live.url())];
-    expect((await live.ask('DELETE', '/indices/EVEN')).status).toBeLessThan(300);
+    const earlierEnvironment = { ...environment, DATABASE_URL: await copyDatabase(environment['DATABASE_URL']!) };
+    const [before, knownLevels] = [await listFiles('results'), await readLevels(liveService.url())];
+    expect((await liveService.ask('DELETE', '/indices/EVEN')).status).toBeLessThan(300);
     isLiveClosed = true;
-    await live.close();
-    const after = await filesOf('results');
+    await liveService.close();
+    const after = await listFiles('results');
     expect(after.length).toBeLessThan(before.length);
-    expect(await filesOf('results/trash')).toEqual(
+    expect(await listFiles('results/trash')).toEqual(
       expect.arrayContaining(before.filter((name) => !after.includes(name))),
     );
-    const adopted = await runToEnd(['adopt', '--take-over', '--json'], earlier);
-    expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
-    const { url, stop } = await startServiceHere(join(base, 'earlier'), [], earlier);
+    const adoptedOutcome = await runToEnd(['adopt', '--take-over', '--json'], earlierEnvironment);
+    expect([adoptedOutcome.status, JSON.parse(adoptedOutcome.out)]).toMatchObject([0, { missing: [] }]);
+    const { url, stop } = await startServiceHere(join(base, 'earlier'), [], earlierEnvironment);
     try {
-      expect(await readLevels(url)).toEqual(known);
+      expect(await readLevels(url)).toEqual(knownLevels);
     } finally {
       await stop();
     }

@@ -53,14 +53,14 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     const { url, stop } = await startServiceHere(home, [], environment);
     try {
       expect(await readShownBy(url)).toEqual(expected);
-      const refreshed = await fetch(`${url}/data/stores/market/refresh`, {
+      const refreshedAnswer = await fetch(`${url}/data/stores/market/refresh`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: '{"until":"2024-07-05"}',
       });
-      const { job_id: jobId } = (await refreshed.json()) as { job_id: string };
-      const statusOf = async () => (await (await fetch(`${url}/jobs/${jobId}`)).json()) as { status: string };
-      await expect.poll(async () => (await statusOf()).status).toBe('succeeded');
+      const { job_id: jobId } = (await refreshedAnswer.json()) as { job_id: string };
+      const readJob = async () => (await (await fetch(`${url}/jobs/${jobId}`)).json()) as { status: string };
+      await expect.poll(async () => (await readJob()).status).toBe('succeeded');
     } finally {
       await stop();
     }
@@ -73,20 +73,20 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
   test('verify reads every object, and reports the documents that refer to a damaged one', async () => {
-    const elsewhere = { ...cluster.environment, DIVISOR_HOME: join(base, 'none') };
-    const whole = await runHere(['verify', '--json'], elsewhere);
-    expect(whole.status).toBe(0);
-    expect(listParts(whole.out).find(({ part }) => part === 'artifacts')).toMatchObject({ damaged: [] });
-    const [named] = await cluster.query<{ name: string }>(
+    const otherEnvironment = { ...cluster.environment, DIVISOR_HOME: join(base, 'none') };
+    const intactOutcome = await runHere(['verify', '--json'], otherEnvironment);
+    expect(intactOutcome.status).toBe(0);
+    expect(listParts(intactOutcome.out).find(({ part }) => part === 'artifacts')).toMatchObject({ damaged: [] });
+    const [object] = await cluster.query<{ name: string }>(
       `SELECT artifacts[1] AS name FROM divisor.documents WHERE kind = 'run'`,
     );
     const client = createS3Client(cluster.s3.access);
-    const bytes = new Uint8Array((await client.get(named!.name, ({ body }) => arrayBuffer(body)))!);
-    await client.put(named!.name, Uint8Array.of(1), 'a'.repeat(64)).catch(() => {});
-    const damaged = await runHere(['verify', '--json'], cluster.environment);
-    expect([damaged.status, damaged.out.includes(named!.name)]).toEqual([1, true]);
+    const bytes = new Uint8Array((await client.get(object!.name, ({ body }) => arrayBuffer(body)))!);
+    await client.put(object!.name, Uint8Array.of(1), 'a'.repeat(64)).catch(() => {});
+    const damagedOutcome = await runHere(['verify', '--json'], cluster.environment);
+    expect([damagedOutcome.status, damagedOutcome.out.includes(object!.name)]).toEqual([1, true]);
     const digest = Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('hex');
-    await client.put(named!.name, bytes, digest);
+    await client.put(object!.name, bytes, digest);
     expect((await runHere(['verify', '--json'], cluster.environment)).status).toBe(0);
   });
 
@@ -108,8 +108,11 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     const nowhere = await runHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
     // A separate process has no other open handle that keeps it alive while it waits between two attempts.
-    const nobody = await runToEnd(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
-    expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
+    const unreachableOutcome = await runToEnd(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
+    expect([
+      unreachableOutcome.status,
+      unreachableOutcome.out.includes('cannot be reached at http://127.0.0.1:1'),
+    ]).toEqual([1, true]);
   });
 
   test('keys accepts no artifact store and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
@@ -118,9 +121,9 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];
     const ownEnvironment = { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${place}`, DIVISOR_HOME: home };
     const doctor = ['doctor', '--port', '0', '--json'];
-    const bare = await runHere(doctor, ownEnvironment);
-    expect([bare.status, bare.out.includes('run divisor migrate')]).toEqual([1, true]);
-    expect(bare.out).not.toMatch(/relation|ENOENT/);
+    const bareOutcome = await runHere(doctor, ownEnvironment);
+    expect([bareOutcome.status, bareOutcome.out.includes('run divisor migrate')]).toEqual([1, true]);
+    expect(bareOutcome.out).not.toMatch(/relation|ENOENT/);
     expect((await runHere(['migrate'], ownEnvironment)).status).toBe(0);
     expect((await runHere(['keys', 'create', '--name', 'ci'], ownEnvironment)).status).toBe(0);
     expect((await runHere(['keys', 'list'], ownEnvironment)).out).toContain('ci');
@@ -137,13 +140,13 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     expect(listParts((await runHere(['nodes', '--json'], ownEnvironment)).out)).toMatchObject([
       { node: 'worker', is_lost: true },
     ]);
-    const least = await makeLeastRole(client, { url, role, schema: 'divisor' });
-    await client.query(`REVOKE SELECT ON divisor.parts FROM "${new URL(least).username}"`);
+    const leastUrl = await makeLeastRole(client, { url, role, schema: 'divisor' });
+    await client.query(`REVOKE SELECT ON divisor.parts FROM "${new URL(leastUrl).username}"`);
     await client.end();
-    const lacking = /lacks rights in the schema divisor, .*: SELECT on parts\./;
-    const nodes = await runHere(['nodes'], { ...ownEnvironment, DATABASE_URL: least });
-    expect([nodes.status, nodes.err]).toEqual([78, expect.stringMatching(lacking)]);
-    expect((await runHere(doctor, { ...ownEnvironment, DATABASE_URL: least })).out).toMatch(lacking);
+    const missingRights = /lacks rights in the schema divisor, .*: SELECT on parts\./;
+    const nodes = await runHere(['nodes'], { ...ownEnvironment, DATABASE_URL: leastUrl });
+    expect([nodes.status, nodes.err]).toEqual([78, expect.stringMatching(missingRights)]);
+    expect((await runHere(doctor, { ...ownEnvironment, DATABASE_URL: leastUrl })).out).toMatch(missingRights);
   });
 
   test('no command accepts a home while the environment names a database and an artifact store', async () => {
@@ -229,13 +232,13 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
       ...cluster.environment,
       DATABASE_URL: proxy.url,
     });
-    const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
+    const fetchStatus = async (path: string) => (await fetch(`${url}${path}`)).status;
     try {
       const { jobs, limits } = (await (await fetch(`${url}/health`)).json()) as { jobs: unknown; limits: unknown };
       expect(limits).toMatchObject({ HEARTBEAT_TIMEOUT_SECONDS: 10 }); // the default lease
-      expect(await statusOf('/health/ready')).toBe(200);
+      expect(await fetchStatus('/health/ready')).toBe(200);
       await proxy.close();
-      await expect.poll(() => statusOf('/health/ready')).toBe(503);
+      await expect.poll(() => fetchStatus('/health/ready')).toBe(503);
       const check = { name: 'database', ok: false, message: 'The database cannot be reached.' };
       const answer = await fetch(`${url}/health`);
       expect([answer.status, await answer.json()]).toMatchObject([
@@ -257,9 +260,9 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
       await createOtherStorage('second'),
     ];
     expect((await runHere(['restore', folder], first)).status).toBe(0);
-    const back = await runHere(['copy', '--to', home, '--json'], first);
-    expect(back.status).toBe(0);
-    expect(listParts(back.out).find(({ kind }) => kind === 'artifacts')).toMatchObject({ unreadable: [] });
+    const copyOutcome = await runHere(['copy', '--to', home, '--json'], first);
+    expect(copyOutcome.status).toBe(0);
+    expect(listParts(copyOutcome.out).find(({ kind }) => kind === 'artifacts')).toMatchObject({ unreadable: [] });
     expect((await runHere(['verify', '--home', home])).status).toBe(0);
     expect((await runHere(['copy', '--from', home, '--json'], second)).status).toBe(0);
     expect((await runHere(['verify'], { ...second, DIVISOR_HOME: join(base, 'none') })).status).toBe(0);

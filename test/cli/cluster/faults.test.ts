@@ -50,7 +50,7 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
 }
 
 /** Repeatedly defines an index on one front, reads it on another front, and submits its backtest. */
-async function drive(fronts: readonly Front[], client: number, written: Writes, isOver: () => boolean): Promise<void> {
+async function drive(fronts: readonly Front[], client: number, writes: Writes, isOver: () => boolean): Promise<void> {
   for (let n = 0; !isOver(); n++) {
     const id = `C${client}N${n}`;
     const [one, other] = client % 2 === 0 ? fronts : fronts.toReversed();
@@ -58,13 +58,13 @@ async function drive(fronts: readonly Front[], client: number, written: Writes, 
       await sleep(200);
       continue;
     }
-    written.indices.add(id);
+    writes.indices.add(id);
     const answer = await fetch(`${other!.run.url}/indices/${id}`).catch(() => undefined);
-    if (answer?.status === 404) written.stale++;
-    if (answer?.ok === true) written.reads++;
+    if (answer?.status === 404) writes.stale++;
+    if (answer?.ok === true) writes.reads++;
     await answer?.body?.cancel().catch(() => {});
     const job = await ask(other!.run.url, 'POST', `/analytics/${id}/backtest`, {});
-    if (job !== undefined) written.jobs.add(String(job['job_id']));
+    if (job !== undefined) writes.jobs.add(String(job['job_id']));
   }
 }
 
@@ -112,7 +112,7 @@ async function openFaulty(): Promise<FaultyCluster> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-faults-'));
   const openWay = hasNamespaces ? openCutLink : openStallingProxy;
   const proxies = await Promise.all(Array.from({ length: 6 }, () => openWay(server.url)));
-  const settingsOf = (url: string): Record<string, string> => ({
+  const toSettings = (url: string): Record<string, string> => ({
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${s3.access.bucket}/${s3.access.prefix}`,
     AWS_ENDPOINT_URL_S3: s3.access.endpoint,
@@ -122,12 +122,12 @@ async function openFaulty(): Promise<FaultyCluster> {
   });
   const flags = ['--log-level', 'warn', '--drain-ms', '0'];
   const place = async (start: () => Promise<ListeningProcess>): Promise<Front> => ({ start, run: await start() });
-  const startFront = (i: number) => place(() => startService(join(base, `f-${i}`), flags, settingsOf(proxies[i]!.url)));
+  const startFront = (i: number) => place(() => startService(join(base, `f-${i}`), flags, toSettings(proxies[i]!.url)));
   const startWorker = (url: string, i: number) =>
-    place(() => startWorkerProcess(join(base, `worker-${i}`), [...flags, '--workers', '1'], settingsOf(url)));
+    place(() => startWorkerProcess(join(base, `worker-${i}`), [...flags, '--workers', '1'], toSettings(url)));
   const fronts = await Promise.all([startFront(0), startFront(1)]);
   const workers = await Promise.all(proxies.slice(2).map(({ url }, i) => startWorker(url, i)));
-  const faulty: FaultyCluster = {
+  const faultyCluster: FaultyCluster = {
     server,
     takeOvers: [],
     absences: [],
@@ -140,23 +140,23 @@ async function openFaulty(): Promise<FaultyCluster> {
       await Promise.all([...fronts, ...workers].map(({ run }) => run.ended));
       await Promise.all(proxies.map((proxy) => proxy.close()));
       await s3.stop();
-      await faulty.server.stop();
+      await faultyCluster.server.stop();
       await rm(base, { recursive: true, force: true });
     },
   };
-  return faulty;
+  return faultyCluster;
 }
 
 /** Returns all faults of the plan in random order. */
-function faultsOf(faulty: FaultyCluster, random: () => number): (() => Promise<void>)[] {
+function createFaults(faulty: FaultyCluster, random: () => number): (() => Promise<void>)[] {
   const { s3, proxies, fronts, workers, takeOvers, absences } = faulty;
   const pickAny = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
   /** Watches the attempts of a process that disappears. @returns a function to call when the process is back */
-  async function watchAbsence({ run: { home } }: Front, away: () => void): Promise<() => void> {
-    const attempts = await attemptsOf(faulty.server.url, home);
+  async function watchAbsence({ run: { home } }: Front, stop: () => void): Promise<() => void> {
+    const attempts = await listAttempts(faulty.server.url, home);
     const absence = { home, fromMs: Date.now(), untilMs: Infinity };
     absences.push(absence);
-    away();
+    stop();
     takeOvers.push(...attempts.map((attempt) => findTakeOver(faulty, attempt)));
     return () => void (absence.untilMs = Date.now());
   }
@@ -227,7 +227,7 @@ async function query<R extends object>(url: string, sql: string, values: readonl
   }
 }
 
-const attemptsOf = (url: string, home: string): Promise<readonly Attempt[]> =>
+const listAttempts = (url: string, home: string): Promise<readonly Attempt[]> =>
   query(url, `SELECT job_id, attempt FROM divisor.jobs WHERE status = 'running' AND node LIKE '%' || $1`, [home]);
 
 /**
@@ -236,9 +236,9 @@ const attemptsOf = (url: string, home: string): Promise<readonly Attempt[]> =>
  */
 async function findTakeOver(faulty: FaultyCluster, { job_id: id, attempt }: Attempt): Promise<number> {
   let start = performance.now();
-  const running = `SELECT FROM divisor.jobs WHERE job_id = $1 AND attempt = $2 AND status = 'running'`;
+  const runningQuery = `SELECT FROM divisor.jobs WHERE job_id = $1 AND attempt = $2 AND status = 'running'`;
   for (; ; await sleep(100)) {
-    const rows = await query(faulty.server.url, running, [id, attempt]).catch(() => undefined);
+    const rows = await query(faulty.server.url, runningQuery, [id, attempt]).catch(() => undefined);
     if (rows?.length === 0) return performance.now() - start;
     if (rows === undefined) start = performance.now();
   }
@@ -246,7 +246,7 @@ async function findTakeOver(faulty: FaultyCluster, { job_id: id, attempt }: Atte
 
 /** Returns attempts that are recorded as crashed although their processes were running. */
 async function listFalseCrashes({ server, absences }: FaultyCluster): Promise<readonly object[]> {
-  const crashed = await query<{ readonly node: string; readonly at: string }>(
+  const crashedRows = await query<{ readonly node: string; readonly at: string }>(
     server.url,
     `SELECT id, e ->> 'node' AS node, e ->> 'ended_at' AS at, e ->> 'reason' AS reason
       FROM divisor.documents, jsonb_array_elements(body::jsonb -> 'earlier') AS e
@@ -256,7 +256,7 @@ async function listFalseCrashes({ server, absences }: FaultyCluster): Promise<re
   // Other nodes wait for one lease, or for two leases if the database was unavailable in the meantime.
   const isOf = (node: string, atMs: number, { home, fromMs, untilMs }: Absence): boolean =>
     node.includes(home) && atMs >= fromMs && atMs <= untilMs + 2 * LEASE_S * 1000 + TAKE_OVER_MS;
-  return crashed.filter(({ node, at }) => !absences.some((absence) => isOf(node, Date.parse(at), absence)));
+  return crashedRows.filter(({ node, at }) => !absences.some((absence) => isOf(node, Date.parse(at), absence)));
 }
 
 /** Returns the content of the database after every job has ended. */
@@ -267,18 +267,18 @@ async function readDatabase(url: string, { indices, jobs, reads, stale }: Writes
     (await client.query<{ id: string }>(sql)).rows.map(({ id }) => id);
   const listByStatus = (status: string) => listIds(`SELECT job_id AS id FROM divisor.jobs WHERE status = '${status}'`);
   while ([...(await listByStatus('pending')), ...(await listByStatus('running'))].length > 0) await sleep(500);
-  const stored = new Set(await listIds(`SELECT id FROM divisor.documents WHERE kind = 'index'`));
+  const savedIds = new Set(await listIds(`SELECT id FROM divisor.documents WHERE kind = 'index'`));
   const storedJobs = new Set(await listIds('SELECT job_id AS id FROM divisor.jobs'));
   const runs = await listIds(`SELECT body::jsonb ->> 'index_id' AS id FROM divisor.documents WHERE kind = 'run'`);
-  const succeeded = (await listByStatus('succeeded')).filter((id) => id.startsWith('backtest:'));
+  const succeededIds = (await listByStatus('succeeded')).filter((id) => id.startsWith('backtest:'));
   const redone = `SELECT id FROM divisor.documents WHERE kind = 'job' AND (body::jsonb ->> 'attempt')::int > 1`;
   const result = {
     indices: indices.size,
     jobs: jobs.size,
-    lost: [...indices].filter((id) => !stored.has(id)).length + [...jobs].filter((id) => !storedJobs.has(id)).length,
+    lost: [...indices].filter((id) => !savedIds.has(id)).length + [...jobs].filter((id) => !storedJobs.has(id)).length,
     doubled: runs.length - new Set(runs).size,
-    halves: succeeded.filter((id) => !runs.includes(id.slice('backtest:'.length))).length,
-    failed: await failedOf(client),
+    halves: succeededIds.filter((id) => !runs.includes(id.slice('backtest:'.length))).length,
+    failed: await listFailedJobs(client),
     redone: (await listIds(redone)).length,
     reads,
     staleReads: stale,
@@ -289,7 +289,7 @@ async function readDatabase(url: string, { indices, jobs, reads, stale }: Writes
 }
 
 /** Returns the failed jobs, each with the reason and the outcomes of its attempts. */
-async function failedOf(client: Client): Promise<readonly FailedJob[]> {
+async function listFailedJobs(client: Client): Promise<readonly FailedJob[]> {
   const { rows } = await client.query<FailedJob>(
     `SELECT d.id, body::jsonb -> 'error' ->> 'code' AS code, body::jsonb -> 'error' ->> 'message' AS message,
         (body::jsonb ->> 'crashes')::int AS crashes, body::jsonb -> 'error' -> 'detail' ->> 'cause' AS cause,
@@ -308,15 +308,15 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
     const cluster = await openFaulty();
     try {
       const { fronts } = cluster;
-      const written: Writes = { indices: new Set(), jobs: new Set(), stale: 0, reads: 0 };
+      const writes: Writes = { indices: new Set(), jobs: new Set(), stale: 0, reads: 0 };
       const url = fronts[0]!.run.url;
       const { job_id: market } = (await ask(url, 'POST', '/data/synthetic', MARKET))!;
       while ((await ask(url, 'GET', `/jobs/${String(market)}?wait=5`))?.['status'] !== 'succeeded');
-      const faults = faultsOf(cluster, seeded(Number(process.env['SEED'] ?? 1)));
+      const faults = createFaults(cluster, seeded(Number(process.env['SEED'] ?? 1)));
       const state = { isOver: false };
-      const clients = Array.from({ length: CLIENTS }, (_, i) => drive(fronts, i, written, () => state.isOver));
+      const clients = Array.from({ length: CLIENTS }, (_, i) => drive(fronts, i, writes, () => state.isOver));
       const waitForCount = async (count: number): Promise<void> => {
-        while (written.indices.size + written.jobs.size < count) await sleep(100);
+        while (writes.indices.size + writes.jobs.size < count) await sleep(100);
       };
       for (const [i, fault] of faults.entries()) {
         await waitForCount((PLAN.acknowledged * i) / faults.length);
@@ -325,7 +325,7 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
       await waitForCount(PLAN.acknowledged);
       state.isOver = true;
       await Promise.all(clients);
-      const result = await readDatabase(cluster.server.url, written);
+      const result = await readDatabase(cluster.server.url, writes);
       const takeOverMs = Math.max(0, ...(await Promise.all(cluster.takeOvers)));
       console.log(
         JSON.stringify({

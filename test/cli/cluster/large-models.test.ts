@@ -35,8 +35,10 @@ async function serveMarket({ root, ask }: RunningService): Promise<void> {
   await mkdir(location);
   await writeFile(join(location, 'market.csv'), 'identifier,date,CLOSE\n');
   for (const day of DAYS) {
-    const common = 0.01 * random.normal();
-    const rows = IDENTIFIERS.map((id, i) => `${id},${day},${(closes[i]! *= 1 + common + 0.02 * random.normal())}\n`);
+    const marketReturn = 0.01 * random.normal();
+    const rows = IDENTIFIERS.map(
+      (id, i) => `${id},${day},${(closes[i]! *= 1 + marketReturn + 0.02 * random.normal())}\n`,
+    );
     await appendFile(join(location, 'market.csv'), rows.join(''));
   }
   const store = { store_id: 'large', name: 'Large', kind: 'folder', location, activate: true };
@@ -75,7 +77,7 @@ async function startModel({ ask }: RunningService): Promise<string> {
 }
 
 /** Returns the hash and the diagnostics of the model after its estimate. */
-async function modelOf(cluster: RunningCluster, jobId: string): Promise<Model> {
+async function readModel(cluster: RunningCluster, jobId: string): Promise<Model> {
   await cluster.until(jobId, ({ status }) => status !== 'pending' && status !== 'running');
   const [model] = await cluster.query<{ body: string }>(
     `SELECT body FROM divisor.documents WHERE kind = 'risk-model' AND id = 'all'`,
@@ -90,7 +92,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   let expected: Model;
   /** Bytes of memory that the first estimate added to a worker, including the code and data that it loaded. */
   let coldBytes: number;
-  let alone: Awaited<ReturnType<typeof measureRepeatedly>>;
+  let singleRounds: Awaited<ReturnType<typeof measureRepeatedly>>;
   beforeAll(async () => {
     cluster = await openCluster({ DIVISOR_LEASE: '5' });
     workers = [await cluster.startWorker()];
@@ -99,7 +101,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     const first = await measureEstimate();
     expected = first.model;
     coldBytes = first.uses[0]!.addedBytes;
-    alone = await measureRepeatedly();
+    singleRounds = await measureRepeatedly();
     while (workers.length < WORKER_COUNT) workers.push(await cluster.startWorker());
     await readAllServed();
   });
@@ -113,9 +115,9 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     const resident = workers.map(
       ({ child: { pid } }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024,
     );
-    const started = performance.now();
-    const model = await modelOf(cluster, await startModel(cluster.front));
-    const ms = performance.now() - started;
+    const startMs = performance.now();
+    const model = await readModel(cluster, await startModel(cluster.front));
+    const ms = performance.now() - startMs;
     const uses = workers.map(readUsage).map(({ processorMs, peakBytes }, w) => ({
       processorMs: processorMs - before[w]!.processorMs,
       addedBytes: peakBytes - resident[w]!,
@@ -131,29 +133,35 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
 
   test('is shared by all workers within its estimated memory', async () => {
     await measureEstimate(); // lets the other workers open the market for their first parts
-    const shared = await measureRepeatedly();
-    for (const { model } of [...alone, ...shared]) expect(model).toEqual(expected);
+    const sharedRounds = await measureRepeatedly();
+    for (const { model } of [...singleRounds, ...sharedRounds]) expect(model).toEqual(expected);
     const dates = DAYS.map((day) => parseValidDay(day));
     const order = { identifiers: IDENTIFIERS, request: RiskModelRequest.parse({}) };
     const estimate = estimateModelMemory(order, { dates, identifiers: IDENTIFIERS } as never, 1); // the estimate reads no other member of the market
     const formatMs = (ms: number): string => `${Math.round(ms)} ms`;
     const formatMib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
     const computeMedian = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
-    const totalOf = ({ uses }: (typeof shared)[number]): number => uses.reduce((sum, use) => sum + use.processorMs, 0);
-    const busiestOf = ({ uses }: (typeof shared)[number]): number => Math.max(...uses.map((use) => use.processorMs));
-    const figuresOf = (rounds: typeof shared): string =>
+    const sumProcessorMs = ({ uses }: (typeof sharedRounds)[number]): number =>
+      uses.reduce((sum, use) => sum + use.processorMs, 0);
+    const findBusiestMs = ({ uses }: (typeof sharedRounds)[number]): number =>
+      Math.max(...uses.map((use) => use.processorMs));
+    const formatFigures = (rounds: typeof sharedRounds): string =>
       rounds
         .map(({ uses, ms }) => `${uses.map((use) => Math.round(use.processorMs)).join(' and ')} in ${formatMs(ms)}`)
         .join('; ');
-    const [one, all, busiest] = [alone.map(totalOf), shared.map(totalOf), shared.map(busiestOf)].map(computeMedian);
+    const [one, all, busiest] = [
+      singleRounds.map(sumProcessorMs),
+      sharedRounds.map(sumProcessorMs),
+      sharedRounds.map(findBusiestMs),
+    ].map(computeMedian);
     console.log(
-      `${SECURITIES} securities, ${DAYS.length} days: processor of one worker ${figuresOf(alone)}; of ${workers.length} ${figuresOf(shared)}; ` +
+      `${SECURITIES} securities, ${DAYS.length} days: processor of one worker ${formatFigures(singleRounds)}; of ${workers.length} ${formatFigures(sharedRounds)}; ` +
         `more for each of ${PART_COUNT} parts ${((all! - one!) / PART_COUNT).toFixed(2)} ms; ` +
         `times as fast with equal shares ${((workers.length * one!) / all!).toFixed(2)}, by the busiest ${(one! / busiest!).toFixed(2)}; ` +
-        `memory ${shared[0]!.uses.map(({ addedBytes }) => formatMib(addedBytes)).join(', ')}, one ${formatMib(alone[0]!.uses[0]!.addedBytes)}, its first estimate ${formatMib(coldBytes)}, estimated ${formatMib(estimate)} each`,
+        `memory ${sharedRounds[0]!.uses.map(({ addedBytes }) => formatMib(addedBytes)).join(', ')}, one ${formatMib(singleRounds[0]!.uses[0]!.addedBytes)}, its first estimate ${formatMib(coldBytes)}, estimated ${formatMib(estimate)} each`,
     );
     expect(coldBytes).toBeLessThan(estimate);
-    for (const { uses } of [...alone, ...shared])
+    for (const { uses } of [...singleRounds, ...sharedRounds])
       for (const { addedBytes } of uses) expect(addedBytes).toBeLessThan(estimate);
   });
 
@@ -166,11 +174,11 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
       start: () => startModel(cluster.front),
     });
     expect(other).not.toBe(own);
-    const killed = findWorker(own);
-    killed.child.kill('SIGKILL');
-    workers = workers.filter((worker) => worker !== killed);
+    const killedWorker = findWorker(own);
+    killedWorker.child.kill('SIGKILL');
+    workers = workers.filter((worker) => worker !== killedWorker);
     cluster.s3.isHeld = false;
-    expect(await modelOf(cluster, jobId)).toEqual(expected);
+    expect(await readModel(cluster, jobId)).toEqual(expected);
     expect(await cluster.row(jobId)).toMatchObject({ status: 'succeeded', attempt: 2, crashes: 0, losses: 1 });
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
   });
@@ -183,6 +191,6 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     cluster.s3.isHeld = false;
     expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
-    expect(await modelOf(cluster, jobId)).toEqual(expected);
+    expect(await readModel(cluster, jobId)).toEqual(expected);
   });
 });

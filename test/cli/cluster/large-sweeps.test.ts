@@ -32,7 +32,7 @@ const SWEEP = {
 };
 
 /** Returns one hash over all blocks of a sweep and its result. */
-async function digestOf(service: RunningService): Promise<string> {
+async function readDigest(service: RunningService): Promise<string> {
   const hash = createHash('sha256');
   const { status, error, result } = await service.finished('sweep:large');
   expect([status, error]).toEqual(['succeeded', null]);
@@ -49,13 +49,13 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
   let expected: string;
   let workers: ListeningProcess[] = [];
   beforeAll(async () => {
-    const embedded = await runService(['--workers', '2']);
-    await prepare(embedded, []);
-    const started = performance.now();
-    await embedded.ask('POST', '/analytics/sweeps', SWEEP);
-    expected = await digestOf(embedded);
-    console.log(`one process: ${Math.round((performance.now() - started) / 1000)} s`);
-    await embedded.close();
+    const embeddedService = await runService(['--workers', '2']);
+    await prepare(embeddedService, []);
+    const startMs = performance.now();
+    await embeddedService.ask('POST', '/analytics/sweeps', SWEEP);
+    expected = await readDigest(embeddedService);
+    console.log(`one process: ${Math.round((performance.now() - startMs) / 1000)} s`);
+    await embeddedService.close();
     cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S), DIVISOR_JOB_RETRIES: `losses=${LOSSES_MAX}` });
     workers = await Promise.all(Array.from({ length: WORKERS }, () => cluster.startWorker()));
     await prepare(cluster.front, []);
@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
   afterAll(() => cluster?.close());
 
   test('is bit-identical to a sweep in one process after its workers are killed, and leaves no partial result', async () => {
-    const started = performance.now();
+    const startMs = performance.now();
     await cluster.front.ask('POST', '/analytics/sweeps', SWEEP);
     let kills = 0;
     let progress = 0;
@@ -76,16 +76,16 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
       progress = Math.max(progress, body.progress);
       // Workers are killed at equal steps of progress, so that attempts advance between two kills.
       if (progress < (kills + 0.5) / (KILLS + 1)) continue;
-      const killed = workers[kills % workers.length]!;
-      killed.child.kill('SIGKILL');
-      await killed.ended;
+      const killedWorker = workers[kills % workers.length]!;
+      killedWorker.child.kill('SIGKILL');
+      await killedWorker.ended;
       kills++;
-      workers = [...workers.filter((worker) => worker !== killed), await cluster.startWorker()];
+      workers = [...workers.filter((worker) => worker !== killedWorker), await cluster.startWorker()];
     }
-    expect(await digestOf(cluster.front)).toBe(expected);
+    expect(await readDigest(cluster.front)).toBe(expected);
     const { attempt, crashes, losses } = await cluster.row('sweep:large');
     console.log(
-      `${WORKERS} workers, ${kills} kills: ${Math.round((performance.now() - started) / 1000)} s, ${attempt} attempts, ${losses} lost`,
+      `${WORKERS} workers, ${kills} kills: ${Math.round((performance.now() - startMs) / 1000)} s, ${attempt} attempts, ${losses} lost`,
     );
     expect(kills).toBe(KILLS);
     expect(crashes).toBe(0);

@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { expect, onTestFinished } from 'vitest';
 import { openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { startS3 } from '../../store/s3/s3-service.js';
-import { placesOf } from './running-cluster.js';
+import { createPlaces } from './running-cluster.js';
 
 /** Built checkout of an earlier version. */
 export const OLDER_CHECKOUT = process.env['OLDER_CHECKOUT'];
@@ -23,7 +23,7 @@ export async function openVersions() {
   const { url, drop } = await openTestDatabase();
   const s3 = await startS3();
   const base = await mkdtemp(join(tmpdir(), 'divisor-rolling-'));
-  const environment: Readonly<Record<string, string>> = { PATH: process.env['PATH'] ?? '', ...placesOf(url, s3) };
+  const environment: Readonly<Record<string, string>> = { PATH: process.env['PATH'] ?? '', ...createPlaces(url, s3) };
   const children: ReturnType<typeof spawn>[] = [];
   const client = new Client(url);
   await client.connect();
@@ -68,10 +68,10 @@ export async function openVersions() {
       const { rows } = await client.query<{ job_id: string; node: string }>(
         `SELECT job_id, node FROM divisor.jobs WHERE status = 'running'`,
       );
-      const nameOf = (node: string): string => /^[\w-]+/.exec(node.split(`${base}/`)[1]!)![0];
-      return new Map(rows.map(({ job_id, node }) => [nameOf(node), job_id]));
+      const getNodeName = (node: string): string => /^[\w-]+/.exec(node.split(`${base}/`)[1]!)![0];
+      return new Map(rows.map(({ job_id, node }) => [getNodeName(node), job_id]));
     },
-    async runsOf(jobId: string): Promise<number> {
+    async countRuns(jobId: string): Promise<number> {
       const { rows } = await client.query(
         `SELECT FROM divisor.documents WHERE kind = 'run' AND 'backtest:' || (body::jsonb ->> 'index_id') = $1`,
         [jobId],

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { OLDER_CHECKOUT, openVersions } from './older-version.js';
 
-async function ask(at: string, key: string, method: string, path: string, body?: unknown) {
-  const answer = await fetch(`${at}${path}`, {
+async function ask(url: string, key: string, method: string, path: string, body?: unknown) {
+  const answer = await fetch(`${url}${path}`, {
     method,
     headers: { 'x-api-key': key, 'content-type': 'application/json' },
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -20,38 +20,38 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
   'only this release accepts limited keys while release 0.2.0 also runs, and each release reads the documents of the other',
   async () => {
     const { finished, listening } = await openVersions();
-    const older = resolve(OLDER_CHECKOUT!);
+    const olderCheckout = resolve(OLDER_CHECKOUT!);
     const create = async (folder: string, ...words: readonly string[]) => {
       const { status, said } = await finished(folder, ['keys', 'create', '--scopes', 'read,write', ...words]);
       expect([status, said]).toEqual([0, expect.stringContaining('dvs_')]);
       return findKey(said);
     };
-    expect((await finished(older, ['migrate'])).status).toBe(0);
-    const before = await create(older, '--name', 'before');
-    const old = await listening(older, 'serve', 'old-front');
-    expect((await ask(old.url, before, 'PUT', '/data/watchlists/alpha-old', listOf('Old'))).status).toBe(200);
+    expect((await finished(olderCheckout, ['migrate'])).status).toBe(0);
+    const before = await create(olderCheckout, '--name', 'before');
+    const oldFront = await listening(olderCheckout, 'serve', 'old-front');
+    expect((await ask(oldFront.url, before, 'PUT', '/data/watchlists/alpha-old', listOf('Old'))).status).toBe(200);
     expect((await finished('.', ['migrate'])).status).toBe(0);
     const front = await listening('.', 'serve', 'front');
     const after = await create('.', '--name', 'after');
-    const limited = await create('.', '--name', 'limited', '--prefixes', 'alpha-');
-    const local = await create('.', '--name', 'local', '--from', '127.0.0.1');
+    const limitedKey = await create('.', '--name', 'limited', '--prefixes', 'alpha-');
+    const localKey = await create('.', '--name', 'local', '--from', '127.0.0.1');
 
     // Unlimited keys of either release are accepted by both.
     for (const key of [before, after])
-      for (const { url } of [old, front])
+      for (const { url } of [oldFront, front])
         await expect.poll(async () => (await ask(url, key, 'GET', '/data/watchlists')).status).toBe(200);
     // Limited keys are accepted only by the release that supports such limits.
-    for (const key of [limited, local]) {
+    for (const key of [limitedKey, localKey]) {
       await expect.poll(async () => (await ask(front.url, key, 'GET', '/data/watchlists')).status).toBe(200);
-      expect((await ask(old.url, key, 'GET', '/data/watchlists')).status).toBe(401);
+      expect((await ask(oldFront.url, key, 'GET', '/data/watchlists')).status).toBe(401);
     }
-    expect((await ask(front.url, limited, 'PUT', '/data/watchlists/bravo-x', listOf('X'))).status).toBe(403);
+    expect((await ask(front.url, limitedKey, 'PUT', '/data/watchlists/bravo-x', listOf('X'))).status).toBe(403);
 
     // Each release replaces the document that the other release wrote, and increases its version number.
     const path = '/data/watchlists/alpha-old';
-    expect((await ask(front.url, limited, 'PUT', path, listOf('New'))).status).toBe(200);
-    await expect.poll(async () => (await ask(old.url, before, 'GET', path)).body['name']).toBe('New');
-    expect((await ask(old.url, before, 'PUT', path, listOf('Old again'))).status).toBe(200);
+    expect((await ask(front.url, limitedKey, 'PUT', path, listOf('New'))).status).toBe(200);
+    await expect.poll(async () => (await ask(oldFront.url, before, 'GET', path)).body['name']).toBe('New');
+    expect((await ask(oldFront.url, before, 'PUT', path, listOf('Old again'))).status).toBe(200);
     await expect.poll(async () => (await ask(front.url, after, 'GET', path)).body['name']).toBe('Old again');
     const { body } = await ask(front.url, after, 'GET', `${path}/versions`);
     expect(body).toMatchObject({
@@ -59,15 +59,15 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
       versions: [{ author: 'before' }, { author: 'limited' }, { author: 'before' }],
     });
     // The earlier release cannot read a version that names a key; it reports this and continues.
-    expect((await ask(old.url, before, 'GET', `${path}/versions`)).body).toMatchObject({
+    expect((await ask(oldFront.url, before, 'GET', `${path}/versions`)).body).toMatchObject({
       error: { code: 'DOCUMENT_UNREADABLE', detail: { version: 2 } },
     });
 
     // A key that one release has revoked is refused by the other release.
     expect((await finished('.', ['keys', 'revoke', before.split('_')[1]!])).status).toBe(0);
-    for (const { url } of [old, front])
+    for (const { url } of [oldFront, front])
       await expect.poll(async () => (await ask(url, before, 'GET', path)).status).toBe(401);
-    for (const { child, ended } of [old, front]) {
+    for (const { child, ended } of [oldFront, front]) {
       child.kill('SIGTERM');
       expect(await ended).toBe(0);
     }

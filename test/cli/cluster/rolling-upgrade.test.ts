@@ -7,29 +7,29 @@ import { OLDER_CHECKOUT, openVersions } from './older-version.js';
 
 type Json = Record<string, unknown>;
 
-async function ask(at: string, method: string, path: string, body?: unknown): Promise<Json> {
+async function ask(url: string, method: string, path: string, body?: unknown): Promise<Json> {
   const headers = { 'content-type': 'application/json' };
-  const answer = await fetch(`${at}${path}`, {
+  const answer = await fetch(`${url}${path}`, {
     method,
     ...(body !== undefined && { headers, body: JSON.stringify(body) }),
   });
   return (await answer.json()) as Json;
 }
 
-async function waitForJob(at: string, jobId: unknown): Promise<Json> {
+async function waitForJob(url: string, jobId: unknown): Promise<Json> {
   for (;;) {
-    const status = await ask(at, 'GET', `/jobs/${String(jobId)}?wait=10`);
+    const status = await ask(url, 'GET', `/jobs/${String(jobId)}?wait=10`);
     if (!['pending', 'running'].includes(String(status['status']))) return status;
   }
 }
 
-async function submitBacktest(at: string, id: string): Promise<string> {
-  await ask(at, 'PUT', `/indices/${id}`, { ...INDEX, id });
-  return String((await ask(at, 'POST', `/analytics/${id}/backtest`, {}))['job_id']);
+async function submitBacktest(url: string, id: string): Promise<string> {
+  await ask(url, 'PUT', `/indices/${id}`, { ...INDEX, id });
+  return String((await ask(url, 'POST', `/analytics/${id}/backtest`, {}))['job_id']);
 }
 
-const run = async (at: string, id: string): Promise<Json> => waitForJob(at, await submitBacktest(at, id));
-const readLevels = async (at: string, id: string) => (await ask(at, 'GET', `/analytics/${id}/levels`))['levels'];
+const run = async (url: string, id: string): Promise<Json> => waitForJob(url, await submitBacktest(url, id));
+const readLevels = async (url: string, id: string) => (await ask(url, 'GET', `/analytics/${id}/levels`))['levels'];
 
 type Versions = Awaited<ReturnType<typeof openVersions>>;
 type Process = Awaited<ReturnType<Versions['listening']>>;
@@ -39,30 +39,30 @@ interface BacktestSubmission {
   readonly id: string;
 }
 
-const createRequest = (at: string, id: string): BacktestSubmission => ({ at, id });
+const createRequest = (url: string, id: string): BacktestSubmission => ({ at: url, id });
 
 /** Stops one of two workers while each runs a job: the other worker completes both jobs, each exactly once. */
 async function drainWorker(
-  { s3, running, runsOf }: Versions,
+  { s3, running, countRuns }: Versions,
   jobs: readonly BacktestSubmission[],
-  leaving: Process,
+  leavingWorker: Process,
 ): Promise<void> {
   s3.isHeld = true; // no job can end
   const ids: string[] = [];
-  for (const { at, id } of jobs) {
-    ids.push(await submitBacktest(at, id));
+  for (const { at: url, id } of jobs) {
+    ids.push(await submitBacktest(url, id));
     await expect.poll(async () => (await running()).size).toBe(ids.length);
   }
-  const left = (await running()).get(leaving.name)!;
-  await stopProcess(leaving);
-  expect([...(await running()).keys()]).not.toContain(leaving.name);
+  const remainingJobs = (await running()).get(leavingWorker.name)!;
+  await stopProcess(leavingWorker);
+  expect([...(await running()).keys()]).not.toContain(leavingWorker.name);
   s3.isHeld = false;
   for (const jobId of ids) {
     expect(await waitForJob(jobs[0]!.at, jobId)).toMatchObject({
       status: 'succeeded',
-      attempt: jobId === left ? 2 : 1,
+      attempt: jobId === remainingJobs ? 2 : 1,
     });
-    expect(await runsOf(jobId)).toBe(1);
+    expect(await countRuns(jobId)).toBe(1);
   }
 }
 
@@ -76,48 +76,48 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
   async () => {
     const versions = await openVersions();
     const { finished, listening } = versions;
-    const older = resolve(OLDER_CHECKOUT!);
-    const migrated = await finished(older, ['migrate']);
+    const olderCheckout = resolve(OLDER_CHECKOUT!);
+    const migrated = await finished(olderCheckout, ['migrate']);
     expect(migrated.status).toBe(0);
     /** The tables of the earlier version are one or more migrations behind this version. */
     const isBehind = Number(/version (\d+)/.exec(migrated.said)![1]) < PROTOCOL;
-    const oldFront = await listening(older, 'serve', 'old-front');
-    const oldWorker = await listening(older, 'worker', 'old-worker');
-    const old = oldFront.url;
-    const market = await ask(old, 'POST', '/data/synthetic', MARKET);
-    expect(await waitForJob(old, market['job_id'])).toMatchObject({ status: 'succeeded' });
-    expect(await run(old, 'BEFORE')).toMatchObject({ status: 'succeeded' });
+    const oldFront = await listening(olderCheckout, 'serve', 'old-front');
+    const oldWorker = await listening(olderCheckout, 'worker', 'old-worker');
+    const oldUrl = oldFront.url;
+    const market = await ask(oldUrl, 'POST', '/data/synthetic', MARKET);
+    expect(await waitForJob(oldUrl, market['job_id'])).toMatchObject({ status: 'succeeded' });
+    expect(await run(oldUrl, 'BEFORE')).toMatchObject({ status: 'succeeded' });
     if (isBehind) await checkRefusalBeforeMigration(versions);
     expect((await finished('.', ['migrate'])).status).toBe(0);
     const front = await listening('.', 'serve', 'front');
     const frontUrl = front.url;
 
     // The earlier worker does not claim a job of this version, and computes a later job of the earlier version.
-    const waiting = await submitBacktest(frontUrl, 'ASKED-OF-NEW');
-    expect(await run(old, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
-    for (const at of [old, frontUrl])
-      expect(await ask(at, 'GET', `/jobs/${waiting}`)).toMatchObject({ status: 'pending', attempt: 1 });
+    const waitingJob = await submitBacktest(frontUrl, 'ASKED-OF-NEW');
+    expect(await run(oldUrl, 'ASKED-OF-OLD')).toMatchObject({ status: 'succeeded', attempt: 1 });
+    for (const url of [oldUrl, frontUrl])
+      expect(await ask(url, 'GET', `/jobs/${waitingJob}`)).toMatchObject({ status: 'pending', attempt: 1 });
     const first = await listening('.', 'worker', 'first-worker');
-    expect(await waitForJob(frontUrl, waiting)).toMatchObject({ status: 'succeeded', attempt: 1 });
-    const protocols = await protocolsOf(versions);
+    expect(await waitForJob(frontUrl, waitingJob)).toMatchObject({ status: 'succeeded', attempt: 1 });
+    const protocols = await readProtocols(versions);
     expect([protocols.length, new Set(protocols).size]).toEqual([4, isBehind ? 2 : 1]);
 
-    await drainWorker(versions, [createRequest(old, 'OLD-A'), createRequest(old, 'OLD-B')], first);
+    await drainWorker(versions, [createRequest(oldUrl, 'OLD-A'), createRequest(oldUrl, 'OLD-B')], first);
     const second = await listening('.', 'worker', 'second-worker');
-    await drainWorker(versions, [createRequest(frontUrl, 'NEW-C'), createRequest(old, 'OLD-D')], oldWorker);
+    await drainWorker(versions, [createRequest(frontUrl, 'NEW-C'), createRequest(oldUrl, 'OLD-D')], oldWorker);
     for (const id of ['ASKED-OF-OLD', 'ASKED-OF-NEW', 'OLD-A', 'OLD-B', 'NEW-C', 'OLD-D'])
       expect(await readLevels(frontUrl, id)).toEqual(await readLevels(frontUrl, 'BEFORE'));
 
-    const lastOld = await listening(older, 'worker', 'last-old-worker');
-    const lost = await readLostAmongOthers(versions, front, second);
-    expect(await run(old, 'OLD-E')).toMatchObject({ status: 'succeeded', attempt: 1 });
-    expect(await ask(old, 'GET', `/jobs/${lost}`)).toMatchObject({ status: 'pending', attempt: 2 });
+    const lastOld = await listening(olderCheckout, 'worker', 'last-old-worker');
+    const lostRow = await readLostAmongOthers(versions, front, second);
+    expect(await run(oldUrl, 'OLD-E')).toMatchObject({ status: 'succeeded', attempt: 1 });
+    expect(await ask(oldUrl, 'GET', `/jobs/${lostRow}`)).toMatchObject({ status: 'pending', attempt: 2 });
     const third = await listening('.', 'worker', 'third-worker');
-    expect(await waitForJob(old, lost)).toMatchObject({ status: 'succeeded', attempt: 2 });
+    expect(await waitForJob(oldUrl, lostRow)).toMatchObject({ status: 'succeeded', attempt: 2 });
 
     for (const process of [oldFront, lastOld, third]) await stopProcess(process);
     // The earlier version refuses tables whose version is newer than it supports.
-    expect((await finished(older, ['migrate'])).status).toBe(isBehind ? 78 : 0);
+    expect((await finished(olderCheckout, ['migrate'])).status).toBe(isBehind ? 78 : 0);
   },
 );
 
@@ -126,7 +126,7 @@ async function checkRefusalBeforeMigration({ finished, base }: Versions): Promis
   expect([refusal.status, refusal.said.includes('run divisor migrate')]).toEqual([78, true]);
 }
 
-async function protocolsOf({ finished }: Versions): Promise<readonly number[]> {
+async function readProtocols({ finished }: Versions): Promise<readonly number[]> {
   const lines = (await finished('.', ['nodes', '--json'])).said.trim().split('\n');
   return lines.map((line) => Number((JSON.parse(line) as Json)['protocol']));
 }

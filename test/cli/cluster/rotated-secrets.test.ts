@@ -45,8 +45,8 @@ const DAYS = `SELECT name AS identifier, day::date AS date, 10.0::float8 AS "CLO
 test.skipIf(!hasPostgresql)(
   'the key of stored secrets is introduced, replaced, reverted and removed on two fronts, one of which is always available',
   async () => {
-    const [one, two] = [0, 1].map(() => randomBytes(32).toString('base64'));
-    const { client, url, file, first, second } = await openFronts(`none ${one}`);
+    const [firstKey, secondKey] = [0, 1].map(() => randomBytes(32).toString('base64'));
+    const { client, url, file, first, second } = await openFronts(`none ${firstKey}`);
     const password = new URL(url).password;
     await client.query(`CREATE TABLE daily AS ${DAYS}`);
     const store = { store_id: 'daily', name: 'daily', kind: 'database', location: url, tables: { market: 'daily' } };
@@ -57,10 +57,10 @@ test.skipIf(!hasPostgresql)(
 
     const { body: run } = await first.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
     const sessions = run.levels.index;
-    let published = 0;
+    let publishedCount = 0;
     /** Checks that a front signs with the stored key and reads the source with the stored password. */
     async function checkFront(front: RunningService): Promise<void> {
-      const through = sessions[published++];
+      const through = sessions[publishedCount++];
       expect(await front.ask('POST', '/analytics/EVEN/publish', { through })).toMatchObject({
         status: 200,
         body: { published: 1, through },
@@ -88,29 +88,29 @@ test.skipIf(!hasPostgresql)(
     }
 
     await checkFront(first);
-    const plain = await readStoredTexts();
-    expect(plain.slice(1)).toEqual([password, password]);
-    const encrypted = await restartFronts(`${one}\n`);
-    for (const text of encrypted) expect(text).toMatch(/^enc\.v1\./);
-    expect(await restartFronts(`${one}\n${two}\n`)).toEqual(encrypted);
-    const replaced = await restartFronts(`${two}\n${one}\n`);
-    for (const [i, text] of replaced.entries()) {
+    const plainTexts = await readStoredTexts();
+    expect(plainTexts.slice(1)).toEqual([password, password]);
+    const encryptedTexts = await restartFronts(`${firstKey}\n`);
+    for (const text of encryptedTexts) expect(text).toMatch(/^enc\.v1\./);
+    expect(await restartFronts(`${firstKey}\n${secondKey}\n`)).toEqual(encryptedTexts);
+    const replacedTexts = await restartFronts(`${secondKey}\n${firstKey}\n`);
+    for (const [i, text] of replacedTexts.entries()) {
       expect(text).toMatch(/^enc\.v1\./);
-      expect(text).not.toBe(encrypted[i]);
+      expect(text).not.toBe(encryptedTexts[i]);
     }
-    expect(await restartFronts(`${one}\n${two}\n`)).toEqual(encrypted);
-    expect(await restartFronts(`${two}\n${one}\n`)).toEqual(replaced);
-    expect(await restartFronts(`${two}\n`)).toEqual(replaced);
+    expect(await restartFronts(`${firstKey}\n${secondKey}\n`)).toEqual(encryptedTexts);
+    expect(await restartFronts(`${secondKey}\n${firstKey}\n`)).toEqual(replacedTexts);
+    expect(await restartFronts(`${secondKey}\n`)).toEqual(replacedTexts);
 
     const { body: log } = await first.ask<{ entries: unknown[] }>('GET', '/analytics/EVEN/published');
-    expect(log.entries).toHaveLength(published);
+    expect(log.entries).toHaveLength(publishedCount);
     expect((await first.ask<{ keys: unknown[] }>('GET', '/analytics/EVEN/published/keys')).body.keys).toHaveLength(1);
     const { rows } = await client.query<{ n: number }>(
       `SELECT count(*)::int AS n FROM divisor.documents WHERE position($1 in body::text) > 0`,
       [password],
     );
     expect(rows).toEqual([{ n: 0 }]);
-    expect(await restartFronts(`none\n${two}\n`)).toEqual(plain);
+    expect(await restartFronts(`none\n${secondKey}\n`)).toEqual(plainTexts);
     await checkFront(second);
   },
 );
@@ -119,14 +119,14 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
   'secrets that an earlier release stored as plain text or encrypted are encrypted with another key',
   async () => {
     const { finished, listening, query, url } = await openVersions();
-    const older = resolve(OLDER_CHECKOUT!);
-    const [one, two] = [0, 1].map(() => randomBytes(32).toString('base64'));
+    const olderCheckout = resolve(OLDER_CHECKOUT!);
+    const [firstKey, secondKey] = [0, 1].map(() => randomBytes(32).toString('base64'));
     const hosts = { DIVISOR_DATABASE_HOSTS: new URL(url).host };
     await query(`CREATE TABLE daily AS ${DAYS}`);
     const ask = async (at: string, method: string, path: string, body?: unknown) => {
       const headers = { 'content-type': 'application/json' };
-      const sent = { method, ...(body !== undefined && { headers, body: JSON.stringify(body) }) };
-      const answer = await fetch(`${at}${path}`, sent);
+      const init = { method, ...(body !== undefined && { headers, body: JSON.stringify(body) }) };
+      const answer = await fetch(`${at}${path}`, init);
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
     };
     const readPrivateKey = async (): Promise<string> => {
@@ -141,31 +141,37 @@ test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
       );
       return rows.map(({ body }) => body).join('\n');
     };
-    expect((await finished(older, ['migrate'])).status).toBe(0);
-    const plain = await listening(older, 'serve', 'plain', hosts);
+    expect((await finished(olderCheckout, ['migrate'])).status).toBe(0);
+    const plainFront = await listening(olderCheckout, 'serve', 'plain', hosts);
     const store = { store_id: 'daily', name: 'daily', kind: 'database', location: url, tables: { market: 'daily' } };
-    expect((await ask(plain.url, 'POST', '/data/stores', { ...store, activate: true })).status).toBe(201);
-    expect((await ask(plain.url, 'POST', '/publication/keys')).status).toBe(200);
+    expect((await ask(plainFront.url, 'POST', '/data/stores', { ...store, activate: true })).status).toBe(201);
+    expect((await ask(plainFront.url, 'POST', '/publication/keys')).status).toBe(200);
     expect(await readDocuments()).toContain(new URL(url).password);
-    const signing = await readPrivateKey();
-    await stopProcess(plain);
-    const encrypting = await listening(older, 'serve', 'encrypting', { ...hosts, DIVISOR_SECRET_KEY: one! });
+    const signingKey = await readPrivateKey();
+    await stopProcess(plainFront);
+    const encrypting = await listening(olderCheckout, 'serve', 'encrypting', {
+      ...hosts,
+      DIVISOR_SECRET_KEY: firstKey!,
+    });
     await stopProcess(encrypting);
     const before = await readDocuments();
     expect(before).toContain('enc.v1.');
     expect(before).not.toContain(new URL(url).password);
 
     expect((await finished('.', ['migrate'])).status).toBe(0);
-    const both = await listening('.', 'serve', 'both', { ...hosts, DIVISOR_SECRET_KEY: `${two},${one}` });
+    const bothKeysFront = await listening('.', 'serve', 'both', {
+      ...hosts,
+      DIVISOR_SECRET_KEY: `${secondKey},${firstKey}`,
+    });
     expect(await readDocuments()).not.toBe(before);
-    await stopProcess(both);
-    const next = await listening('.', 'serve', 'next', { ...hosts, DIVISOR_SECRET_KEY: two! });
+    await stopProcess(bothKeysFront);
+    const next = await listening('.', 'serve', 'next', { ...hosts, DIVISOR_SECRET_KEY: secondKey! });
     const { status, body } = await ask(next.url, 'POST', '/data/stores/daily/refresh');
     expect(status).toBe(202);
     await expect
       .poll(async () => (await ask(next.url, 'GET', `/jobs/${String(body['job_id'])}?wait=10`)).body['status'])
       .toBe('succeeded');
-    expect(createSecretBox(Buffer.from(two!, 'base64')).open(await readPrivateKey())).toBe(signing);
+    expect(createSecretBox(Buffer.from(secondKey!, 'base64')).open(await readPrivateKey())).toBe(signingKey);
   },
 );
 

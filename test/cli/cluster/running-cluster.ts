@@ -55,7 +55,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
   const client = new Client(ownerUrl);
   await client.connect();
   const url = await makeLeastRole(client, { url: ownerUrl, role, schema: 'divisor' });
-  const environment = { ...placesOf(url, s3), ...variables };
+  const environment = { ...createPlaces(url, s3), ...variables };
   const workers: ListeningProcess[] = [];
   const fronts: RunningService[] = [];
 
@@ -64,13 +64,13 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
   }
 
   async function readRow(jobId: string): Promise<JobRow> {
-    const [found] = await query<JobRow>(
+    const [row] = await query<JobRow>(
       `SELECT j.status, j.attempt, j.node, j.lease_until, (d.body::jsonb ->> 'crashes')::int AS crashes, (d.body::jsonb ->> 'losses')::int AS losses,
           j.started_at::text
         FROM divisor.jobs AS j JOIN divisor.documents AS d ON d.kind = 'job' AND d.id = j.job_id WHERE job_id = $1`,
       [jobId],
     );
-    return found!;
+    return row!;
   }
 
   async function startFront(flags: readonly string[] = []): Promise<RunningService> {
@@ -114,7 +114,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
 }
 
 /** Returns the settings that name the database and the object store of a cluster. */
-export function placesOf(url: string, { access }: S3Service): Record<string, string> {
+export function createPlaces(url: string, { access }: S3Service): Record<string, string> {
   return {
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${access.bucket}/${access.prefix}`,

@@ -20,15 +20,15 @@ const TERMS = { whole_shares: true };
 const SHARES_AT_FAULT = { kill: 0.1, partition: 0.3 };
 
 async function runBatches(world: BatchWorld, faults: (jobId: string) => Promise<void>) {
-  const accounts = world.accountsOf(ACCOUNTS, (at) => (at % 3 === 0 ? { tax: { lot_method: 'fifo' } } : {}));
+  const accounts = world.createAccounts(ACCOUNTS, (i) => (i % 3 === 0 ? { tax: { lot_method: 'fifo' } } : {}));
   const jobId = await world.start('all', accounts, TERMS);
   await faults(jobId);
   const { status, error } = await world.service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
-  const results = await world.resultsOf('all');
+  const results = await world.readResults('all');
   expect(results.map(({ account_id }) => account_id)).toEqual(accounts.map(({ account_id }) => account_id));
   await world.batch('again', [accounts[REPEATED_SUBMISSION]], TERMS);
-  expect(await world.resultsOf('again')).toEqual([results[REPEATED_SUBMISSION]]);
+  expect(await world.readResults('again')).toEqual([results[REPEATED_SUBMISSION]]);
   return results;
 }
 
@@ -55,7 +55,7 @@ async function runOnNodes(count: number) {
     DATABASE_URL: proxy.url,
   });
   try {
-    const others = await Promise.all(Array.from({ length: count - 1 }, cluster.startWorker));
+    const otherWorkers = await Promise.all(Array.from({ length: count - 1 }, cluster.startWorker));
     const world = await openBatches(undefined, cluster.front);
 
     async function waitForShare(jobId: string, share: number): Promise<void> {
@@ -68,8 +68,8 @@ async function runOnNodes(count: number) {
 
     return await runBatches(world, async (jobId) => {
       await waitForShare(jobId, SHARES_AT_FAULT.kill);
-      if (others.length > 0) {
-        others[0]!.child.kill('SIGKILL');
+      if (otherWorkers.length > 0) {
+        otherWorkers[0]!.child.kill('SIGKILL');
         await cluster.startWorker();
       }
       await waitForShare(jobId, SHARES_AT_FAULT.partition);

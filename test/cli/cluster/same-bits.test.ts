@@ -25,23 +25,23 @@ async function openEmbeddedWith(threads: number) {
 }
 
 /** Returns a worker that runs a job; undefined if no job is left. */
-async function holderOf(
+async function findHolder(
   { query }: RunningCluster,
   workers: readonly ListeningProcess[],
 ): Promise<ListeningProcess | undefined> {
   for (;;) {
-    const live = await query<{ node: string | null }>(
+    const liveRows = await query<{ node: string | null }>(
       `SELECT node FROM divisor.jobs WHERE lane = 'heavy' AND status IN ('pending', 'running')`,
     );
-    if (live.length === 0) return undefined;
-    const holder = workers.find(({ home }) => live.some(({ node }) => node?.endsWith(home)));
+    if (liveRows.length === 0) return undefined;
+    const holder = workers.find(({ home }) => liveRows.some(({ node }) => node?.endsWith(home)));
     if (holder !== undefined) return holder;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
 /** Starts a number of workers, and twice kills the worker that runs a job. */
-async function clusterOf(count: number) {
+async function openClusterWith(count: number) {
   const cluster = await openCluster({ DIVISOR_LEASE: '5' });
   try {
     let workers = await Promise.all(Array.from({ length: count }, cluster.startWorker));
@@ -49,7 +49,7 @@ async function clusterOf(count: number) {
     const suite = createSuite(cluster.front);
     await suite.submit();
     for (let kills = 0; kills < KILLS; kills++) {
-      const holder = await holderOf(cluster, workers);
+      const holder = await findHolder(cluster, workers);
       if (holder === undefined) break; // all jobs have ended
       holder.child.kill('SIGKILL');
       workers = [...workers.filter((worker) => worker !== holder), await cluster.startWorker()];
@@ -66,7 +66,7 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
     const expected = await openEmbeddedWith(1);
     expect(Object.keys(expected).length).toBeGreaterThan(8);
     expect(await openEmbeddedWith(3)).toEqual(expected);
-    for (const workers of [1, 3]) expect(await clusterOf(workers)).toEqual(expected);
+    for (const workers of [1, 3]) expect(await openClusterWith(workers)).toEqual(expected);
   },
   1_800_000,
 );

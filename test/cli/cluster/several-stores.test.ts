@@ -18,7 +18,7 @@ const generate = (service: RunningService, store: string, activate: boolean) =>
   runJob(service, '/data/synthetic', { ...MARKET, store_id: store, seed: SEEDS[store], activate });
 
 /** Returns levels and weights with risk figures, which are computed from the market of the run. */
-async function figuresOf(service: RunningService, id: string): Promise<unknown> {
+async function readFigures(service: RunningService, id: string): Promise<unknown> {
   const levels = (await service.ask('GET', `/analytics/${id}/levels`)).body as { levels: unknown; stale: unknown };
   const { status, body } = await service.ask('GET', `/analytics/${id}/weights?risk=true`);
   expect([id, status, levels.stale]).toEqual([id, 200, null]);
@@ -30,12 +30,12 @@ test.skipIf(!hasPostgresql)(
   async () => {
     const expected = new Map<string, unknown>();
     for (const store of STORES) {
-      const alone = await runService();
-      await generate(alone, store, true);
-      await alone.ask('PUT', '/indices/EVEN', INDEX);
-      await runJob(alone, '/analytics/EVEN/backtest');
-      expected.set(store, await figuresOf(alone, 'EVEN'));
-      await alone.close();
+      const embeddedService = await runService();
+      await generate(embeddedService, store, true);
+      await embeddedService.ask('PUT', '/indices/EVEN', INDEX);
+      await runJob(embeddedService, '/analytics/EVEN/backtest');
+      expected.set(store, await readFigures(embeddedService, 'EVEN'));
+      await embeddedService.close();
     }
     const cluster = await openCluster();
     try {
@@ -46,7 +46,7 @@ test.skipIf(!hasPostgresql)(
         await front.ask('PUT', `/indices/${store}`, { ...INDEX, id: store, store_id: store });
       }
       // In the soak, the worker is killed and a new worker recomputes the interrupted jobs.
-      const begun = await Promise.all(
+      const startedJobs = await Promise.all(
         STORES.map(async (id) => (await front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {})).body),
       );
       if (IS_SOAK) {
@@ -54,15 +54,17 @@ test.skipIf(!hasPostgresql)(
         await worker.ended;
         await cluster.startWorker();
       }
-      for (const { job_id: jobId } of begun) expect(await front.finished(jobId)).toMatchObject({ status: 'succeeded' });
+      for (const { job_id: jobId } of startedJobs)
+        expect(await front.finished(jobId)).toMatchObject({ status: 'succeeded' });
       const second = await cluster.startFront();
       for (const [store, figures] of expected) {
-        expect([store, await figuresOf(second, store)]).toEqual([store, figures]);
-        expect([store, await figuresOf(front, store)]).toEqual([store, figures]);
+        expect([store, await readFigures(second, store)]).toEqual([store, figures]);
+        expect([store, await readFigures(front, store)]).toEqual([store, figures]);
       }
       // Activating another store on another front makes no run stale.
       await runJob(second, '/data/stores/two/activate');
-      for (const [store, figures] of expected) expect([store, await figuresOf(front, store)]).toEqual([store, figures]);
+      for (const [store, figures] of expected)
+        expect([store, await readFigures(front, store)]).toEqual([store, figures]);
     } finally {
       await cluster.close();
     }

@@ -20,15 +20,15 @@ describe.skipIf(!hasPostgresql)('closures of a calendar on two nodes', () => {
       expect(await scheduleOn(other)).toBe(before);
       const changes = [{ date: before, session: 'closed', reason: 'Storm' }];
       const put = await front.ask<RecordedCalendarClosures>('PUT', '/calendars/XNYS/closures', { changes });
-      const [moved] = put.body.effect.indices[0]!.after;
-      expect(moved!.date).not.toBe(before);
-      expect(await scheduleOn(front)).toBe(moved!.date);
-      await waitFor(async () => expect(await scheduleOn(other)).toBe(moved!.date));
+      const [movedReview] = put.body.effect.indices[0]!.after;
+      expect(movedReview!.date).not.toBe(before);
+      expect(await scheduleOn(front)).toBe(movedReview!.date);
+      await waitFor(async () => expect(await scheduleOn(other)).toBe(movedReview!.date));
       await other.ask('POST', '/analytics/EVEN/backtest', {});
       expect((await other.finished('backtest:EVEN')).status).toBe('succeeded');
       const levels = await front.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
       expect(levels.body.levels.index).not.toContain(before);
-      expect(levels.body.levels.index).toContain(moved!.date);
+      expect(levels.body.levels.index).toContain(movedReview!.date);
     } finally {
       await cluster.close();
     }

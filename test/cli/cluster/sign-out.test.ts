@@ -18,22 +18,22 @@ test.skipIf(!hasPostgresql)(
     });
     const { front } = cluster;
     const other = await cluster.startFront();
-    const elsewhere = await cluster.startFront(['--oidc-scopes', 'groups=desk:read']);
+    const thirdFront = await cluster.startFront(['--oidc-scopes', 'groups=desk:read']);
     const requestAs = async ({ url }: typeof front, cookie: string) =>
       (await fetchWithoutRedirect(`${url()}/indices`, { cookie })).status;
-    const [leaving, staying] = [await signIn(front.url()), await signIn(other.url())];
-    for (const at of [front, other])
-      for (const { cookie } of [leaving, staying]) expect(await requestAs(at, cookie)).toBe(200);
+    const [leavingSession, stayingSession] = [await signIn(front.url()), await signIn(other.url())];
+    for (const node of [front, other])
+      for (const { cookie } of [leavingSession, stayingSession]) expect(await requestAs(node, cookie)).toBe(200);
     // The third front grants other scopes than those with which the session began.
-    expect(await requestAs(elsewhere, leaving.cookie)).toBe(401);
+    expect(await requestAs(thirdFront, leavingSession.cookie)).toBe(401);
 
-    const headers = { cookie: leaving.cookie, 'x-csrf-token': leaving.csrf };
+    const headers = { cookie: leavingSession.cookie, 'x-csrf-token': leavingSession.csrf };
     expect((await fetch(`${front.url()}/auth/session`, { method: 'DELETE', headers })).status).toBe(204);
-    expect(await requestAs(front, leaving.cookie)).toBe(401);
-    await expect.poll(() => requestAs(other, leaving.cookie)).toBe(401);
+    expect(await requestAs(front, leavingSession.cookie)).toBe(401);
+    await expect.poll(() => requestAs(other, leavingSession.cookie)).toBe(401);
     await front.restart();
-    expect(await requestAs(front, leaving.cookie)).toBe(401);
-    for (const at of [front, other]) expect(await requestAs(at, staying.cookie)).toBe(200);
+    expect(await requestAs(front, leavingSession.cookie)).toBe(401);
+    for (const node of [front, other]) expect(await requestAs(node, stayingSession.cookie)).toBe(200);
     await cluster.close();
     await provider.close();
   },

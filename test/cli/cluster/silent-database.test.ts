@@ -93,23 +93,23 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
       requests.push(response);
       await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
     }
-    const settled = await Promise.allSettled(requests);
-    const answers = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    const outcomes = await Promise.allSettled(requests);
+    const answers = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     expect([answers.length, front.err()]).toEqual([requests.length, '']);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
     expect(answers.filter(({ retryAfter }) => Number(retryAfter) >= 1)).toHaveLength(answers.length);
-    const later = answers.filter(({ atMs }) => atMs > NOTICED_MS);
+    const laterAnswers = answers.filter(({ atMs }) => atMs > NOTICED_MS);
     const computeP99 = (member: 'ms' | 'ownMs') =>
       computePercentileOf(
-        later.map((answer) => answer[member]),
+        laterAnswers.map((answer) => answer[member]),
         0.99,
       );
     process.stdout.write(
-      `${later.length} refusals after the first ${NOTICED_MS} ms: p99 ${computeP99('ms').toFixed(1)} ms, without waits for a ` +
+      `${laterAnswers.length} refusals after the first ${NOTICED_MS} ms: p99 ${computeP99('ms').toFixed(1)} ms, without waits for a ` +
         `core ${computeP99('ownMs').toFixed(1)} ms; longest of all ${answers.length}: ` +
         `${Math.max(...answers.map(({ ms }) => ms)).toFixed(0)} ms\n`,
     );
-    expect(later.length).toBeGreaterThan(50);
+    expect(laterAnswers.length).toBeGreaterThan(50);
     expect(computeP99('ownMs')).toBeLessThan(100); // excludes waits for a core, which other tests may occupy
     expect(Math.max(...answers.map(({ ownMs }) => ownMs))).toBeLessThan(2 * NOTICED_MS);
     const fetchReadiness = async () => (await fetch(`${front.url}/health/ready`)).status;

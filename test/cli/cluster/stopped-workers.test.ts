@@ -42,10 +42,10 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   async function checkSingleEnd(jobId: string, id: string): Promise<void> {
     cluster.s3.isHeld = false;
     expect(await cluster.front.finished(jobId)).toMatchObject({ status: 'succeeded' });
-    expect(await runsOf(id)).toHaveLength(1);
+    expect(await readRuns(id)).toHaveLength(1);
   }
 
-  const runsOf = (id: string) =>
+  const readRuns = (id: string) =>
     cluster.query(
       `SELECT id, etag, updated_at FROM divisor.documents WHERE kind = 'run' AND body::jsonb ->> 'index_id' = $1`,
       [id],
@@ -55,11 +55,14 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     const { jobId, holder, row } = await submitEndlessBacktest('KILLED');
     holder.child.kill('SIGKILL');
     expect(await holder.ended).toBe('SIGKILL');
-    const left = await cluster.row(jobId);
-    const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
-    expect(again.node).not.toBe(row.node);
-    expect(again).toMatchObject({ crashes: 0, losses: 1 });
-    expect(Date.parse(again.started_at!)).toBeGreaterThanOrEqual(left.lease_until!.getTime());
+    const lostRow = await cluster.row(jobId);
+    const secondAttempt = await cluster.until(
+      jobId,
+      ({ attempt, status }) => attempt > row.attempt && status === 'running',
+    );
+    expect(secondAttempt.node).not.toBe(row.node);
+    expect(secondAttempt).toMatchObject({ crashes: 0, losses: 1 });
+    expect(Date.parse(secondAttempt.started_at!)).toBeGreaterThanOrEqual(lostRow.lease_until!.getTime());
     await checkSingleEnd(jobId, 'KILLED');
     workers = [...workers.filter((each) => each !== holder), await cluster.startWorker()];
   });
@@ -69,20 +72,23 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     async () => {
       const { jobId, holder, row } = await submitEndlessBacktest('PAUSED');
       holder.child.kill('SIGSTOP');
-      const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
-      expect(again.node).not.toBe(row.node);
+      const secondAttempt = await cluster.until(
+        jobId,
+        ({ attempt, status }) => attempt > row.attempt && status === 'running',
+      );
+      expect(secondAttempt.node).not.toBe(row.node);
       await checkSingleEnd(jobId, 'PAUSED');
-      const written = await runsOf('PAUSED');
-      const ended = await cluster.row(jobId);
-      const { heartbeat: before } = await beatOf(row.node!);
+      const storedRuns = await readRuns('PAUSED');
+      const endedRow = await cluster.row(jobId);
+      const { heartbeat: before } = await readHeartbeat(row.node!);
       holder.child.kill('SIGCONT');
-      await expect.poll(async () => (await beatOf(row.node!)).heartbeat).not.toEqual(before);
-      expect(await runsOf('PAUSED')).toEqual(written);
-      expect(await cluster.row(jobId)).toEqual(ended);
+      await expect.poll(async () => (await readHeartbeat(row.node!)).heartbeat).not.toEqual(before);
+      expect(await readRuns('PAUSED')).toEqual(storedRuns);
+      expect(await cluster.row(jobId)).toEqual(endedRow);
     },
   );
 
-  const beatOf = async (node: string): Promise<{ readonly heartbeat: Date }> =>
+  const readHeartbeat = async (node: string): Promise<{ readonly heartbeat: Date }> =>
     (
       await cluster.query<{ heartbeat: Date }>('SELECT seen_at AS heartbeat FROM divisor.nodes WHERE node = $1', [node])
     )[0]!;
@@ -90,14 +96,17 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   test('moves to another worker at once if its worker is stopped, without counting as a crash', async () => {
     const { jobId, holder, row } = await submitEndlessBacktest('STOPPED');
     holder.child.kill('SIGTERM');
-    const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
-    expect(again.node).not.toBe(row.node);
-    expect(again).toMatchObject({ crashes: 0, losses: 0 });
+    const secondAttempt = await cluster.until(
+      jobId,
+      ({ attempt, status }) => attempt > row.attempt && status === 'running',
+    );
+    expect(secondAttempt.node).not.toBe(row.node);
+    expect(secondAttempt).toMatchObject({ crashes: 0, losses: 0 });
     await checkSingleEnd(jobId, 'STOPPED');
     expect(await holder.ended).toBe(0);
     // The killed worker did not deregister, but has no slots any more.
-    const left = (await cluster.nodes()).filter(({ node }) => node !== row.node);
-    expect(left.map(({ role }) => role).toSorted()).toEqual(['service', 'worker', 'worker']);
+    const remainingNodes = (await cluster.nodes()).filter(({ node }) => node !== row.node);
+    expect(remainingNodes.map(({ role }) => role).toSorted()).toEqual(['service', 'worker', 'worker']);
     workers = workers.filter((each) => each !== holder);
   });
 
@@ -119,12 +128,12 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
       workers = [...workers.filter((each) => each !== holder), await cluster.startWorker()];
       const hashes = await suite.hashes();
       expect(await cluster.row(killed)).toMatchObject({ crashes: 0, losses: 1 });
-      const embedded = await runService(['--workers', '3']);
-      await prepare(embedded, []);
-      const alone = createSuite(embedded);
-      await alone.submit();
-      expect(hashes).toEqual(await alone.hashes());
-      await embedded.close();
+      const embeddedService = await runService(['--workers', '3']);
+      await prepare(embeddedService, []);
+      const embeddedSuite = createSuite(embeddedService);
+      await embeddedSuite.submit();
+      expect(hashes).toEqual(await embeddedSuite.hashes());
+      await embeddedService.close();
     },
   );
 

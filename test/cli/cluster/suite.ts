@@ -41,7 +41,7 @@ const VIEWS = [
 
 export function createSuite({ ask, finished }: RunningService): Suite {
   const results: Record<string, string> = {};
-  let submitted: readonly (readonly [path: string, jobId: string])[] = [];
+  let submissions: readonly (readonly [path: string, jobId: string])[] = [];
 
   const submitAll = (works: readonly SuiteRequest[]) =>
     Promise.all(
@@ -53,10 +53,10 @@ export function createSuite({ ask, finished }: RunningService): Suite {
     );
 
   async function collect(): Promise<void> {
-    for (const [path, jobId] of submitted) {
+    for (const [path, jobId] of submissions) {
       const { status, error, result } = await finished(jobId);
       expect([path, status, error]).toEqual([path, 'succeeded', null]);
-      results[path] = hashOf(result);
+      results[path] = computeHash(result);
     }
   }
 
@@ -68,18 +68,18 @@ export function createSuite({ ask, finished }: RunningService): Suite {
         expect((await ask('PUT', `/indices/${id}`, { ...index, pipeline })).status).toBe(200);
       }
       await ask('PUT', '/optimise/constraint-sets/core', { id: 'core', name: 'Core', constraints: CONSTRAINTS });
-      submitted = await submitAll(STAGES[0]!);
+      submissions = await submitAll(STAGES[0]!);
     },
     async hashes() {
       await collect();
       for (const stage of STAGES.slice(1)) {
-        submitted = await submitAll(stage);
+        submissions = await submitAll(stage);
         await collect();
       }
       for (const path of VIEWS) {
         const { status, body } = await ask('GET', path);
         expect([path, status]).toEqual([path, 200]);
-        results[path] = hashOf(body);
+        results[path] = computeHash(body);
       }
       return results;
     },
@@ -89,7 +89,7 @@ export function createSuite({ ask, finished }: RunningService): Suite {
 /** Names of members that hold times and run ids, which differ between equal results. */
 const OF_THEIR_TIME = new Set(['run_at', 'run_id', 'created_at', 'estimated_at', 'updated_at', 'validated_at']);
 
-const hashOf = (result: unknown): string =>
+const computeHash = (result: unknown): string =>
   createHash('sha256')
     .update(JSON.stringify(result, (name, value: unknown) => (OF_THEIR_TIME.has(name) ? null : value)))
     .digest('hex');

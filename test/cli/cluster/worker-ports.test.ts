@@ -21,7 +21,7 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function urlOf(words: readonly string[]): Promise<string> {
+  async function readUrl(words: readonly string[]): Promise<string> {
     const worker = runDivisor(['worker', ...words, '--warm-up', 'off', '--workers', '1', '--log-level', 'error'], {
       DATABASE_URL: database.url,
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
@@ -32,17 +32,23 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
   }
 
   test('listen on the first free port from 8180, and serve their metrics there', async () => {
-    const first = await urlOf(['--home', join(folder, 'a')]);
-    const second = await urlOf(['--home', join(folder, 'b')]);
+    const first = await readUrl(['--home', join(folder, 'a')]);
+    const second = await readUrl(['--home', join(folder, 'b')]);
     const ports = [first, second].map((url) => Number(new URL(url).port));
     expect(ports[0]).toBeGreaterThanOrEqual(8180);
     expect(ports[1]).toBeGreaterThan(ports[0]!);
     expect(ports[1]).toBeLessThan(8280);
     expect(await (await fetch(`${second}/metrics`)).text()).toContain('divisor_build_info');
-    const taken = runDivisor(['worker', '--home', join(folder, 'c'), '--port', String(ports[0]), '--warm-up', 'off'], {
-      DATABASE_URL: database.url,
-      DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
-    });
-    expect([await taken.ended, taken.err()]).toEqual([75, expect.stringContaining(`port ${ports[0]}`)]);
+    const rejectedWorker = runDivisor(
+      ['worker', '--home', join(folder, 'c'), '--port', String(ports[0]), '--warm-up', 'off'],
+      {
+        DATABASE_URL: database.url,
+        DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
+      },
+    );
+    expect([await rejectedWorker.ended, rejectedWorker.err()]).toEqual([
+      75,
+      expect.stringContaining(`port ${ports[0]}`),
+    ]);
   });
 });

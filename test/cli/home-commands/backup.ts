@@ -20,40 +20,46 @@ export function describeBackup(): void {
       const folder = join(await newFolder(), 'copy');
       expect((await ask(service.url, 'POST', '/analytics/EVEN/publish', {})).status).toBe(200);
       await ask(service.url, 'GET', '/audit'); // reading the audit log signs it
-      const over = new AbortController();
-      const written: number[] = [];
-      const writing = (async () => {
-        for (let i = 0; !over.signal.aborted; i++) {
+      const stopController = new AbortController();
+      const writtenSerials: number[] = [];
+      const writes = (async () => {
+        for (let i = 0; !stopController.signal.aborted; i++) {
           const { status } = await ask(service.url, 'PUT', '/data/watchlists/busy', {
             name: `v${i}`,
             identifiers: ['A'],
           });
-          if (status < 300) written.push(i);
+          if (status < 300) writtenSerials.push(i);
         }
       })();
-      await expect.poll(() => written.length).toBeGreaterThan(3);
-      const before = written.at(-1)!;
+      await expect.poll(() => writtenSerials.length).toBeGreaterThan(3);
+      const before = writtenSerials.at(-1)!;
       const { status, out, err } = await runHere(['backup', folder, '--home', home]);
-      over.abort();
-      await writing;
+      stopController.abort();
+      await writes;
       expect({ status, err }).toEqual({ status: 0, err: '' });
       expect(listLines(out)[0]).toMatchObject({ folder, damaged: [] });
 
       const other = join(await newFolder(), 'elsewhere');
       expect((await runHere(['restore', folder, '--home', other])).status).toBe(0);
       const record = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
-      const then = await Promise.all(KEPT_PATHS.map((path) => ask(service.url, 'GET', path)));
-      expect(then.map(({ status: found }) => found)).toEqual(KEPT_PATHS.map(() => 200));
-      const again = await startServiceHere(other);
+      const restoredAnswers = await Promise.all(KEPT_PATHS.map((path) => ask(service.url, 'GET', path)));
+      expect(restoredAnswers.map(({ status: found }) => found)).toEqual(KEPT_PATHS.map(() => 200));
+      const secondService = await startServiceHere(other);
       try {
-        expect(await (await fetch(`${again.url}/analytics/EVEN/record`)).text()).toBe(record);
-        expect(await Promise.all(KEPT_PATHS.map((path) => ask(again.url, 'GET', path)))).toEqual(then);
-        const busy = Number(String((await ask(again.url, 'GET', '/data/watchlists/busy')).body['name']).slice(1));
-        expect(busy).toBeGreaterThanOrEqual(before);
-        await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores/market')).body['active']).toBe(true);
-        expect((await ask(again.url, 'GET', '/data/stores/market')).body['location']).toContain(other);
+        expect(await (await fetch(`${secondService.url}/analytics/EVEN/record`)).text()).toBe(record);
+        expect(await Promise.all(KEPT_PATHS.map((path) => ask(secondService.url, 'GET', path)))).toEqual(
+          restoredAnswers,
+        );
+        const busySerial = Number(
+          String((await ask(secondService.url, 'GET', '/data/watchlists/busy')).body['name']).slice(1),
+        );
+        expect(busySerial).toBeGreaterThanOrEqual(before);
+        await expect
+          .poll(async () => (await ask(secondService.url, 'GET', '/data/stores/market')).body['active'])
+          .toBe(true);
+        expect((await ask(secondService.url, 'GET', '/data/stores/market')).body['location']).toContain(other);
       } finally {
-        await again.stop();
+        await secondService.stop();
       }
       expect((await runHere(['verify', '--home', other])).status).toBe(0);
     });

@@ -8,32 +8,32 @@ import { home, newFolder, ask, listLines } from './set-up.js';
 
 export function describeDamage(): void {
   describe('a damaged home or backup', () => {
-    let whole: string;
+    let wholeHome: string;
     beforeAll(async () => {
-      whole = join(await mkdtemp(join(tmpdir(), 'divisor-whole-')), 'backup');
-      expect((await runHere(['backup', whole, '--home', home])).status).toBe(0);
+      wholeHome = join(await mkdtemp(join(tmpdir(), 'divisor-whole-')), 'backup');
+      expect((await runHere(['backup', wholeHome, '--home', home])).status).toBe(0);
     });
-    afterAll(() => rm(dirname(whole), { recursive: true }));
+    afterAll(() => rm(dirname(wholeHome), { recursive: true }));
 
     /** Creates a backup in a folder that a test may damage. */
     async function createBackup(folder: string): Promise<string> {
       const copy = join(folder, 'backup');
-      await cp(whole, copy, { recursive: true });
+      await cp(wholeHome, copy, { recursive: true });
       return copy;
     }
 
     /** Restores the backup to a new home that no process uses. */
     async function restoreIdleHome(): Promise<string> {
       const other = join(await newFolder(), 'home');
-      await runHere(['restore', whole, '--home', other]);
+      await runHere(['restore', wholeHome, '--home', other]);
       return other;
     }
 
     /** Changes one byte of a stored document. */
     async function flip(file: string): Promise<void> {
       const bytes = await readFile(file);
-      const at = Math.floor(bytes.length / 2);
-      bytes[at] = bytes[at]! ^ 1;
+      const offset = Math.floor(bytes.length / 2);
+      bytes[offset] = bytes[offset]! ^ 1;
       await writeFile(file, bytes);
     }
 
@@ -48,22 +48,22 @@ export function describeDamage(): void {
 
       const { status, out } = await runHere(['verify', '--home', other]);
       expect(status).toBe(1);
-      const damaged = Object.fromEntries(listLines(out).map(({ part, damaged: found }) => [part, found]));
-      expect(damaged['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum differs' }]);
-      expect(damaged['stores']).toEqual([{ name: 'market/market', reason: 'its checksum differs' }]);
-      const named = { documents: expect.arrayContaining(['run EVEN']) };
-      const reported = [
-        { ...named, name: artifacts[0], reason: 'its checksum differs' },
-        { ...named, name: artifacts[1], reason: 'the file is missing' },
+      const damagedParts = Object.fromEntries(listLines(out).map(({ part, damaged: found }) => [part, found]));
+      expect(damagedParts['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum differs' }]);
+      expect(damagedParts['stores']).toEqual([{ name: 'market/market', reason: 'its checksum differs' }]);
+      const damagedRun = { documents: expect.arrayContaining(['run EVEN']) };
+      const reportedLines = [
+        { ...damagedRun, name: artifacts[0], reason: 'its checksum differs' },
+        { ...damagedRun, name: artifacts[1], reason: 'the file is missing' },
       ];
-      expect(damaged['artifacts']).toHaveLength(2);
-      expect(damaged['artifacts']).toEqual(expect.arrayContaining(reported));
-      expect(damaged['index']).toEqual([]);
+      expect(damagedParts['artifacts']).toHaveLength(2);
+      expect(damagedParts['artifacts']).toEqual(expect.arrayContaining(reportedLines));
+      expect(damagedParts['index']).toEqual([]);
 
       const folder = join(await newFolder(), 'copy');
-      const copied = await runHere(['backup', folder, '--home', other]);
-      expect(copied.status).toBe(1);
-      expect(listLines(copied.out)[0]!['damaged']).toEqual(
+      const copiedOutcome = await runHere(['backup', folder, '--home', other]);
+      expect(copiedOutcome.status).toBe(1);
+      expect(listLines(copiedOutcome.out)[0]!['damaged']).toEqual(
         expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]),
       );
     });
@@ -72,9 +72,9 @@ export function describeDamage(): void {
       const other = await restoreIdleHome();
       const before = await readdir(join(other, 'stores'));
       await flipDocument(other, 'main\u0000store\u0000market');
-      const again = await startServiceHere(other);
-      await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores')).body['skipped']).toBe(1);
-      await again.stop();
+      const secondService = await startServiceHere(other);
+      await expect.poll(async () => (await ask(secondService.url, 'GET', '/data/stores')).body['skipped']).toBe(1);
+      await secondService.stop();
       expect([before.length, await readdir(join(other, 'stores'))]).toEqual([1, before]);
     });
 

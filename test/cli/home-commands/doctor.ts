@@ -22,10 +22,10 @@ export function describeDoctor(): void {
       ['those given', ['--data-roots', '/usr:/absent/place']],
     ])('lists the allowed folders as the settings show them: %s', async (_, flags) => {
       const folder = await newFolder();
-      const shown = (await runHere(['config', '--home', folder, ...flags])).out
+      const configText = (await runHere(['config', '--home', folder, ...flags])).out
         .split('\n')
         .find((line) => line.startsWith('dataRoots'))!;
-      const value = shown.split(/ {2,}/)[1]!;
+      const value = configText.split(/ {2,}/)[1]!;
       expect(value).toBe(flags.length === 0 ? folder : '/usr, /absent/place');
       const { out } = await runHere(['doctor', '--home', folder, '--port', '0', ...flags]);
       const match = listLines(out).find(({ subject }) => subject === 'data roots')!;
@@ -48,10 +48,19 @@ export function describeDoctor(): void {
         ['A', 'B', 'C'].slice(t === 0 ? 0 : 2).map((name) => `${date},${name},10`),
       );
       await writeFile(table, ['date,identifier,CLOSE', ...bars, ''].join('\n'));
-      const at = ['--home', join(folder, 'home')];
-      const result = await runHere(['import', table, '--activate', '--id', 'part', '--data-roots', folder, ...at]);
+      const homeFlags = ['--home', join(folder, 'home')];
+      const result = await runHere([
+        'import',
+        table,
+        '--activate',
+        '--id',
+        'part',
+        '--data-roots',
+        folder,
+        ...homeFlags,
+      ]);
       expect(result.status, result.err).toBe(0);
-      const { out } = await runHere(['doctor', '--port', '0', ...at]);
+      const { out } = await runHere(['doctor', '--port', '0', ...homeFlags]);
       expect(listLines(out).find(({ subject }) => subject === 'data')).toMatchObject({
         state: 'warning',
         says: expect.stringContaining('1 date has bars of only some securities, the latest 2024-01-03'),

@@ -35,9 +35,9 @@ export function describeLayout(): void {
     test('of version 0.1.0 is read completely', async () => {
       const path = join(await newFolder(), 'home');
       await cp('test/golden/home-format-1', path, { recursive: true });
-      const opened = await openHome(path);
+      const openedHome = await openHome(path);
       const store = await openStore({
-        home: opened,
+        home: openedHome,
         onFailure: (cause) => {
           throw cause;
         },
@@ -49,7 +49,7 @@ export function describeLayout(): void {
           expect(await store.documents.get(kind as never, id), `${kind} ${id}`).toHaveProperty('body');
       }
       await store.close();
-      await opened.close();
+      await openedHome.close();
       expect((await runHere(['verify', '--home', path])).status).toBe(0);
     });
 

@@ -19,10 +19,10 @@ export function describeRestore(): void {
         78,
         `divisor: The home ${other} already contains documents, artifacts, stores; --replace moves them aside.\n`,
       ]);
-      const replaced = await runHere(['restore', copy, '--home', other, '--replace']);
-      expect(replaced.status).toBe(0);
-      const aside = String(listLines(replaced.out)[0]!['aside']);
-      expect((await readdir(aside)).toSorted()).toEqual(['artifacts', 'documents', 'stores']);
+      const replacedOutcome = await runHere(['restore', copy, '--home', other, '--replace']);
+      expect(replacedOutcome.status).toBe(0);
+      const asideFolder = String(listLines(replacedOutcome.out)[0]!['aside']);
+      expect((await readdir(asideFolder)).toSorted()).toEqual(['artifacts', 'documents', 'stores']);
       expect((await runHere(['verify', '--home', other])).status).toBe(0);
     });
 

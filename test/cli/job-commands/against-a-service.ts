@@ -7,7 +7,7 @@ import { hasPseudoTerminal, runOnTerminal } from '../pseudo-terminal.js';
 import { testRetries } from './retries.js';
 import { testSqlShell } from './sql-shell.js';
 import { testFilesAndData } from './files-and-data.js';
-import { folder, home, toPath, INDEX, linesOf, readEnding } from './set-up.js';
+import { folder, home, toPath, INDEX, toLines, readEnding } from './set-up.js';
 import { waitUntil } from '../../waiting.js';
 
 export function describeAgainstAService(): void {
@@ -52,7 +52,7 @@ export function describeAgainstAService(): void {
 
     test('work runs in the service, with the key from the environment', async () => {
       const { status, out, err } = await runCommand(['backtest', 'EVEN']);
-      expect([status, err, linesOf(out).at(-1)?.event]).toEqual([0, '', 'result']);
+      expect([status, err, toLines(out).at(-1)?.event]).toEqual([0, '', 'result']);
     });
 
     testRetries(runCommand);
@@ -62,7 +62,7 @@ export function describeAgainstAService(): void {
       const before = (await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag');
       const { status, out, err } = await runCommand(['bench', '--index', 'EVEN']);
       expect([status, err]).toEqual([0, '']);
-      expect(linesOf(out).map(({ work }) => work)).toEqual(['response to a request', 'backtest', 'sweep', undefined]);
+      expect(toLines(out).map(({ work }) => work)).toEqual(['response to a request', 'backtest', 'sweep', undefined]);
       expect((await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag')).toBe(before);
     });
 
@@ -118,7 +118,7 @@ export function describeAgainstAService(): void {
 
     test('views are printed as one JSON object per row in a pipe, and as CSV with the same values', async () => {
       await runCommand(['backtest', 'EVEN', '--if-stale']);
-      const lines = linesOf((await runCommand(['levels', 'EVEN', '--start', '2022-12-01'])).out);
+      const lines = toLines((await runCommand(['levels', 'EVEN', '--start', '2022-12-01'])).out);
       const csv = (await runCommand(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
       expect(csv[0]).toBe('date,price,divisor');
       const rows = lines
@@ -129,60 +129,60 @@ export function describeAgainstAService(): void {
     });
 
     test('market data, limits and curves are printed as rows of the response', async () => {
-      const rowsOf = async (words: readonly string[]) => {
+      const readRows = async (words: readonly string[]) => {
         const { status, out, err } = await runCommand(words);
         expect([words, status, err]).toEqual([words, 0, '']);
-        return linesOf(out)
+        return toLines(out)
           .slice(0, -1)
           .map(({ event: _row, ...members }) => members);
       };
       const bars = (await readFile(toPath('prices/market.csv'), 'utf8')).trim().split('\n');
       const closes = bars.map((bar) => bar.split(',')).filter(([date, name]) => name === 'A' && date! >= '2022-12-28');
-      const prices = await rowsOf(['data', 'prices', 'A', '--start', '2022-12-28', '--columns', 'CLOSE']);
+      const prices = await readRows(['data', 'prices', 'A', '--start', '2022-12-28', '--columns', 'CLOSE']);
       expect(prices).toEqual(closes.map(([date, _name, close]) => ({ date, CLOSE: Number(close) })));
-      expect((await rowsOf(['data', 'names'])).map(({ identifier }) => identifier)).toEqual(['A', 'B', 'C', 'D']);
-      const [a, nobody] = await rowsOf(['data', 'reference', 'A,NOBODY', '--fields', 'CLOSE', '--as-of', '2022-12-28']);
-      expect([a, nobody!['found']]).toEqual([{ identifier: 'A', found: true, CLOSE: Number(closes[0]![2]) }, false]);
-      expect(await rowsOf(['data', 'actions', 'A'])).toEqual([]);
-      expect(await rowsOf(['data', 'series'])).toEqual([]);
-      expect((await rowsOf(['data', 'fields'])).map(({ name }) => name)).toContain('MOMENTUM');
-      expect(await rowsOf(['strategy', 'list'])).toEqual([]);
+      expect((await readRows(['data', 'names'])).map(({ identifier }) => identifier)).toEqual(['A', 'B', 'C', 'D']);
+      const [a, none] = await readRows(['data', 'reference', 'A,NOBODY', '--fields', 'CLOSE', '--as-of', '2022-12-28']);
+      expect([a, none!['found']]).toEqual([{ identifier: 'A', found: true, CLOSE: Number(closes[0]![2]) }, false]);
+      expect(await readRows(['data', 'actions', 'A'])).toEqual([]);
+      expect(await readRows(['data', 'series'])).toEqual([]);
+      expect((await readRows(['data', 'fields'])).map(({ name }) => name)).toContain('MOMENTUM');
+      expect(await readRows(['strategy', 'list'])).toEqual([]);
       // Four securities with 25 % each exceed the maximum of 10 %.
-      const limits = await rowsOf(['limits', 'EVEN', '--by', 'IDENTIFIER']);
+      const limits = await readRows(['limits', 'EVEN', '--by', 'IDENTIFIER']);
       expect(limits.some(({ value, limit }) => Number(value) > 0.25 && limit === 0.1)).toBe(true);
       expect(limits.every(({ rule }) => rule === 'UCITS_5_10_40')).toBe(true);
-      const curve = await rowsOf(['term-structure', 'EVEN', '2023-06-30', '--as-of', '2022-12-30', '--rate', '0.05']);
-      const spot = (await rowsOf(['levels', 'EVEN', '--start', '2022-12-30']))[0]!['price'] as number;
+      const curve = await readRows(['term-structure', 'EVEN', '2023-06-30', '--as-of', '2022-12-30', '--rate', '0.05']);
+      const spot = (await readRows(['levels', 'EVEN', '--start', '2022-12-30']))[0]!['price'] as number;
       expect(curve[0]!['fair_value']).toBeCloseTo(spot * Math.exp((0.05 * 182) / 365), 8);
-      const [curveWith] = await rowsOf(['term-structure', 'EVEN', '2023-06-30', '--dividends', '2023-01-20:2']);
+      const [curveWith] = await readRows(['term-structure', 'EVEN', '2023-06-30', '--dividends', '2023-01-20:2']);
       expect(curveWith!['dividend_points']).toBe(2);
       const year = ['events', '--from', '2023-01-01', '--to', '2023-12-31', '--index', 'EVEN', '--kinds', 'expiry'];
       const thirdFridays = ['2023-03-17', '2023-06-16', '2023-09-15', '2023-12-15'];
-      expect((await rowsOf(year)).map(({ date }) => date)).toEqual(thirdFridays);
+      expect((await readRows(year)).map(({ date }) => date)).toEqual(thirdFridays);
       expect((await runCommand([...year, '--out', toPath('year.ics')])).status).toBe(0);
       const calendar = await readFile(toPath('year.ics'), 'utf8');
       expect([...calendar.matchAll(/^DTSTART;VALUE=DATE:(\d+)/gm)].map(([, day]) => day)).toEqual(
         thirdFridays.map((day) => day.replaceAll('-', '')),
       );
-      expect(await rowsOf(['actions', 'EVEN'])).toEqual([]);
-      expect(await rowsOf(['actions', 'EVEN', '--choices'])).toEqual([]);
+      expect(await readRows(['actions', 'EVEN'])).toEqual([]);
+      expect(await readRows(['actions', 'EVEN', '--choices'])).toEqual([]);
       const pack = await runCommand(['rebalance-pack', 'EVEN', '--aum', '1e6']);
       expect(pack.err).toContain('no volume for A and 3 more');
-      const orders = linesOf(pack.out).slice(0, -1);
+      const orders = toLines(pack.out).slice(0, -1);
       expect(orders.map(({ account, side }) => `${account} ${side}`)).toEqual(Array<string>(4).fill('AUM buy'));
       for (const { weight_after } of orders) expect(Number(weight_after)).toBeCloseTo(0.25, 3);
       expect(await runCommand(['factor-risk', 'EVEN'])).toMatchObject({ status: 64 }); // the command requires a benchmark
-      const shares = await rowsOf(['factor-risk', 'EVEN', '--benchmark', 'A']);
+      const shares = await readRows(['factor-risk', 'EVEN', '--benchmark', 'A']);
       expect(shares.reduce((sum, { share }) => sum + Number(share), 0)).toBeCloseTo(1, 9);
     });
 
     test('a definition is written to a file and stored again, and a difference is reported at its path', async () => {
       expect((await runCommand(['index', 'show', 'EVEN', '--out', toPath('shown.json')])).status).toBe(0);
-      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', toPath('shown.json')])).out)).toHaveLength(1);
-      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', toPath('even.json')])).out)).toHaveLength(1);
-      const changed = { ...INDEX, rebalance: { frequency: 'monthly' } };
-      await writeFile(toPath('changed.json'), JSON.stringify(changed));
-      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', toPath('changed.json')])).out)[0]).toEqual({
+      expect(toLines((await runCommand(['index', 'diff', 'EVEN', toPath('shown.json')])).out)).toHaveLength(1);
+      expect(toLines((await runCommand(['index', 'diff', 'EVEN', toPath('even.json')])).out)).toHaveLength(1);
+      const changedIndex = { ...INDEX, rebalance: { frequency: 'monthly' } };
+      await writeFile(toPath('changed.json'), JSON.stringify(changedIndex));
+      expect(toLines((await runCommand(['index', 'diff', 'EVEN', toPath('changed.json')])).out)[0]).toEqual({
         event: 'row',
         path: '/rebalance/frequency',
         stored: '"quarterly"',
@@ -212,16 +212,16 @@ export function describeAgainstAService(): void {
       ]) {
         const { status, out, err } = await runCommand(words);
         expect([words, status, err]).toEqual([words, 0, '']);
-        expect(linesOf(out).at(-1)?.event).toBe('result');
+        expect(toLines(out).at(-1)?.event).toBe('result');
       }
-      const [own, other] = linesOf((await runCommand(['compare', 'EVEN', '--benchmark', 'A'])).out);
-      expect(own).toMatchObject({ index_id: 'EVEN', correlation_EVEN: 1, correlation_A: other!['correlation_EVEN'] });
+      const [row, peer] = toLines((await runCommand(['compare', 'EVEN', '--benchmark', 'A'])).out);
+      expect(row).toMatchObject({ index_id: 'EVEN', correlation_EVEN: 1, correlation_A: peer!['correlation_EVEN'] });
       // The store has no reference data by which securities could be grouped.
       expect(await runCommand(['attribution', 'EVEN', '--by', 'SECTOR'])).toMatchObject({
         status: 2,
         err: expect.stringContaining('SECTOR'),
       });
-      const figures = linesOf((await runCommand(['performance', 'EVEN'])).out);
+      const figures = toLines((await runCommand(['performance', 'EVEN'])).out);
       expect(figures.find(({ figure }) => figure === 'tracking_error')).toMatchObject({ against: 'EVEN' });
       expect(
         await runCommand(['export', 'levels', '--index', 'EVEN', '--out', toPath('absent/levels.csv')]),
@@ -237,10 +237,10 @@ export function describeAgainstAService(): void {
 
     test('backtests of many indices report each outcome, and exit with 1 if one was refused', async () => {
       const { status, out, err } = await runCommand(['backtests', 'EVEN,NOBODY', '--csv']);
-      const [header, even, nobody] = out.split('\r\n');
+      const [header, even, none] = out.split('\r\n');
       expect([status, err, header]).toEqual([1, '', 'index_id,outcome,total_return,error']);
       expect(even).toMatch(/^EVEN,done,-?[\d.e-]+,$/);
-      expect(nobody).toMatch(/^NOBODY,refused,,INDEX_NOT_FOUND: /);
+      expect(none).toMatch(/^NOBODY,refused,,INDEX_NOT_FOUND: /);
       expect(await runCommand(['backtests', 'EVEN', '--if-stale', '--csv'])).toMatchObject({
         status: 0,
         out: `${header}\r\nEVEN,current,,\r\n`,
@@ -276,12 +276,12 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       );
       const environment = { PATH: process.env['PATH'], DIVISOR_URL: service.url, DIVISOR_API_KEY: key };
       const spawnNight = () => spawn('sh', [toPath('night.sh')], { env: environment, stdio: 'ignore', detached: true });
-      const statusOf = async (child: ReturnType<typeof spawnNight>) =>
+      const awaitStatus = async (child: ReturnType<typeof spawnNight>) =>
         ((await once(child, 'close')) as [number | null])[0];
-      const killed = spawnNight();
-      const both = [spawnNight(), spawnNight()].map(statusOf);
-      process.kill(-killed.pid!, 'SIGKILL'); // kills the shell and its child processes
-      expect(await Promise.all(both)).toEqual([0, 0]);
+      const killedNight = spawnNight();
+      const statuses = [spawnNight(), spawnNight()].map(awaitStatus);
+      process.kill(-killedNight.pid!, 'SIGKILL'); // kills the shell and its child processes
+      expect(await Promise.all(statuses)).toEqual([0, 0]);
       const { levels } = (await (
         await fetch(`${service.url}/analytics/EVEN/levels`, { headers: { authorization: `Bearer ${key}` } })
       ).json()) as { levels: { index: string[] } };
@@ -298,19 +298,19 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       const costs = Array.from({ length: 600 }, (_, i) => i / 10);
       const grid = { '/document/rebalance/frequency': ['daily'], '/request/transaction_cost_bps': costs };
       await writeFile(toPath('slow.json'), JSON.stringify(grid));
-      const slow = runDivisor(['sweep', toPath('slow.json'), '--index', 'EVEN', '--id', 'slow'], {
+      const slowProcess = runDivisor(['sweep', toPath('slow.json'), '--index', 'EVEN', '--id', 'slow'], {
         DIVISOR_URL: service.url,
         DIVISOR_API_KEY: key,
       });
       await new Promise<void>((running) =>
-        slow.child.stdout.on('data', () => slow.out().includes('"running"') && running()),
+        slowProcess.child.stdout.on('data', () => slowProcess.out().includes('"running"') && running()),
       );
       const { status, err } = await runCommand(['sweep', toPath('grid.json'), '--index', 'EVEN', '--id', 'slow']);
       expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
-      slow.child.kill('SIGINT');
-      const endStatus = await slow.ended;
+      slowProcess.child.kill('SIGINT');
+      const endStatus = await slowProcess.ended;
       // On a busy machine the command may also report that it is still waiting.
-      const messages = slow.err().replaceAll(/^divisor sweep: still waiting .*\n/gm, '');
+      const messages = slowProcess.err().replaceAll(/^divisor sweep: still waiting .*\n/gm, '');
       expect([endStatus, messages]).toEqual([130, '']);
       const job = (await (
         await fetch(`${service.url}/jobs/sweep:slow`, { headers: { authorization: `Bearer ${key}` } })
@@ -343,7 +343,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       testSqlShell(createEnvironment);
       test('--json prints the same output as a pipe', async () => {
         const { status, screen } = await runOnTerminal(['backtest', 'EVEN', '--json'], createEnvironment());
-        expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
+        expect([status, toLines(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
       });
     });
   });

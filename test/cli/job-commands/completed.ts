@@ -54,7 +54,7 @@ export function listCompletions(shell: 'bash' | 'zsh' | 'fish', script: string, 
   return stdout
     .split('--next--\n')
     .slice(0, -1)
-    .map((words, at) => completeLine(lines[at]!, words));
+    .map((words, i) => completeLine(lines[i]!, words));
 }
 
 /**
@@ -62,10 +62,11 @@ export function listCompletions(shell: 'bash' | 'zsh' | 'fish', script: string, 
  * included only after a dash.
  */
 function completeLine(line: string, words: string): string[] {
-  const typed = line.split(/[ =]/).at(-1)!;
-  const offered = words.split('\n').map((word) => word.split('\t')[0]!.replace(/^--[a-z-]+=/, ''));
-  const isOffered = (word: string) => word !== '' && word.startsWith(typed) && (typed !== '' || !word.startsWith('-'));
-  return offered.filter(isOffered).toSorted();
+  const typedWord = line.split(/[ =]/).at(-1)!;
+  const offers = words.split('\n').map((word) => word.split('\t')[0]!.replace(/^--[a-z-]+=/, ''));
+  const isOffered = (word: string) =>
+    word !== '' && word.startsWith(typedWord) && (typedWord !== '' || !word.startsWith('-'));
+  return offers.filter(isOffered).toSorted();
 }
 
 const NO_START_UP = { bash: '--norc', zsh: '-f', fish: '--no-config' } as const;
@@ -90,13 +91,13 @@ const SHELL_PRELUDES = {
 const QUESTIONS: Readonly<Record<'bash' | 'zsh' | 'fish', (line: string) => string>> = {
   bash(line) {
     const words = line.replace('=', ' = ').split(' ');
-    const quoted = words.map((word) => `'${word}'`).join(' ');
-    return `COMP_WORDS=(divisor ${quoted}); COMP_CWORD=${words.length}; _divisor; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const quotedWords = words.map((word) => `'${word}'`).join(' ');
+    return `COMP_WORDS=(divisor ${quotedWords}); COMP_CWORD=${words.length}; _divisor; printf '%s\\n' "\${COMPREPLY[@]}"`;
   },
   zsh(line) {
     const words = line.split(' ');
-    const quoted = words.map((word) => `'${word}'`).join(' ');
-    return `words=(divisor ${quoted}); [ -n "$ZSH_VERSION" ] || words=('' "\${words[@]}"); CURRENT=${words.length + 1}; PREFIX='${words.at(-1)}'; _divisor`;
+    const quotedWords = words.map((word) => `'${word}'`).join(' ');
+    return `words=(divisor ${quotedWords}); [ -n "$ZSH_VERSION" ] || words=('' "\${words[@]}"); CURRENT=${words.length + 1}; PREFIX='${words.at(-1)}'; _divisor`;
   },
   fish: (line) => `complete -C 'divisor ${line}'`,
 };

@@ -2,7 +2,7 @@ import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { type CommandOutcome, runToEnd, runHere } from '../process.js';
-import { toPath, INDEX, linesOf } from './set-up.js';
+import { toPath, INDEX, toLines } from './set-up.js';
 
 /**
  * Tests commands on files and stores against a service with an unrestricted key; without a service each command would
@@ -17,7 +17,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       ['backtest', 'PIPED', '--document', '-'],
       JSON.stringify({ ...INDEX, id: 'PIPED' }),
     );
-    expect([status, linesOf(out).at(-1)?.event]).toEqual([0, 'result']);
+    expect([status, toLines(out).at(-1)?.event]).toEqual([0, 'result']);
   });
 
   test('the extension of a file sets the format, and the file appears only when it is complete', async () => {
@@ -27,13 +27,13 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       ['json', '{"stale":null,'],
       ['arrow', '\u00FF\u00FF\u00FF\u00FF'],
     ] as const) {
-      const out = toPath(`levels.${ending}`);
-      const output = await ask(['export', 'levels', '--index', 'EVEN', '--out', out]);
+      const file = toPath(`levels.${ending}`);
+      const output = await ask(['export', 'levels', '--index', 'EVEN', '--out', file]);
       expect([output.status, output.err]).toEqual([0, '']);
-      const bytes = await readFile(out);
+      const bytes = await readFile(file);
       expect(bytes.subarray(0, begins.length).toString('latin1')).toBe(begins);
-      expect(linesOf(output.out)).toEqual([{ event: 'result', out, table: 'levels', bytes: bytes.length }]);
-      await expect(readFile(`${out}.part`)).rejects.toMatchObject({ code: 'ENOENT' });
+      expect(toLines(output.out)).toEqual([{ event: 'result', out: file, table: 'levels', bytes: bytes.length }]);
+      await expect(readFile(`${file}.part`)).rejects.toMatchObject({ code: 'ENOENT' });
     }
   });
 
@@ -45,12 +45,16 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const misspelt = await ask(['export', 'wieghts', '--index', 'EVEN']);
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean weights?')]);
     expect((await ask(['export', 'levels'])).err).toContain('--index');
-    const both = await ask(['export', 'levels', '--index', 'EVEN', '--out', toPath('both.xlsx'), '--format', 'csv']);
-    expect([both.status, both.err]).toEqual([64, expect.stringMatching(/csv.*both\.xlsx means the format xlsx/)]);
-    const late = await ask(['export', 'levels', '--index', 'EVEN', '--start', '2090-01-02']);
-    expect([late.status, late.out, late.err]).toEqual([2, '', expect.stringMatching(/2090-01-02 is after .* 20\d\d-/)]);
-    const ending = await ask(['export', 'levels', '--index', 'EVEN', '--out', toPath('levels.pdf')]);
-    expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
+    const clash = await ask(['export', 'levels', '--index', 'EVEN', '--out', toPath('both.xlsx'), '--format', 'csv']);
+    expect([clash.status, clash.err]).toEqual([64, expect.stringMatching(/csv.*both\.xlsx means the format xlsx/)]);
+    const emptyExport = await ask(['export', 'levels', '--index', 'EVEN', '--start', '2090-01-02']);
+    expect([emptyExport.status, emptyExport.out, emptyExport.err]).toEqual([
+      2,
+      '',
+      expect.stringMatching(/2090-01-02 is after .* 20\d\d-/),
+    ]);
+    const endingAnswer = await ask(['export', 'levels', '--index', 'EVEN', '--out', toPath('levels.pdf')]);
+    expect([endingAnswer.status, endingAnswer.err]).toEqual([64, expect.stringContaining('.csv')]);
   });
 
   test('an import stops at an ambiguous format instead of guessing', async () => {
@@ -62,13 +66,13 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await writeFile(toPath('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
     const output = await ask(['import', toPath('unsure/x.csv'), '--mapping', toPath('said.json')]);
     expect([output.status, output.err]).toEqual([0, '']);
-    expect(linesOf(output.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
+    expect(toLines(output.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
   });
 
   test('closes are published, and their log is verified, by commands alone', async () => {
     const { status, err, out } = await ask(['publish', 'EVEN', '--through', '2021-01-05']);
     expect([status, err]).toEqual([0, '']);
-    const { result } = linesOf(out).at(-1) as unknown as { result: { published: number; head: string } };
+    const { result } = toLines(out).at(-1) as unknown as { result: { published: number; head: string } };
     const [log, keys] = [toPath('log.ndjson'), toPath('keys.json')];
     expect((await ask(['published', 'EVEN', '--out', log])).status).toBe(0);
     expect((await ask(['publication', 'keys', 'EVEN', '--out', keys])).status).toBe(0);
@@ -90,13 +94,13 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
 
   test('activating the served store is not an error, and is reported', async () => {
     const { status, out, err } = await ask(['activate', 'desk']);
-    expect([status, err, linesOf(out).at(-1)]).toMatchObject([0, '', { result: { already_served: true } }]);
+    expect([status, err, toLines(out).at(-1)]).toMatchObject([0, '', { result: { already_served: true } }]);
     expect((await ask(['activate', 'nothing'])).status).toBe(2);
   });
 
   test('a watchlist is also read from standard input, and the identifiers that the market lacks are reported', async () => {
     const { status, out, err } = await runPiped(['watchlist', 'put', 'mine', '-'], 'A\nNOBODY, B\n\n');
-    const rows = linesOf(out).filter(({ event }) => event === 'row');
+    const rows = toLines(out).filter(({ event }) => event === 'row');
     expect([status, rows.map(({ identifier }) => identifier)]).toEqual([0, ['A', 'NOBODY', 'B']]);
     expect(err).toContain('the served store has no NOBODY:');
     expect(await runPiped(['watchlist', 'put', 'mine', '-'], '')).toMatchObject({
@@ -120,7 +124,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await writeFile(toPath('listed.json'), writeIndex(3, 2));
     expect((await ask(['index', 'put', toPath('listed.json')])).status).toBe(0);
     await writeFile(toPath('longer.json'), writeIndex(4, 3, 2));
-    const [row, result] = linesOf((await ask(['index', 'diff', 'LISTED', toPath('longer.json')])).out);
+    const [row, result] = toLines((await ask(['index', 'diff', 'LISTED', toPath('longer.json')])).out);
     expect([row, result?.event]).toEqual([
       { event: 'row', path: '/pipeline/selection/0', stored: null, file: expect.stringContaining('"top4"') as string },
       'result',
@@ -128,43 +132,43 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   });
 
   test('the author is shown for definitions, other documents and data, and a deletion shows its reason', async () => {
-    const rowsOf = async (...words: string[]) => linesOf((await ask(words)).out).slice(0, -1);
+    const readRows = async (...words: string[]) => toLines((await ask(words)).out).slice(0, -1);
     await writeFile(toPath('noted.json'), JSON.stringify({ ...INDEX, id: 'NOTED' }));
     expect((await ask(['index', 'put', toPath('noted.json'), '--note', 'First'])).status).toBe(0);
-    const [known] = await rowsOf('data', 'versions', 'desk');
+    const [known] = await readRows('data', 'versions', 'desk');
     expect(known).toMatchObject({ version: 1, author: 'command-line', readable: true }); // the author is the name of the key
     const preview = ['index', 'preview', 'NOTED'];
-    expect(await rowsOf(...preview, '--as-known-on', '1')).toEqual(await rowsOf(...preview));
+    expect(await readRows(...preview, '--as-known-on', '1')).toEqual(await readRows(...preview));
     expect((await ask(['index', 'delete', 'NOTED', '--note', 'A trial'])).status).toBe(0);
-    const versions = await rowsOf('index', 'versions', 'NOTED');
+    const versions = await readRows('index', 'versions', 'NOTED');
     expect(versions.map(({ action, note }) => [action, note])).toEqual([
       ['deleted', 'A trial'],
       ['created', 'First'],
     ]);
-    expect(await rowsOf('versions', 'watchlist', 'mine')).toMatchObject([{ version: 1, action: 'created' }]);
+    expect(await readRows('versions', 'watchlist', 'mine')).toMatchObject([{ version: 1, action: 'created' }]);
     expect(await ask(['versions', 'list', 'mine'])).toMatchObject({ status: 64 });
   });
 
   test('a document of any family is compared, deleted and restored; a purged document no longer exists', async () => {
-    const rowsOf = async (...words: string[]) => linesOf((await ask(words)).out).slice(0, -1);
+    const readRows = async (...words: string[]) => toLines((await ask(words)).out).slice(0, -1);
     const put = (names: string, note: string) => ask(['watchlist', 'put', 'told', names, '--note', note]);
     expect((await put('A', 'Begun')).status).toBe(0);
     expect((await put('A,B', 'B joins')).status).toBe(0);
-    const told = ['watchlist', 'told'];
-    expect(await rowsOf('document', 'diff', ...told, '1', '2')).toMatchObject([
+    const watchCommand = ['watchlist', 'told'];
+    expect(await readRows('document', 'diff', ...watchCommand, '1', '2')).toMatchObject([
       { path: '/identifiers/1', op: 'add', before: null, after: '"B"' },
     ]);
-    expect((await ask(['document', 'delete', ...told, '--note', 'Not used'])).status).toBe(0);
-    expect((await ask(['document', 'restore', ...told, '1', '--note', 'Used'])).status).toBe(0);
-    expect((await rowsOf('versions', ...told)).map(({ action, note }) => [action, note])).toEqual([
+    expect((await ask(['document', 'delete', ...watchCommand, '--note', 'Not used'])).status).toBe(0);
+    expect((await ask(['document', 'restore', ...watchCommand, '1', '--note', 'Used'])).status).toBe(0);
+    expect((await readRows('versions', ...watchCommand)).map(({ action, note }) => [action, note])).toEqual([
       ['restored', 'Used'],
       ['deleted', 'Not used'],
       ['updated', 'B joins'],
       ['created', 'Begun'],
     ]);
     expect(await ask(['document', 'delete', 'list', 'told'])).toMatchObject({ status: 64 });
-    expect((await ask(['document', 'delete', ...told, '--purge'])).status).toBe(0);
-    expect(await ask(['versions', ...told])).toMatchObject({ status: 2 });
+    expect((await ask(['document', 'delete', ...watchCommand, '--purge'])).status).toBe(0);
+    expect(await ask(['versions', ...watchCommand])).toMatchObject({ status: 2 });
   });
 
   test('the changes of an import to a store, and the differences between two runs, are shown', async () => {
@@ -175,20 +179,20 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await ask(words)).status).toBe(0);
     await writeFile(toPath('noted/market.csv'), formatCsv(12));
     expect((await ask(['refresh', 'noted', '--full', '--note', 'A correction'])).status).toBe(0);
-    const rowsOf = async (...asking: string[]) => linesOf((await ask(asking)).out).slice(0, -1);
-    expect((await rowsOf('data', 'versions', 'noted')).map(({ source, note }) => [source, note])).toEqual([
+    const readRows = async (...asking: string[]) => toLines((await ask(asking)).out).slice(0, -1);
+    expect((await readRows('data', 'versions', 'noted')).map(({ source, note }) => [source, note])).toEqual([
       ['refresh', 'A correction'],
       ['import', 'The first delivery'],
     ]);
-    expect(await rowsOf('data', 'diff', 'noted', '1', '2')).toMatchObject([
+    expect(await readRows('data', 'diff', 'noted', '1', '2')).toMatchObject([
       { identifier: 'A', date: '2024-01-03', field: 'CLOSE', before: 11, after: 12 },
     ]);
     expect((await ask(['activate', 'desk', '--note', 'Back'])).status).toBe(0);
     await ask(['backtest', 'EVEN']);
     await ask(['backtest', 'EVEN', '--cost-bps', '25']);
-    const runs = await rowsOf('runs', 'EVEN');
+    const runs = await readRows('runs', 'EVEN');
     const difference = await ask(['run', 'diff', 'EVEN', String(runs[1]!['run_id']), String(runs[0]!['run_id'])]);
-    expect(linesOf(difference.out).at(-1)).toMatchObject({
+    expect(toLines(difference.out).at(-1)).toMatchObject({
       event: 'result',
       result: { definition: [], request: [{ path: '/transaction_cost_bps' }], data: { cells: 0 } },
     });
@@ -212,8 +216,8 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       { field: 'adjustment', taken: 'none', others: ['splits', 'total'] },
     ];
     line.result.read_as = { basis: { adjustment: 'none', reason: expect.any(String) as string }, unsure };
-    expect(linesOf(report.out).at(-1)).toMatchObject(line);
-    const looked = await ask([
+    expect(toLines(report.out).at(-1)).toMatchObject(line);
+    const inspection = await ask([
       'inspect',
       toPath('wide/wide.csv'),
       ...flags,
@@ -222,8 +226,8 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       '--adjustment',
       'splits',
     ]);
-    expect(linesOf(looked.out).at(-1)).toMatchObject({ result: { adjustment: 'splits', unsure: [] } });
-    expect(looked.err).toBe('');
+    expect(toLines(inspection.out).at(-1)).toMatchObject({ result: { adjustment: 'splits', unsure: [] } });
+    expect(inspection.err).toBe('');
     await writeFile(toPath('wide/volume.csv'), 'Date,A,B\n2024-01-02,10,20\n2024-01-03,11,21\n');
     expect((await ask(['import', toPath('wide/volume.csv'), '--inspect'])).err).toContain('--field:');
   });
@@ -232,7 +236,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await mkdir(toPath('torn'));
     await writeFile(toPath('torn/market.csv.gz'), 'no gzip at all');
     const { status, out, err } = await ask(['inspect', toPath('torn/market.csv.gz')]);
-    expect([status, linesOf(out).at(-1)!.event]).toEqual([2, 'result']);
+    expect([status, toLines(out).at(-1)!.event]).toEqual([2, 'result']);
     expect(err).toMatch(/UNREADABLE_FILE .*market.*: /);
   });
 
@@ -262,19 +266,19 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     for (const name of ['B.csv', 'C.csv', 'D one.csv']) expect(err).toContain(`market/${name}[row 2]`);
     expect(err).not.toContain('--on-duplicate');
     await writeFile(toPath('damaged/A.csv'), `${formatBars('11')}2024-01-03,12\n`); // open questions are reported in addition to unreadable files
-    const twice = (await ask(words)).err;
-    expect(twice).toContain('skips them. --on-duplicate: Rows with the same identifier and date differ');
+    const repeatedErrors = (await ask(words)).err;
+    expect(repeatedErrors).toContain('skips them. --on-duplicate: Rows with the same identifier and date differ');
     await writeFile(toPath('damaged/A.csv'), formatBars('11'));
-    const looked = await ask(['inspect', toPath('damaged')]);
-    expect([looked.status, looked.err.includes("--ignore 'B.csv,C.csv,D one.csv'")]).toEqual([2, true]);
+    const inspection = await ask(['inspect', toPath('damaged')]);
+    expect([inspection.status, inspection.err.includes("--ignore 'B.csv,C.csv,D one.csv'")]).toEqual([2, true]);
     const { status: done, out } = await ask([...words, '--ignore', 'B.csv,C.csv,D one.csv']);
-    expect([done, linesOf(out).at(-1)]).toMatchObject([0, { result: { identifiers: 2 } }]);
+    expect([done, toLines(out).at(-1)]).toMatchObject([0, { result: { identifiers: 2 } }]);
   });
 
   test('a table without prices is not read, and the inspection ends with 2', async () => {
     await writeFile(toPath('across.csv'), 'Name,2024-01-02,2024-01-03\nA,10,11\nB,20,21\n');
     const { status, out, err } = await ask(['inspect', toPath('across.csv')]);
-    expect([status, linesOf(out).at(-1)]).toMatchObject([2, { result: { rows_read: 0 } }]);
+    expect([status, toLines(out).at(-1)]).toMatchObject([2, { result: { rows_read: 0 } }]);
     expect(err).toContain('The first row contains dates. Transpose the table');
   });
 
@@ -289,8 +293,8 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       ),
     );
     expect(status, err).toBe(0);
-    const derived = { derived_actions: { dividends: 1, splits: 0 }, rows: { market: 4, corporate_actions: 1 } };
-    expect(linesOf(out).at(-1)).toMatchObject({ result: derived });
+    const derivedResult = { derived_actions: { dividends: 1, splits: 0 }, rows: { market: 4, corporate_actions: 1 } };
+    expect(toLines(out).at(-1)).toMatchObject({ result: derivedResult });
   });
 
   test('one command imports a Feather file, unchanged or as an inspection reads it', async () => {
@@ -301,7 +305,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       ['--id', 'feather-read', '--inspect'],
     ]) {
       const { status, out } = await ask(['import', toPath('bars.feather'), ...words]);
-      expect([status, linesOf(out).at(-1)]).toMatchObject([
+      expect([status, toLines(out).at(-1)]).toMatchObject([
         0,
         { result: { store_id: words[1], identifiers: 1, start: '2024-01-02', end: '2024-01-03', rows: { market: 2 } } },
       ]);
@@ -315,31 +319,31 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const all = ['A', 'B', 'C', 'D'];
     const before = `date,identifier,CLOSE\n${formatBars('2024-01-02', all)}${formatBars('2024-01-03', all)}`;
     await writeFile(table, before);
-    const served = linesOf((await ask(['stores'])).out).find(({ active }) => active === true)!;
+    const servedStore = toLines((await ask(['stores'])).out).find(({ active }) => active === true)!;
     expect((await ask(['import', toPath('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
     const runRefresh = (code: string) => ask(['refresh', 'daily', '--fail-on', code]);
     expect((await runRefresh('PARTIAL_DATE')).status).toBe(0);
     await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}`);
     expect((await runRefresh('PRICE_JUMP')).status).toBe(0);
-    const misspelt = await runRefresh('PARTIAL_DATES');
-    expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean PARTIAL_DATE?')]);
+    const misspeltRun = await runRefresh('PARTIAL_DATES');
+    expect([misspeltRun.status, misspeltRun.err]).toEqual([64, expect.stringContaining('Did you mean PARTIAL_DATE?')]);
     await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', ['A'])}`);
-    const endOf = async () => linesOf((await ask(['stores'])).out).find(({ active }) => active === true)!['end'];
-    const rejected = await runRefresh('PARTIAL_DATE');
-    expect([rejected.status, rejected.err]).toEqual([
+    const readEnd = async () => toLines((await ask(['stores'])).out).find(({ active }) => active === true)!['end'];
+    const rejectedRun = await runRefresh('PARTIAL_DATE');
+    expect([rejectedRun.status, rejectedRun.err]).toEqual([
       3,
       expect.stringMatching(/REFRESH_REJECTED: .*PARTIAL_DATE.*\n +warning PARTIAL_DATE market\[2024-01-05\]/),
     ]);
-    expect(await endOf()).toBe('2024-01-04');
+    expect(await readEnd()).toBe('2024-01-04');
     const trial = await ask(['refresh', 'daily', '--dry-run']);
-    expect(linesOf(trial.out).at(-1)).toMatchObject({ result: { dry_run: true, rows_added: 1, end: '2024-01-05' } });
-    expect(await endOf()).toBe('2024-01-04');
+    expect(toLines(trial.out).at(-1)).toMatchObject({ result: { dry_run: true, rows_added: 1, end: '2024-01-05' } });
+    expect(await readEnd()).toBe('2024-01-04');
     // A complete day is accepted. The report and the exit status mention the partial day of the store.
     await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', all)}`);
     const { status, out } = await runRefresh('PARTIAL_DATE');
     expect(status).toBe(3);
     const findings = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]' }];
-    expect(linesOf(out).at(-1)).toMatchObject({ result: { rows_added: 4, findings } });
-    await ask(['activate', String(served['store_id'])]);
+    expect(toLines(out).at(-1)).toMatchObject({ result: { rows_added: 4, findings } });
+    await ask(['activate', String(servedStore['store_id'])]);
   });
 }

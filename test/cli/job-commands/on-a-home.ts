@@ -6,7 +6,7 @@ import { benchGeneratedWork, type WorkTiming } from '#cli/bench/work.js';
 import { createDivisorClient } from '#clients/typescript/divisor.js';
 import { IS_SOAK } from '../../soak.js';
 import { runHere, startServiceHere } from '../process.js';
-import { INDEX, folder, home, toPath, linesOf, runOnHome } from './set-up.js';
+import { INDEX, folder, home, toPath, toLines, runOnHome } from './set-up.js';
 
 const GENERATED_WORK = [
   'generate a market',
@@ -30,7 +30,7 @@ export function describeOnAHome(): void {
         '5',
       ]);
       expect([status, err]).toEqual([0, '']);
-      const lines = linesOf(out);
+      const lines = toLines(out);
       expect(new Set(out.trim().split('\n')).size).toBe(lines.length);
       expect([...new Set(lines.map(({ event }) => event))]).toEqual(['status', 'result']);
       expect(lines.at(-2)).toMatchObject({
@@ -59,9 +59,9 @@ export function describeOnAHome(): void {
     test('a backtest of a current run returns the stored result immediately', async () => {
       const { status, out, err } = await runOnHome(['backtest', 'EVEN', '--cost-bps', '5', '--if-stale']);
       expect([status, err]).toEqual([0, '']);
-      expect(linesOf(out)).toMatchObject([{ event: 'result', result: { metrics: expect.anything() } }]);
-      const again = await runOnHome(['backtest', 'EVEN', '--cost-bps', '6', '--if-stale']);
-      expect(linesOf(again.out).some(({ event }) => event === 'status')).toBe(true);
+      expect(toLines(out)).toMatchObject([{ event: 'result', result: { metrics: expect.anything() } }]);
+      const repeatedOutcome = await runOnHome(['backtest', 'EVEN', '--cost-bps', '6', '--if-stale']);
+      expect(toLines(repeatedOutcome.out).some(({ event }) => event === 'status')).toBe(true);
     });
 
     test('a sweep ranks the combinations of a grid, one line each, and stores the request', async () => {
@@ -78,7 +78,7 @@ export function describeOnAHome(): void {
         'total_return',
       ]);
       expect([status, err]).toEqual([0, '']);
-      const rows = linesOf(out).filter(({ event }) => event === 'row') as unknown as {
+      const rows = toLines(out).filter(({ event }) => event === 'row') as unknown as {
         rank: number;
         start: string;
         patch: Record<string, unknown>;
@@ -90,7 +90,7 @@ export function describeOnAHome(): void {
       );
       expect(new Set(rows.map(({ patch }) => JSON.stringify(patch))).size).toBe(6);
       expect(rows[0]?.start).toBe('2021-01-04');
-      expect(linesOf(out).at(-1)).toMatchObject({
+      expect(toLines(out).at(-1)).toMatchObject({
         event: 'result',
         result: { sweep_id: 'terms', rank_by: 'total_return', variants: 6 },
       });
@@ -110,7 +110,7 @@ export function describeOnAHome(): void {
         toPath('given.json'),
         ...(Array.isArray(sweep) ? ['--index', 'EVEN'] : []),
       ]);
-      expect([status, linesOf(out).at(-1)]).toMatchObject([0, { result: { variants } }]);
+      expect([status, toLines(out).at(-1)]).toMatchObject([0, { result: { variants } }]);
     });
 
     test('a report is written to --out, and no other file', async () => {
@@ -122,33 +122,33 @@ export function describeOnAHome(): void {
         '--out',
         toPath('even.pdf'),
       ]);
-      expect([status, linesOf(out).at(-1)]).toEqual([0, { event: 'result', out: toPath('even.pdf') }]);
+      expect([status, toLines(out).at(-1)]).toEqual([0, { event: 'result', out: toPath('even.pdf') }]);
       expect((await readFile(toPath('even.pdf'))).subarray(0, 5).toString()).toBe('%PDF-');
     });
 
     test('a risk model and an optimisation are computed in the same way', async () => {
       const risk = await runOnHome(['risk', 'even', '--index', 'EVEN']);
-      expect([risk.status, linesOf(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
+      expect([risk.status, toLines(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
       const denoised = await runOnHome(['risk', 'clean', '--index', 'EVEN', '--estimator', 'denoised']);
       expect(denoised.status).toBe(0);
-      const ids = linesOf(risk.out).at(-1)!['result'] as { readonly asset_ids: readonly [string, string] };
+      const ids = toLines(risk.out).at(-1)!['result'] as { readonly asset_ids: readonly [string, string] };
       const [a, b] = ids.asset_ids;
       await writeFile(toPath('outside.csv'), `identifier,${a},${b}\n${a},0.0004,0.0001\n${b},0.0001,0.0003\n`);
-      const outside = ['import-risk', 'outside', toPath('outside.csv'), '--units', 'daily'];
-      const imported = await runOnHome([...outside, '--date', '2020-12-31']);
-      expect([imported.status, linesOf(imported.out).at(-1)]).toMatchObject([
+      const importCommand = ['import-risk', 'outside', toPath('outside.csv'), '--units', 'daily'];
+      const importedOutcome = await runOnHome([...importCommand, '--date', '2020-12-31']);
+      expect([importedOutcome.status, toLines(importedOutcome.out).at(-1)]).toMatchObject([
         0,
         { result: { model_id: 'outside', assets: 2, imported: { units: 'daily', dates: [{ date: '2020-12-31' }] } } },
       ]);
-      const undated = await runOnHome(outside);
-      expect([undated.status, undated.err]).toMatchObject([2, expect.stringContaining('state its date')]);
+      const undatedOutcome = await runOnHome(importCommand);
+      expect([undatedOutcome.status, undatedOutcome.err]).toMatchObject([2, expect.stringContaining('state its date')]);
       const words = ['validate-risk', 'clean', '--sessions', '60', '--horizon', '10', '--random', '3'];
       const validated = await runOnHome([...words, '--eigenportfolios', '2']);
-      expect([validated.status, linesOf(validated.out).at(-1)]).toMatchObject([
+      expect([validated.status, toLines(validated.out).at(-1)]).toMatchObject([
         0,
         { event: 'result', result: { settings: { estimator: 'denoised' }, sessions: 60, horizon: 10 } },
       ]);
-      const portfolios = linesOf(validated.out).filter(({ event }) => event === 'portfolio');
+      const portfolios = toLines(validated.out).filter(({ event }) => event === 'portfolio');
       const numbers = { equal_weight: 1, index: 1, random: 3, active: 3, eigenportfolio: 2 };
       for (const [family, count] of Object.entries(numbers))
         expect([family, portfolios.filter((row) => row['family'] === family).length]).toEqual([family, count]);
@@ -160,23 +160,33 @@ export function describeOnAHome(): void {
           constraints: [{ type: 'PositionBounds', params: { upper: 0.4 } }],
         }),
       );
-      const optimised = await runOnHome(['optimise', 'EVEN', 'limits', '--constraints', toPath('limits.json')]);
-      expect([optimised.status, linesOf(optimised.out).at(-1)]).toMatchObject([0, { result: { converged: true } }]);
+      const optimisedOutcome = await runOnHome(['optimise', 'EVEN', 'limits', '--constraints', toPath('limits.json')]);
+      expect([optimisedOutcome.status, toLines(optimisedOutcome.out).at(-1)]).toMatchObject([
+        0,
+        { result: { converged: true } },
+      ]);
     });
 
     test('a folder outside the allowed ones is refused with the allowed folders and the flag that allows it', async () => {
-      const elsewhere = await mkdtemp(join(tmpdir(), 'divisor-elsewhere-'));
+      const otherFolder = await mkdtemp(join(tmpdir(), 'divisor-elsewhere-'));
       try {
-        await writeFile(join(elsewhere, 'market.csv'), 'date,identifier,CLOSE\n2020-01-02,A,1\n2020-01-03,A,2\n');
-        const refusal = await runOnHome(['import', elsewhere, '--id', 'elsewhere']);
+        await writeFile(join(otherFolder, 'market.csv'), 'date,identifier,CLOSE\n2020-01-02,A,1\n2020-01-03,A,2\n');
+        const refusal = await runOnHome(['import', otherFolder, '--id', 'elsewhere']);
         expect([refusal.status, refusal.err.split('\n').at(-2)]).toEqual([
           2,
           `  Allowed are folders under ${folder} (--data-roots, DIVISOR_DATA_ROOTS) and databases on localhost, 127.0.0.1, ::1 (DIVISOR_DATABASE_HOSTS).`,
         ]);
-        const allowed = await runOnHome(['import', elsewhere, '--id', 'elsewhere', '--data-roots', elsewhere]);
-        expect([allowed.status, allowed.err]).toEqual([0, '']);
+        const allowedOutcome = await runOnHome([
+          'import',
+          otherFolder,
+          '--id',
+          'elsewhere',
+          '--data-roots',
+          otherFolder,
+        ]);
+        expect([allowedOutcome.status, allowedOutcome.err]).toEqual([0, '']);
       } finally {
-        await rm(elsewhere, { recursive: true });
+        await rm(otherFolder, { recursive: true });
       }
     });
 
@@ -184,7 +194,7 @@ export function describeOnAHome(): void {
     test.runIf(IS_SOAK)('a benchmark of the machine reports its limits, kernels and jobs', async () => {
       const { status, out, err } = await runHere(['bench', '--assets', '20', '--years', '2']);
       expect([status, err]).toEqual([0, '']);
-      const lines = linesOf(out);
+      const lines = toLines(out);
       expect([...new Set(lines.map(({ event }) => event))]).toEqual(['machine', 'kernel', 'work', 'result']);
       expect(lines.filter(({ event }) => event === 'work').map(({ work }) => work)).toEqual(GENERATED_WORK);
       for (const { rate } of lines.filter(({ event }) => event === 'kernel')) expect(rate).toBeGreaterThan(0);
@@ -209,18 +219,18 @@ export function describeOnAHome(): void {
     expect((await runOnHome(['index', 'put', toPath('amended.json')])).status).toBe(0);
     const amend = (...flags: string[]) => runOnHome(['index', 'amend', 'AMENDED', toPath('changes.json'), ...flags]);
     expect((await amend()).err).toContain('requires --from');
-    const dated = ['--from', '2022-03-01', '--announced', '2022-02-01', '--reason', 'Monthly'];
-    expect((await amend(...dated)).status).toBe(0);
+    const dateFlags = ['--from', '2022-03-01', '--announced', '2022-02-01', '--reason', 'Monthly'];
+    expect((await amend(...dateFlags)).status).toBe(0);
     expect((await amend('--from', '2021-03-01', '--note', 'Earlier', '--rebalance')).status).toBe(0);
-    const shown = JSON.parse((await runOnHome(['index', 'show', 'AMENDED', '--json'])).out) as { result: object };
-    expect(shown.result).toMatchObject({
+    const shownIndex = JSON.parse((await runOnHome(['index', 'show', 'AMENDED', '--json'])).out) as { result: object };
+    expect(shownIndex.result).toMatchObject({
       ...rule,
       amendments: [
         { effective_from: '2021-03-01', rebalance: true, changes },
         { effective_from: '2022-03-01', announced: '2022-02-01', reason: 'Monthly', changes },
       ],
     });
-    const versions = linesOf((await runOnHome(['index', 'versions', 'AMENDED'])).out);
+    const versions = toLines((await runOnHome(['index', 'versions', 'AMENDED'])).out);
     expect(versions.flatMap(({ note }) => note ?? [])).toEqual(['Earlier', 'Monthly']);
   });
 
@@ -238,14 +248,14 @@ export function describeOnAHome(): void {
 
     test('a folder of vendor files becomes a served store by one command, and its mapping can be inspected first', async () => {
       const { bars, names } = await createVendorFiles();
-      const looked = await runOnHome(['inspect', toPath('vendor'), '--out', toPath('mapping.json')]);
-      const taken =
+      const lookedOutcome = await runOnHome(['inspect', toPath('vendor'), '--out', toPath('mapping.json')]);
+      const settledFields =
         /^divisor (inspect|import): (zero_prices missing: 4 prices are 0|on_duplicate identical: 1 row repeats)/gm;
-      expect([looked.status, looked.err.match(taken)?.length]).toEqual([0, 2]);
-      const written = JSON.parse(await readFile(toPath('mapping.json'), 'utf8')) as {
+      expect([lookedOutcome.status, lookedOutcome.err.match(settledFields)?.length]).toEqual([0, 2]);
+      const writtenMapping = JSON.parse(await readFile(toPath('mapping.json'), 'utf8')) as {
         readonly adjustment: string;
       };
-      expect(written).toMatchObject({
+      expect(writtenMapping).toMatchObject({
         mapping: {
           identifier_from: 'file:{identifier}_data.csv',
           on_duplicate: 'identical',
@@ -257,8 +267,8 @@ export function describeOnAHome(): void {
         ['import', toPath('vendor'), '--id', 'vendor', '--inspect', '--activate'],
         toPath('of-vendors'),
       );
-      expect([status, err.match(taken)?.length]).toEqual([0, 2]);
-      const { result } = linesOf(out).at(-1) as unknown as {
+      expect([status, err.match(settledFields)?.length]).toEqual([0, 2]);
+      const { result } = toLines(out).at(-1) as unknown as {
         result: { identifiers: number; rows: { market: number } };
       };
       expect(result).toMatchObject({
@@ -266,15 +276,15 @@ export function describeOnAHome(): void {
         active: true,
         rows: { market: bars },
         derived_actions: { splits: 0 },
-        adjustment: written.adjustment,
+        adjustment: writtenMapping.adjustment,
       });
       const byFile = await runOnHome(
         ['import', toPath('vendor'), '--id', 'again', '--mapping', toPath('mapping.json')],
         toPath('by-mapping'),
       );
       expect([byFile.status, byFile.err]).toEqual([0, '']);
-      expect(linesOf(byFile.out).at(-1)).toMatchObject({
-        result: { adjustment: written.adjustment, derived_actions: { splits: 0 }, rows: { market: bars } },
+      expect(toLines(byFile.out).at(-1)).toMatchObject({
+        result: { adjustment: writtenMapping.adjustment, derived_actions: { splits: 0 }, rows: { market: bars } },
       });
     });
   });

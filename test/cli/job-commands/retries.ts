@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { runHere } from '../process.js';
-import { linesOf } from './set-up.js';
+import { toLines } from './set-up.js';
 
 /** @param runCommand runs a command against the service */
 export function testRetries(runCommand: (words: readonly string[]) => ReturnType<typeof runHere>): void {
@@ -14,10 +14,13 @@ export function testRetries(runCommand: (words: readonly string[]) => ReturnType
       '--since',
       '2024-06-28',
     ]);
-    expect([status, err, linesOf(out)]).toEqual([0, '', [{ event: 'result', result: { rows: 0 } }]]);
+    expect([status, err, toLines(out)]).toEqual([0, '', [{ event: 'result', result: { rows: 0 } }]]);
     expect(await runCommand(['jobs', 'retry'])).toMatchObject({ status: 64, err: expect.stringContaining('--failed') });
     expect(await runCommand(['jobs', 'retry', '--failed', '--kind', 'cook'])).toMatchObject({ status: 64 });
-    expect(linesOf((await runCommand(['jobs', 'kinds'])).out)[0]).toMatchObject({ kind: 'backtest', paused_at: null });
+    expect(toLines((await runCommand(['jobs', 'kinds'])).out)[0]).toMatchObject({
+      kind: 'backtest',
+      paused_at: null,
+    });
     // The key lacks the scope admin.
     expect(await runCommand(['jobs', 'pause', 'sweep'])).toMatchObject({
       err: expect.stringContaining('FORBIDDEN_SCOPE'),
@@ -26,7 +29,7 @@ export function testRetries(runCommand: (words: readonly string[]) => ReturnType
       status: 64,
       err: expect.stringContaining('cook'),
     });
-    const listed = await runCommand(['jobs', '--kind', 'backtest']);
-    expect(linesOf(listed.out)[0]).toMatchObject({ event: 'row', job_id: 'backtest:EVEN' });
+    const listedOutcome = await runCommand(['jobs', '--kind', 'backtest']);
+    expect(toLines(listedOutcome.out)[0]).toMatchObject({ event: 'row', job_id: 'backtest:EVEN' });
   });
 }

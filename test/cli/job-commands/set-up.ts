@@ -25,7 +25,7 @@ const GRID = {
 };
 
 type Line = Record<string, unknown> & { readonly event: string };
-export const linesOf = (out: string): Line[] =>
+export const toLines = (out: string): Line[] =>
   out
     .trim()
     .split('\n')
@@ -54,12 +54,12 @@ beforeAll(async () => {
   await writeFile(join(toPath('prices'), 'market.csv'), `${rows.join('\n')}\n`);
   await writeFile(toPath('even.json'), JSON.stringify(INDEX));
   await writeFile(toPath('grid.json'), JSON.stringify(GRID));
-  const imported = await runOnHome(['import', toPath('prices'), '--id', 'desk', '--activate']);
-  if (imported.status !== 0) throw new Error(imported.err);
+  const importedOutcome = await runOnHome(['import', toPath('prices'), '--id', 'desk', '--activate']);
+  if (importedOutcome.status !== 0) throw new Error(importedOutcome.err);
 });
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Runs a command on the home and returns its result. */
-export const runOnHome = (words: readonly string[], at = home) =>
-  runHere([...words, '--home', at], { DIVISOR_DATA_ROOTS: folder });
+export const runOnHome = (words: readonly string[], homeFolder = home) =>
+  runHere([...words, '--home', homeFolder], { DIVISOR_DATA_ROOTS: folder });

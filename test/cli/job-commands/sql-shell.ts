@@ -4,8 +4,8 @@ import { runOnTerminal } from '../pseudo-terminal.js';
 /** @param environment address and key of the service, for the command */
 export function testSqlShell(environment: () => Record<string, string>): void {
   test('an SQL shell accepts statements over several lines, continues after an error and ends with exit', async () => {
-    const typed = 'SELECT 2 AS two,\n3 AS three;\nSELECT nothing;\nSELECT 7 AS last;\nexit\n';
-    const { status, screen } = await runOnTerminal(['sql'], environment(), `${typed}SELECT 'after the end';\n`);
+    const typedText = 'SELECT 2 AS two,\n3 AS three;\nSELECT nothing;\nSELECT 7 AS last;\nexit\n';
+    const { status, screen } = await runOnTerminal(['sql'], environment(), `${typedText}SELECT 'after the end';\n`);
     expect(status).toBe(0);
     const lines = screen.map((line) => line.trim()).join('\n');
     expect(lines).toMatch(/two +three\n2 +3\n1 row\n.*Line 1, column 8: .*\n(?:.*\n)*.*last\n7\n1 row\n/);

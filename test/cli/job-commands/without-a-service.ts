@@ -53,38 +53,47 @@ export function describeWithoutAService(): void {
     });
 
     test('a refresh uses the result of an equal pending one, and waits for any other', async () => {
-      const busy = new DivisorError({ code: 'STORE_REFRESHING', message: 'busy', detail: null }, { status: 409 });
+      const busyError = new DivisorError({ code: 'STORE_REFRESHING', message: 'busy', detail: null }, { status: 409 });
       const notFound = new DivisorError({ code: 'JOB_NOT_FOUND', message: 'no job', detail: null }, { status: 404 });
-      const failed = new DivisorError({ code: 'STORE_READ_FAILED', message: 'gone', detail: null }, { status: null });
-      const begun = { job_id: 'refresh:desk', kind: 'refresh', status: 'pending', result: null, request: 'own' };
+      const failedError = new DivisorError(
+        { code: 'STORE_READ_FAILED', message: 'gone', detail: null },
+        { status: null },
+      );
+      const pendingJob = { job_id: 'refresh:desk', kind: 'refresh', status: 'pending', result: null, request: 'own' };
       const submitJob = async (job: { kind: 'refresh' | 'sync'; request: object }, words: readonly string[]) => {
-        const running = { ...job, job_id: `${job.kind}:desk`, status: 'running', result: null };
+        const runningJob = { ...job, job_id: `${job.kind}:desk`, status: 'running', result: null };
         const waitedFor: string[] = [];
         const call = (operation: string, { params }: { params: { job_id?: string } }) => {
           if (operation === 'refreshStore')
-            return waitedFor.length === 0 ? Promise.reject(busy) : Promise.resolve(begun);
-          return params.job_id === running.job_id ? Promise.resolve(running) : Promise.reject(notFound);
+            return waitedFor.length === 0 ? Promise.reject(busyError) : Promise.resolve(pendingJob);
+          return params.job_id === runningJob.job_id ? Promise.resolve(runningJob) : Promise.reject(notFound);
         };
         const waitForJob = ({ job_id: id }: { job_id: string }) => {
           waitedFor.push(id);
-          return Promise.reject(failed);
+          return Promise.reject(failedError);
         };
         const { flags } = readCommandLine('refresh', refresh, ['desk', ...words]);
-        const taken = await refresh.submit({ call, waitForJob } as unknown as DivisorClient, ['desk'], flags);
-        return { taken, waitedFor };
+        const submission = await refresh.submit({ call, waitForJob } as unknown as DivisorClient, ['desk'], flags);
+        return { taken: submission, waitedFor };
       };
-      const later = { kind: 'refresh', request: { full: false, until: null } } as const;
-      const rejecting = { kind: 'refresh', request: { ...later.request, fail_on: 'PARTIAL_DATE' } } as const;
-      const failing = ['--fail-on', 'PARTIAL_DATE'];
+      const laterRefresh = { kind: 'refresh', request: { full: false, until: null } } as const;
+      const rejectingRefresh = {
+        kind: 'refresh',
+        request: { ...laterRefresh.request, fail_on: 'PARTIAL_DATE' },
+      } as const;
+      const failFlags = ['--fail-on', 'PARTIAL_DATE'];
       for (const [job, words] of [
-        [later, []],
-        [rejecting, failing],
+        [laterRefresh, []],
+        [rejectingRefresh, failFlags],
       ] as const)
         expect(await submitJob(job, words)).toMatchObject({ taken: { job: { request: job.request } }, waitedFor: [] });
-      for (const words of [['--full'], ['--until', '2024-06-28'], ['--dry-run'], failing])
-        expect(await submitJob(later, words)).toEqual({ taken: { job: begun }, waitedFor: ['refresh:desk'] });
-      expect(await submitJob({ ...later, kind: 'sync' }, [])).toEqual({
-        taken: { job: begun },
+      for (const words of [['--full'], ['--until', '2024-06-28'], ['--dry-run'], failFlags])
+        expect(await submitJob(laterRefresh, words)).toEqual({
+          taken: { job: pendingJob },
+          waitedFor: ['refresh:desk'],
+        });
+      expect(await submitJob({ ...laterRefresh, kind: 'sync' }, [])).toEqual({
+        taken: { job: pendingJob },
         waitedFor: ['sync:desk'],
       });
     });

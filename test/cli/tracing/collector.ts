@@ -29,7 +29,7 @@ interface Attribute {
   readonly key: string;
   readonly value: Readonly<Record<string, unknown>>;
 }
-const valuesOf = (attributes: readonly Attribute[]) =>
+const readValues = (attributes: readonly Attribute[]) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, String(Object.values(value)[0])]));
 
 /** Opens a minimal collector of OTLP over HTTP with JSON. */
@@ -48,12 +48,12 @@ export async function openCollector(status = 200): Promise<Collector> {
         }[];
       };
       for (const { resource, scopeSpans } of resourceSpans) {
-        const resourceValues = valuesOf(resource.attributes);
+        const resourceValues = readValues(resource.attributes);
         for (const { spans: received } of scopeSpans)
           for (const span of received)
             spans.push({
               ...span,
-              attributes: valuesOf(span.attributes),
+              attributes: readValues(span.attributes),
               pid: Number(resourceValues['process.pid']),
               service: resourceValues['service.name']!,
             });

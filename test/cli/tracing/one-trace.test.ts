@@ -84,12 +84,12 @@ test('one trace covers the request of a client, the reader process, the job and 
   expect([isWithin(read, job), isWithin(reader, read)]).toEqual([true, true]);
 
   // A request without a trace id starts a trace, and the job has the same trace id.
-  const begun = findSpan('POST /analytics/{index_id}/backtest');
+  const startSpan = findSpan('POST /analytics/{index_id}/backtest');
   const [backtest, task, thread] = [findSpan('job backtest'), findSpan('task backtest'), findSpan('thread backtest')];
-  expect([begun.traceId, backtest.traceId, task.traceId]).toEqual([run.trace_id, run.trace_id, run.trace_id]);
-  expect([begun.parentSpanId, backtest.parentSpanId, task.parentSpanId, thread.parentSpanId]).toEqual([
+  expect([startSpan.traceId, backtest.traceId, task.traceId]).toEqual([run.trace_id, run.trace_id, run.trace_id]);
+  expect([startSpan.parentSpanId, backtest.parentSpanId, task.parentSpanId, thread.parentSpanId]).toEqual([
     undefined,
-    begun.spanId,
+    startSpan.spanId,
     backtest.spanId,
     task.spanId,
   ]);

@@ -41,19 +41,22 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Data', exact: true }).click();
     await page.getByRole('link', { name: 'Import' }).click();
     const files = page.locator('input[type=file]');
-    const wrong = formatPrices().replace(/^CCC,2024-01-02,[^,]*/m, 'CCC,2024-13-02,n/a');
-    await files.setInputFiles([createCsv('market.csv', wrong), createCsv('names.csv', 'identifier,NAME\nAAA,First\n')]);
+    const wrongPrices = formatPrices().replace(/^CCC,2024-01-02,[^,]*/m, 'CCC,2024-13-02,n/a');
+    await files.setInputFiles([
+      createCsv('market.csv', wrongPrices),
+      createCsv('names.csv', 'identifier,NAME\nAAA,First\n'),
+    ]);
     await page.getByLabel('Table of names.csv').selectOption('reference');
     // Errors are shown next to their file before the import, and in the table after a refusal.
-    const chosen = page.getByRole('list', { name: 'Files to import' }).getByRole('listitem');
-    const atFile = chosen.filter({ hasText: 'market.csv' });
+    const chosenFiles = page.getByRole('list', { name: 'Files to import' }).getByRole('listitem');
+    const atFile = chosenFiles.filter({ hasText: 'market.csv' });
     await atFile.getByText(/^row 6, date: .*2024-13-02/).waitFor();
     await page.getByLabel('Name *').fill('Desk prices');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     const problems = page.getByRole('group', { name: 'Problems in the files' });
     await problems.getByRole('row', { name: /error Market 6 date .*2024-13-02/ }).waitFor();
     await atFile.getByText(/^row 6, CLOSE: .* And 1 more problem/).waitFor();
-    expect(await chosen.filter({ hasText: 'names.csv' }).getByText(/row/).count()).toBe(0);
+    expect(await chosenFiles.filter({ hasText: 'names.csv' }).getByText(/row/).count()).toBe(0);
     await picture(page, 'import');
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Remove market.csv' }).click();
@@ -247,11 +250,11 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Coverage' }).click();
     await page.getByLabel('Coverage of prices').getByText('of 3 expected').waitFor();
     // The original store is no longer served, but its data warnings still have charts.
-    const repaired = new URL(page.url()).pathname;
+    const repairedPath = new URL(page.url()).pathname;
     const [warning] = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body.doubts;
     await follow(page, `/console/data/stores/desk-prices?tab=doubts&doubt=${warning!.id}`);
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
-    await follow(page, repaired);
+    await follow(page, repairedPath);
     await page.getByRole('link', { name: 'Securities', exact: true }).waitFor();
     expect(complaints).toEqual([]);
   });
@@ -267,11 +270,11 @@ export function describeData(desk: () => Desk): void {
         .locator('tr')
         .nth(1)
         .textContent();
-    const adjusted = await readSecondRow();
+    const adjustedRow = await readSecondRow();
     await page.getByRole('radio', { name: 'As traded' }).check();
     // By default, prices are on the share basis of the latest date, so prices before a two-for-one split are halved.
     const readShownNumber = (text: string | null) => Number(text?.slice(10));
-    await pollEventually(async () => readShownNumber(adjusted) / readShownNumber(await readSecondRow())).toBeCloseTo(
+    await pollEventually(async () => readShownNumber(adjustedRow) / readShownNumber(await readSecondRow())).toBeCloseTo(
       0.5,
       2,
     );

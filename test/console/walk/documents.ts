@@ -135,48 +135,52 @@ export function describeDocuments(desk: () => Desk): void {
   test('a watchlist stores securities, and reports those that the market lacks', async () => {
     const { page, service, complaints } = desk();
     const { body } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers?limit=2');
-    const [known, added] = body.identifiers.map(({ identifier }) => identifier) as [string, string]; // the store has more
+    const [knownName, addedName] = body.identifiers.map(({ identifier }) => identifier) as [string, string]; // the store has more
     await page.getByRole('link', { name: 'Data', exact: true }).click();
     await page.getByRole('link', { name: 'Watchlists' }).click();
     await page.getByRole('link', { name: 'New watchlist' }).click();
     await page.getByLabel('Name *').fill('Desk');
     await pollEventually(() => page.getByLabel('Id *').inputValue()).toBe('desk');
-    await page.getByLabel('Security to add').fill(`${known}, A B Equity`);
+    await page.getByLabel('Security to add').fill(`${knownName}, A B Equity`);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('Not in the served store: A B Equity.').waitFor();
     await page.getByRole('button', { name: 'Remove A B Equity', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/watchlists/desk');
-    await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).waitFor();
-    await page.getByRole('img', { name: `Last year of ${known}` }).waitFor();
-    await page.getByLabel('Security to add').fill(`${known}, ${added.toLowerCase()}`);
+    await page.getByRole('grid', { name: 'names' }).getByText(knownName, { exact: true }).waitFor();
+    await page.getByRole('img', { name: `Last year of ${knownName}` }).waitFor();
+    await page.getByLabel('Security to add').fill(`${knownName}, ${addedName.toLowerCase()}`);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await page.getByRole('img', { name: `Last year of ${added}` }).waitFor();
+    await page.getByRole('img', { name: `Last year of ${addedName}` }).waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('not saved yet').waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: `Remove ${added} from the list` }).click();
+    await page.getByRole('button', { name: `Remove ${addedName} from the list` }).click();
     await page.getByText('not saved yet').waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('not saved yet').waitFor({ state: 'detached' });
-    await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).click();
-    const figures = page.getByLabel(`Figures of ${known}`);
+    await page.getByRole('grid', { name: 'names' }).getByText(knownName, { exact: true }).click();
+    const figures = page.getByLabel(`Figures of ${knownName}`);
     await figures.getByText('Range, 1 year').waitFor();
     // The figure and the chart below it cover the same range; both are adjusted for splits.
     await page.getByText(', adjusted for splits').first().waitFor();
     const { body: closes } = await service.ask<PricesResponse>(
       'GET',
-      `/data/prices/${known}?columns=CLOSE&adjust=splits`,
+      `/data/prices/${knownName}?columns=CLOSE&adjust=splits`,
     );
     const [, low = '', high = ''] = /Range, 1 year([\d.,]+) – ([\d.,]+)low/.exec((await figures.textContent())!) ?? [];
-    const written = closes.prices.data.map(([close]) => Number(close).toFixed(2));
-    expect([written.includes(low), written.includes(high)]).toEqual([true, true]);
+    const writtenCloses = closes.prices.data.map(([close]) => Number(close).toFixed(2));
+    expect([writtenCloses.includes(low), writtenCloses.includes(high)]).toEqual([true, true]);
     await page.getByRole('link', { name: 'Securities' }).click();
     await page
       .getByRole('img', { name: /^Last year of / })
       .first()
       .waitFor();
-    const stored = await service.ask<Watchlist>('GET', '/data/watchlists/desk');
-    expect(stored.body).toMatchObject({ name: 'Desk', identifiers: [known, 'A B Equity'], unknown: ['A B Equity'] });
+    const storedList = await service.ask<Watchlist>('GET', '/data/watchlists/desk');
+    expect(storedList.body).toMatchObject({
+      name: 'Desk',
+      identifiers: [knownName, 'A B Equity'],
+      unknown: ['A B Equity'],
+    });
     expect(complaints).toEqual([]);
   });
 

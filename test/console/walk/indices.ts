@@ -57,11 +57,11 @@ export function describeIndices(desk: () => Desk): void {
     await second.getByLabel('Value *').fill('Energy, Utilities');
     await page.getByRole('button', { name: /^expression-filter/ }).waitFor();
     await page.getByRole('button', { name: 'Remove expression-filter' }).click();
-    const earlier = page.getByRole('region', { name: 'From the last valid definition' });
+    const earlierPreview = page.getByRole('region', { name: 'From the last valid definition' });
     await page.getByLabel('Kind').selectOption('watchlist');
-    await earlier.getByLabel('Figures of the preview').waitFor();
+    await earlierPreview.getByLabel('Figures of the preview').waitFor();
     await page.getByLabel('Kind').selectOption('all');
-    await earlier.waitFor({ state: 'detached' });
+    await earlierPreview.waitFor({ state: 'detached' });
     await picture(page, 'designer');
     await page.getByRole('radio', { name: 'JSON' }).check();
     const json = page.getByLabel('Definition as JSON');
@@ -71,8 +71,8 @@ export function describeIndices(desk: () => Desk): void {
     await pollEventually(() => page.getByLabel('Name *').inputValue()).toBe('Core');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await waitForPreview(page);
-    const stored = await service.ask<{ name: string }>('GET', '/indices/CORE');
-    expect([stored.status, stored.body.name]).toEqual([200, 'Core']);
+    const storedIndex = await service.ask<{ name: string }>('GET', '/indices/CORE');
+    expect([storedIndex.status, storedIndex.body.name]).toEqual([200, 'Core']);
     expect(complaints).toEqual([]);
   });
 
@@ -100,9 +100,9 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('radio', { name: 'Base value Theirs 500' }).press('Space');
     await page.getByRole('button', { name: 'Save the selection' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
-    const both = await service.ask('GET', '/indices/CORE');
-    expect(both.body).toMatchObject({ base_value: 500, name: 'Mine' });
-    expect((await service.ask('PUT', '/indices/CORE', { ...(both.body as object), name: 'Core' })).status).toBe(200);
+    const merged = await service.ask('GET', '/indices/CORE');
+    expect(merged.body).toMatchObject({ base_value: 500, name: 'Mine' });
+    expect((await service.ask('PUT', '/indices/CORE', { ...(merged.body as object), name: 'Core' })).status).toBe(200);
     await other.close();
     expect(complaints).toEqual([]);
   });
@@ -149,10 +149,10 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('row', { name: /CORE/ }).click();
     await page.getByRole('application', { name: /Level of CORE/ }).waitFor();
     const { body } = await service.ask<{ metrics: { total_return: number } }>('GET', '/analytics/CORE/overview');
-    const shown = await page.getByLabel(/^Figures from/).textContent();
+    const shownFigures = await page.getByLabel(/^Figures from/).textContent();
     await picture(page, 'index');
-    expect(shown).toContain(`${(100 * body.metrics.total_return).toFixed(2)}%`);
-    for (const [part, there] of [
+    expect(shownFigures).toContain(`${(100 * body.metrics.total_return).toFixed(2)}%`);
+    for (const [part, isThere] of [
       ['Constituents', 'Effective'],
       ['Weights', 'Concentration and turnover'],
       ['Attribution', 'Average exposure'],
@@ -167,7 +167,7 @@ export function describeIndices(desk: () => Desk): void {
       ['Methodology', 'Definition'],
     ] as const) {
       await page.getByRole('main').getByRole('link', { name: part, exact: true }).click();
-      await page.getByText(there).first().waitFor();
+      await page.getByText(isThere).first().waitFor();
     }
     await page.getByRole('link', { name: 'Rebalances', exact: true }).click();
     const rebalances = page.getByRole('grid', { name: 'rebalances of CORE' });
@@ -210,19 +210,19 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await pollEventually(() => page.getByLabel('Transaction cost').getAttribute('aria-invalid')).toBe('true');
     // The error also appears below the button until the user changes the terms.
-    const wrong = { transaction_cost_bps: 5000 };
-    const refusal = await service.ask<{ error: { message: string } }>('POST', '/analytics/CORE/backtest', wrong);
-    const refused = page.getByRole('alert').filter({ hasText: refusal.body.error.message });
-    await page.locator('header').filter({ has: refused }).waitFor();
+    const wrongRequest = { transaction_cost_bps: 5000 };
+    const refusal = await service.ask<{ error: { message: string } }>('POST', '/analytics/CORE/backtest', wrongRequest);
+    const refusalAlert = page.getByRole('alert').filter({ hasText: refusal.body.error.message });
+    await page.locator('header').filter({ has: refusalAlert }).waitFor();
     await page.getByLabel('Transaction cost').fill('25');
-    await refused.waitFor({ state: 'detached' });
+    await refusalAlert.waitFor({ state: 'detached' });
     await page.getByLabel('Benchmark').fill(`identifier:${benchmark}`);
     // The changed terms are part of the address.
     await page.reload();
     await pollEventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    const taken = page.getByText(`Benchmark ${benchmark} · Transaction cost 25 bp`);
-    await taken.waitFor();
+    const takenTerms = page.getByText(`Benchmark ${benchmark} · Transaction cost 25 bp`);
+    await takenTerms.waitFor();
     // The caption names the benchmark and its return variant.
     await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).first().waitFor();
     await pollEventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
@@ -230,14 +230,14 @@ export function describeIndices(desk: () => Desk): void {
     // The definition has changed, and the address of the new run contains no terms.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });
-    await page.goto(`${service.url()}/console/indices/CORE?run=${encodeURIComponent(JSON.stringify(wrong))}`);
-    const stale = page.getByRole('status').filter({ hasText: 'This run is out of date' });
-    await stale.getByRole('button', { name: 'Run again' }).click();
-    await stale.filter({ has: refused }).waitFor();
+    await page.goto(`${service.url()}/console/indices/CORE?run=${encodeURIComponent(JSON.stringify(wrongRequest))}`);
+    const staleNotice = page.getByRole('status').filter({ hasText: 'This run is out of date' });
+    await staleNotice.getByRole('button', { name: 'Run again' }).click();
+    await staleNotice.filter({ has: refusalAlert }).waitFor();
     await follow(page, '/console/indices/CORE');
     await page.getByRole('button', { name: 'Run again' }).click();
     await page.getByText('This run is out of date').waitFor({ state: 'detached' });
-    await taken.waitFor();
+    await takenTerms.waitFor();
     const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=2');
     const terms = { transaction_cost_bps: 25, benchmark: { kind: 'identifier', id: benchmark } };
     expect(runs.runs.map(({ request }) => request)).toMatchObject([terms, terms]);
@@ -284,9 +284,9 @@ export function describeIndices(desk: () => Desk): void {
     // The page also shows why the selected run held a security.
     const { body: heldWeights } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
     const { identifier } = heldWeights.weights[0]!;
-    const explained = page.waitForRequest((one) => one.url().includes(`/explain/`));
+    const explainRequest = page.waitForRequest((one) => one.url().includes(`/explain/`));
     await follow(page, `/console/indices/CORE?tab=constituents&run_id=${first!.run_id}&name=${identifier}`);
-    expect(new URL((await explained).url()).searchParams.get('run_id')).toBe(first!.run_id);
+    expect(new URL((await explainRequest).url()).searchParams.get('run_id')).toBe(first!.run_id);
     await page
       .getByRole('complementary', { name: `${identifier} in CORE` })
       .getByText('Weight decided')

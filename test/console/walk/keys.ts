@@ -12,7 +12,7 @@ const RUNNER = issueTestKey('runner', ['run']);
 const DESK = issueTestKey('desk', ['read', 'write', 'run', 'data']);
 
 /** Returns the environment variable that defines a service's keys. */
-const environmentOf = (keys: readonly ReturnType<typeof issueTestKey>[]) => ({
+const createEnvironment = (keys: readonly ReturnType<typeof issueTestKey>[]) => ({
   DIVISOR_API_KEYS: keys
     .map(({ record: { name, id, sha256, scopes } }) => `${name}:${id}:${sha256}:${[...scopes].join('+')}`)
     .join(','),
@@ -24,7 +24,7 @@ export function describeKeys(desk: () => Desk): void {
     let service: RunningService;
     let page: Page;
     beforeAll(async () => {
-      service = await runService([], environmentOf([READER, RUNNER, DESK]));
+      service = await runService([], createEnvironment([READER, RUNNER, DESK]));
       page = await desk().newPage();
     });
     afterAll(() => service?.close());
@@ -42,21 +42,21 @@ export function describeKeys(desk: () => Desk): void {
     test('the console opens without a key, asks for one, and reports a wrong key', async () => {
       await page.goto(service.url());
       await page.getByRole('heading', { name: 'This service requires a key' }).waitFor();
-      const [refused] = await Promise.all([
+      const [refusal] = await Promise.all([
         page.waitForResponse((answer) => answer.status() === 401),
         enterKey(`${READER.key.slice(0, -4)}AAAA`),
       ]);
-      const { error } = (await refused.json()) as { error: { message: string } };
+      const { error } = (await refusal.json()) as { error: { message: string } };
       await page.getByText(error.message).waitFor();
       expect(desk().complaints).toEqual([]);
     });
 
     test('it shows the message of the service for a key without read access', async () => {
-      const [refused] = await Promise.all([
+      const [refusal] = await Promise.all([
         page.waitForResponse((answer) => answer.status() === 403),
         enterKey(RUNNER.key),
       ]);
-      const { error } = (await refused.json()) as { error: { message: string; code: string } };
+      const { error } = (await refusal.json()) as { error: { message: string; code: string } };
       expect(error.code).toBe('FORBIDDEN_SCOPE');
       await page.getByText(error.message).first().waitFor();
       await forget();
@@ -71,14 +71,14 @@ export function describeKeys(desk: () => Desk): void {
       expect(await page.getByRole('button', { name: 'Generate' }).count()).toBe(0);
       expect(await page.getByRole('link', { name: 'New index' }).count()).toBe(0);
       expect(JSON.stringify(await page.context().storageState())).not.toContain('dvs_');
-      for (const [address, offered] of [
+      for (const [address, isOffered] of [
         ['/console/data/import', 'Choose files'],
         ['/console/data/connect', 'Connect'],
         ['/console/indices/new', 'Save the index'],
       ] as const) {
         await follow(page, address);
         await page.getByText('This key may not').first().waitFor();
-        expect(await page.getByRole('button', { name: offered, exact: true }).count(), address).toBe(0);
+        expect(await page.getByRole('button', { name: isOffered, exact: true }).count(), address).toBe(0);
       }
       await forget();
       expect(desk().complaints).toEqual([]);

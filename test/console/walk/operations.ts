@@ -36,7 +36,7 @@ export function describeOperations(desk: () => Desk): void {
     const pasted = (await page.evaluate<string>('navigator.clipboard.readText()')).split('\n');
     expect(pasted.map((line) => line.split('\t').length)).toEqual(lines.map(() => lines[0]!.split(',').length));
     expect(pasted[1]!.split('\t').slice(0, 2)).toEqual(lines[1]!.split(',').slice(0, 2));
-    const copied = (
+    const copiedText = (
       await page.evaluate<string>(`(() => {
       const table = document.querySelector('[role=grid]');
       const cells = (at) => table.querySelectorAll('[data-at="' + at + '"] > .table-cell');
@@ -47,7 +47,7 @@ export function describeOperations(desk: () => Desk): void {
       return event.clipboardData.getData('text/plain');
     })()`)
     ).split('\n');
-    const [head, ...rows] = copied.map((line) => line.split('\t'));
+    const [head, ...rows] = copiedText.map((line) => line.split('\t'));
     const dates = body.rebalances.map(({ date }) => date).toReversed();
     expect([head![0], rows.map(([date]) => date)]).toEqual(['In effect', dates.slice(1, 3)]);
     expect(rows.map(({ length }) => length)).toEqual([head!.length, head!.length]);
@@ -80,7 +80,7 @@ export function describeOperations(desk: () => Desk): void {
     await menu.click();
     const png = await downloadFile(page, () => page.getByRole('button', { name: 'PNG picture' }).click());
     expect(png.subarray(1, 4).toString()).toBe('PNG');
-    const readPngSize = (at: number) => png.readUInt32BE(at);
+    const readPngSize = (offset: number) => png.readUInt32BE(offset);
     const canvas = (await page
       .getByRole('application', { name: /^Level of CORE/ })
       .locator('canvas')

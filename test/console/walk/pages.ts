@@ -39,7 +39,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
     (
       await service.ask<{ jobs: { job_id: string }[] }>('GET', `/jobs?kind=${kind}&status=succeeded`)
     ).body.jobs[0]!.job_id.split(':')[1];
-  const [optimised, swept, rendered] = [await findJob('optimise'), await findJob('sweep'), await findJob('render')];
+  const [optimise, sweep, render] = [await findJob('optimise'), await findJob('sweep'), await findJob('render')];
   const { body } = await service.ask<{ rebalances: { date: string }[] }>('GET', '/analytics/CORE/rebalances');
   const { body: found } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers');
   const { body: stores } = await service.ask<{ active: string }>('GET', '/data/stores');
@@ -71,9 +71,9 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
     '/console/risk-models/daily',
     '/console/compare?benchmark=CORE',
     '/console/optimise',
-    `/console/optimise/runs/${optimised}`,
+    `/console/optimise/runs/${optimise}`,
     '/console/sweeps',
-    `/console/sweeps/${swept}`,
+    `/console/sweeps/${sweep}`,
     '/console/data',
     '/console/data/import',
     '/console/data/connect',
@@ -88,8 +88,8 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
     '/console/watchlists/desk',
     '/console/plugins',
     '/console/plugins/doubled',
-    `/console/reports?render=${rendered}`,
-    `/console/jobs?job=sweep:${swept}`,
+    `/console/reports?render=${render}`,
+    `/console/jobs?job=sweep:${sweep}`,
     '/console/health',
     '/console/nowhere',
     '/console/indices/NONE',
@@ -171,7 +171,7 @@ const FIND_UNLABELLED_CHARTS = `[...document.querySelectorAll('[role=application
 const FIRST_LOAD_MAX = 130_000;
 
 /** Returns the bytes of assets as transferred: compressed with brotli, except files that are already compressed. */
-function bytesOf(paths: readonly string[]): number {
+function sumBytes(paths: readonly string[]): number {
   const files = paths.filter((path) => path.startsWith('/console/assets/')).map((path) => `dist${path}`);
   expect(files.length).toBeGreaterThan(0);
   return ['dist/console/index.html', ...files]
@@ -179,12 +179,12 @@ function bytesOf(paths: readonly string[]): number {
     .reduce((sum, size) => sum + size, 0);
 }
 
-/** Types a few letters into the search and opens its first result. @param found expected text of this result */
-async function open(page: Page, typed: string, found: string): Promise<void> {
+/** Types a few letters into the search and opens its first result. @param expectedText expected text of this result */
+async function open(page: Page, typedText: string, expectedText: string): Promise<void> {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Page, document, security or action' }).waitFor();
-  await page.keyboard.type(typed);
-  await page.getByRole('option', { name: found, selected: true }).waitFor();
+  await page.keyboard.type(typedText);
+  await page.getByRole('option', { name: expectedText, selected: true }).waitFor();
   await page.keyboard.press('Enter');
 }
 
@@ -276,7 +276,7 @@ export function describePages(desk: () => Desk): void {
 
   test('pages, rows, marks of charts and order of rules are reached by keys alone', async () => {
     const { page, service } = desk();
-    expect(bytesOf(await measureFirstLoad(desk()))).toBeLessThanOrEqual(FIRST_LOAD_MAX);
+    expect(sumBytes(await measureFirstLoad(desk()))).toBeLessThanOrEqual(FIRST_LOAD_MAX);
     await picture(page, 'home');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
@@ -314,10 +314,10 @@ export function describePages(desk: () => Desk): void {
     const { body: stored } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const { selection, weighting, treatment } = stored.pipeline!;
     const pipeline = { selection: selection.toReversed(), treatment, weighting: { ...weighting, cap: 0.05 } };
-    const changed = { ...stored, pipeline };
+    const changedIndex = { ...stored, pipeline };
     const { body: change } = await service.ask<WhatIfResponse>('POST', '/indices/whatif', {
       index_id: 'CORE',
-      changed,
+      changed: changedIndex,
     });
     expect(change.turnover).toBeGreaterThan(0);
     await page.getByRole('combobox', { name: /^Cap\b/ }).fill('0.05');

@@ -30,8 +30,8 @@ export function describeRecord(desk: () => Desk): void {
     await picture(page, 'publication');
     // A changed definition leads to other closes.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
-    const changed = { ...document, base_value: 2 * document.base_value };
-    await service.ask('PUT', '/indices/CORE', changed, { 'x-change-note': 'Twice the base' });
+    const changedDocument = { ...document, base_value: 2 * document.base_value };
+    await service.ask('PUT', '/indices/CORE', changedDocument, { 'x-change-note': 'Twice the base' });
     await service.ask('POST', '/analytics/CORE/backtest', {});
     await service.finished('backtest:CORE');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
@@ -40,8 +40,8 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByLabel('Why *').fill('The base was wrong');
     await page.getByRole('button', { name: 'Restate', exact: true }).click();
     // All levels scale with the base value.
-    const moved = 1e4 * (changed.base_value / (await readPublished())[0]!.total! - 1);
-    const size = moved.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+    const movedBps = 1e4 * (changedDocument.base_value / (await readPublished())[0]!.total! - 1);
+    const size = movedBps.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     const asking = page.getByRole('dialog');
     await asking.getByText(`${size} bp, `).waitFor();
     expect(await asking.locator('dl').textContent()).toContain(`Closes${closes.toLocaleString('en-GB')}`);
@@ -61,10 +61,10 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByRole('row', { name: /Twice the base/ }).click();
     await page.getByRole('row', { name: /^Base value 500 points 1,000 points$/ }).waitFor();
     await picture(page, 'versions');
-    const earlier = before.versions[1]!.version;
-    await page.getByRole('row', { name: new RegExp(`^${earlier} `) }).click();
+    const earlierVersion = before.versions[1]!.version;
+    await page.getByRole('row', { name: new RegExp(`^${earlierVersion} `) }).click();
     // The changes of a restore are shown before it is confirmed.
-    const restoring = page.getByRole('region', { name: `Restore version ${earlier}` });
+    const restoring = page.getByRole('region', { name: `Restore version ${earlierVersion}` });
     const now = (await service.ask<IndexDocument>('GET', '/indices/CORE')).body.base_value;
     await restoring
       .getByRole('row', { name: new RegExp(`^Base value ${now.toLocaleString('en-GB')} points 500 points$`) })
@@ -73,12 +73,12 @@ export function describeRecord(desk: () => Desk): void {
     // Another user saves a version meanwhile.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, tags: ['theirs'] });
-    const restore = page.getByRole('button', { name: `Restore version ${earlier}` });
+    const restore = page.getByRole('button', { name: `Restore version ${earlierVersion}` });
     await restore.click();
     await page.getByText('Someone saved another version in the meantime').waitFor();
     expect((await service.ask<IndexDocument>('GET', '/indices/CORE')).body.tags).toEqual(['theirs']);
     await restore.click();
-    await page.getByRole('row', { name: new RegExp(`restored .*Restored version ${earlier}: Back`) }).waitFor();
+    await page.getByRole('row', { name: new RegExp(`restored .*Restored version ${earlierVersion}: Back`) }).waitFor();
     expect((await service.ask<IndexDocument>('GET', '/indices/CORE')).body).toMatchObject({
       base_value: 500,
       tags: [],

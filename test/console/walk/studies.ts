@@ -29,10 +29,10 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('combobox', { name: 'Objective' }).selectOption('max_utility');
     await page.getByRole('listitem').filter({ hasText: 'is required by the objective max_utility' }).first().waitFor();
     // The previous solution remains visible meanwhile.
-    const earlier = page.getByRole('region', { name: 'The last solution' });
-    await earlier.getByLabel('Figures of the solution').waitFor();
+    const earlierSolution = page.getByRole('region', { name: 'The last solution' });
+    await earlierSolution.getByLabel('Figures of the solution').waitFor();
     await page.getByRole('combobox', { name: 'Expected returns' }).selectOption('capm');
-    await earlier.waitFor({ state: 'detached' });
+    await earlierSolution.waitFor({ state: 'detached' });
     // Unsaved rows and terms are part of the address.
     await page.reload();
     const derive = page.getByRole('region', { name: 'Derive an index' });
@@ -74,10 +74,10 @@ export function describeStudies(desk: () => Desk): void {
       `${(100 * body.tracking_error).toFixed(2)}%`,
     );
     const root = Math.sqrt(body.objective_value);
-    const [moved] = body.sensitivities!;
-    const gained = Math.abs(1e4 * (Math.sqrt(body.objective_value + moved!.effect!) - root)).toFixed(2);
+    const [sensitivity] = body.sensitivities!;
+    const gainText = Math.abs(1e4 * (Math.sqrt(body.objective_value + sensitivity!.effect!) - root)).toFixed(2);
     const steps = await page.getByRole('table', { name: 'bounds relaxed by one step' }).textContent();
-    expect(steps).toContain(`${gained} bp`);
+    expect(steps).toContain(`${gainText} bp`);
     expect(steps).toContain('5.00% → 6.00%');
     const labels = body.binding.map((row) => row?.['label'] ?? '');
     const bound = labels

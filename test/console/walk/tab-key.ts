@@ -52,11 +52,11 @@ export async function followTabs(page: Page, isFirst: boolean): Promise<readonly
   // Counting the page's frame, the focus leaves the document once and returns.
   await pressTab(page, stops + 1);
   const came = await page.evaluate<readonly { stop: string; ring: boolean; what: string }[]>('followed()');
-  const seen = new Set(came.map(({ stop }) => stop));
+  const seenStops = new Set(came.map(({ stop }) => stop));
   return [
     ...came.filter(({ ring }) => !ring).map(({ what }) => `no ring around ${what}`),
     ...Array.from({ length: stops }, (_, k) => String(k))
-      .filter((stop) => !seen.has(stop))
+      .filter((stop) => !seenStops.has(stop))
       .map((stop) => `stop ${stop} is not reached`),
   ];
 }

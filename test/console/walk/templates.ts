@@ -31,8 +31,10 @@ export function describeTemplates(desk: () => Desk): void {
     await pollEventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
-    const stored = await Promise.all(['', '-PARENT'].map((end) => service.ask('GET', `/indices/LOW-VOLATILITY${end}`)));
-    expect(stored.map(({ status }) => status)).toEqual([200, 200]);
+    const storedIndices = await Promise.all(
+      ['', '-PARENT'].map((end) => service.ask('GET', `/indices/LOW-VOLATILITY${end}`)),
+    );
+    expect(storedIndices.map(({ status }) => status)).toEqual([200, 200]);
     expect(complaints).toEqual([]);
   });
 }

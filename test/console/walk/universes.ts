@@ -5,11 +5,11 @@ import { pollEventually } from '../desk.js';
 export async function combineUniverses(page: Page): Promise<void> {
   await page.getByLabel('Kind').selectOption('all');
   await page.getByLabel('Kind').selectOption('difference');
-  const excluded = page.getByRole('group', { name: 'Universe 2' });
-  await excluded.getByLabel('Kind').selectOption('list');
-  await excluded.getByLabel('Names').fill('NOBODY');
+  const excludedUniverse = page.getByRole('group', { name: 'Universe 2' });
+  await excludedUniverse.getByLabel('Kind').selectOption('list');
+  await excludedUniverse.getByLabel('Names').fill('NOBODY');
   const parts = '"of":[{"kind":"all"},{"kind":"list","identifiers":["NOBODY"]}]';
   await pollEventually(() => new URL(page.url()).searchParams.get('draft')).toContain(parts);
   await page.getByLabel('Kind').first().selectOption('all');
-  await excluded.waitFor({ state: 'detached' });
+  await excludedUniverse.waitFor({ state: 'detached' });
 }

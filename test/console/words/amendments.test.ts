@@ -49,17 +49,17 @@ describe('changes of a definition with published closes', () => {
   });
 
   test('become an amendment after the earlier ones, with the title and without the other fields', () => {
-    const stored = editBody({
+    const storedBody = editBody({
       amendments: [{ effective_from: '2024-03-01', changes: { rebalance: { frequency: 'daily' } } }],
     });
-    const after = { ...stored, name: 'Other', rebalance: { frequency: 'monthly', anchor: 'first_day' } };
-    const changed = { before: stored, after, amendable: sortChanges(stored, after, '2024-01-31').amendable };
-    expect(computeDefinitionsOn('2024-06-01', changed).amended['rebalance']).toEqual({
+    const after = { ...storedBody, name: 'Other', rebalance: { frequency: 'monthly', anchor: 'first_day' } };
+    const change = { before: storedBody, after, amendable: sortChanges(storedBody, after, '2024-01-31').amendable };
+    expect(computeDefinitionsOn('2024-06-01', change).amended['rebalance']).toEqual({
       frequency: 'daily',
       anchor: 'first_day',
     });
-    expect(addAmendment('2024-06-01', { reason: 'Review' }, changed)).toEqual({
-      ...stored,
+    expect(addAmendment('2024-06-01', { reason: 'Review' }, change)).toEqual({
+      ...storedBody,
       name: 'Other',
       amendments: [
         { effective_from: '2024-03-01', changes: { rebalance: { frequency: 'daily' } } },
@@ -69,13 +69,13 @@ describe('changes of a definition with published closes', () => {
   });
 
   test('of rows that an earlier amendment replaced contain the whole list', () => {
-    const stored = editBody({
+    const storedBody = editBody({
       amendments: [{ effective_from: '2024-03-01', changes: { pipeline: { selection: [] } } }],
     });
-    const after = { ...stored, pipeline: { ...documentBefore.pipeline, selection: count(40) } };
-    const changed = { before: stored, after, amendable: sortChanges(stored, after, '2024-01-31').amendable };
-    expect(computeDefinitionsOn('2024-06-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
-    expect(computeDefinitionsOn('2024-02-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
+    const after = { ...storedBody, pipeline: { ...documentBefore.pipeline, selection: count(40) } };
+    const change = { before: storedBody, after, amendable: sortChanges(storedBody, after, '2024-01-31').amendable };
+    expect(computeDefinitionsOn('2024-06-01', change).amended['pipeline']).toMatchObject({ selection: count(40) });
+    expect(computeDefinitionsOn('2024-02-01', change).amended['pipeline']).toMatchObject({ selection: count(40) });
   });
 
   test('a merge patch converts one object into the other', () => {

@@ -25,10 +25,10 @@ test('relative measures agree with their definitions', () => {
   // Returns 2, -2, 5, -1 % and 1, -2, 3, 1 %: means 1 and 0.75, deviations 1, -3, 4, -2 and 0.25, -2.75, 2.25, 0.25.
   expect(computeReturns(OWN_LEVELS).map((value) => Number(value!.toFixed(10)))).toEqual([0.02, -0.02, 0.05, -0.01]);
   const view = compareWith(OWN_LEVELS, REFERENCE, 252);
-  const both = (0.25 + 8.25 + 9 - 0.5) / 3;
-  const [own, reference] = [(1 + 9 + 16 + 4) / 3, (0.0625 + 7.5625 + 5.0625 + 0.0625) / 3];
-  expect(view.beta).toBeCloseTo(both / reference, 10);
-  expect(view.correlation).toBeCloseTo(both / Math.sqrt(own * reference), 10);
+  const covariance = (0.25 + 8.25 + 9 - 0.5) / 3;
+  const [ownVariance, referenceVariance] = [(1 + 9 + 16 + 4) / 3, (0.0625 + 7.5625 + 5.0625 + 0.0625) / 3];
+  expect(view.beta).toBeCloseTo(covariance / referenceVariance, 10);
+  expect(view.correlation).toBeCloseTo(covariance / Math.sqrt(ownVariance * referenceVariance), 10);
   // Differences 1, 0, 2, -2 %: mean 0.25, squares 0.5625, 0.0625, 3.0625, 5.0625.
   expect(view.trackingErrorAnnual).toBeCloseTo(Math.sqrt((8.75e-4 / 3) * 252), 10);
   expect(view.upCapture).toBeCloseTo(((1.02 * 1.05 * 0.99) ** (1 / 3) - 1) / ((1.01 * 1.03 * 1.01) ** (1 / 3) - 1), 10);

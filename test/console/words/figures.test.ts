@@ -53,27 +53,29 @@ const listTerms = (metrics: readonly { readonly term: string }[]) => metrics.map
 
 test('figures state their basis: a price index has no total return, and tracks nothing', () => {
   expect(formatSubject(createView({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
-  expect(listTerms(createFigures(createView({})))).toEqual([
+  expect(listTerms(createFigures(createView({}), 'CORE'))).toEqual([
     'Price return',
     'Annualised return',
     'Realised volatility',
     'Sharpe ratio',
     'Max drawdown',
   ]);
-  expect(listTerms(createFigures(createView({ return_variant: 'net' })))[0]).toBe('Net total return');
+  expect(listTerms(createFigures(createView({ return_variant: 'net' }), 'CORE'))[0]).toBe('Net total return');
 });
 
 test('a tracking error states its reference: the index of the portfolio, or the benchmark of the run', () => {
   const metrics = { ...createView({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
   const portfolio = createView({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
   expect(formatSubject(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
-  const shown = createFigures(portfolio).map(({ term, value }) => `${term}: ${String(value)}`);
-  expect(shown.slice(5)).toEqual([
+  const shownFigures = createFigures(portfolio, 'CORE').map(({ term, value }) => `${term}: ${String(value)}`);
+  expect(shownFigures.slice(5)).toEqual([
     'Realised tracking error to its index: 0.05%',
     'Difference to its index: −1.30 pp',
     'Realised tracking error to EQ: 5.76%',
     'Return minus EQ: +2.00 pp',
   ]);
+  // A benchmark that is the index of the portfolio would repeat the same figures.
+  expect(listTerms(createFigures(portfolio, 'EQ')).filter((term) => term.includes('EQ'))).toEqual([]);
   expect(createBenchmarkFigures(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
   expect(createBenchmarkFigures(createView({}))).toEqual([]);
   expect(addReturn('Benchmark EQ', 'price')).toBe('Benchmark EQ, price return');
@@ -101,8 +103,8 @@ test('a derived index shows the tracking error to its parent and the forecast', 
 });
 
 test('statistics of daily returns have their unit, and a dash for a missing value', () => {
-  const shown = createStatistics(createView({})).map(({ term, value }) => `${term}: ${String(value)}`);
-  expect(shown).toEqual([
+  const shownFigures = createStatistics(createView({})).map(({ term, value }) => `${term}: ${String(value)}`);
+  expect(shownFigures).toEqual([
     'Sortino ratio: –',
     'Downside volatility: 12.00%',
     'CVaR 95%, one day: 2.50%',

@@ -62,8 +62,10 @@ test('a field of an index has the name and the unit of the catalogue', () => {
   expect(formatField(words, minimum, document)).toBe('Selection, liquid, Minimum');
   expect(words.value(minimum, 1e6, document)).toBe('1,000,000 USD per day');
   expect(words.value([...rule, 'type'], 'LiquidityFilter', document)).toBe('Liquidity filter');
-  const plain = createFieldFormatter(undefined, new Map([['XNYS', 'New York Stock Exchange']]));
-  expect(plain.value(lag, 5, document)).toBe('5');
-  expect(plain.value(['calendar'], 'XNYS', document)).toBe('XNYS, New York Stock Exchange');
-  expect([plain.value(['exposure'], 0.98, {}), plain.value(['transaction_cost_bps'], 8, {})]).toEqual(['98%', '8 bp']);
+  const plainFormatter = createFieldFormatter(undefined, new Map([['XNYS', 'New York Stock Exchange']]));
+  expect(plainFormatter.value(lag, 5, document)).toBe('5');
+  expect(plainFormatter.value(['calendar'], 'XNYS', document)).toBe('XNYS, New York Stock Exchange');
+  expect([plainFormatter.value(['exposure'], 0.98, {}), plainFormatter.value(['transaction_cost_bps'], 8, {})]).toEqual(
+    ['98%', '8 bp'],
+  );
 });

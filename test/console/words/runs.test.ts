@@ -16,19 +16,19 @@ const run = {
 test('a run with the inputs of the run before it is identical; otherwise the differing inputs are named', () => {
   expect(formatRunChange(run, undefined)).toBe(null);
   expect(formatRunChange(run, { ...run, run_id: 'other' })).toBe('identical');
-  const changed = { ...run, run_hash: 'b' };
-  expect(formatRunChange({ ...changed, index_version: 2, engine_version: '2' }, run)).toBe('definition, engine');
-  expect(formatRunChange({ ...changed, request: { transaction_cost_bps: 5, benchmark: null } }, run)).toBe('terms');
-  expect(formatRunChange({ ...changed, store_content_hash: 'd', end: '2025-01-31' }, run)).toBe('data, dates');
+  const changedRun = { ...run, run_hash: 'b' };
+  expect(formatRunChange({ ...changedRun, index_version: 2, engine_version: '2' }, run)).toBe('definition, engine');
+  expect(formatRunChange({ ...changedRun, request: { transaction_cost_bps: 5, benchmark: null } }, run)).toBe('terms');
+  expect(formatRunChange({ ...changedRun, store_content_hash: 'd', end: '2025-01-31' }, run)).toBe('data, dates');
   // The order of the members of a request is not a difference.
-  const reordered = { ...changed, request: { benchmark: null, transaction_cost_bps: 10 } };
-  expect(formatRunChange(reordered, run)).toBe('underlying index');
+  const reorderedRun = { ...changedRun, request: { benchmark: null, transaction_cost_bps: 10 } };
+  expect(formatRunChange(reorderedRun, run)).toBe('underlying index');
 });
 
 test('the drawdowns of an index are scenarios in the order of their peaks', () => {
   const deepest = { peak: '2020-02-03', trough: '2020-03-20' };
-  const earlier = { peak: '2018-09-20', trough: '2018-12-24' };
-  expect(listDrawdowns([deepest, earlier])).toEqual([
+  const earlierDrawdown = { peak: '2018-09-20', trough: '2018-12-24' };
+  expect(listDrawdowns([deepest, earlierDrawdown])).toEqual([
     { name: 'Drawdown 2018-09-20', window: { start: '2018-09-20', end: '2018-12-24' } },
     { name: 'Drawdown 2020-02-03', window: { start: '2020-02-03', end: '2020-03-20' } },
   ]);

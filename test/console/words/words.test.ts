@@ -142,8 +142,9 @@ test('a finding is shown at its table, file, row and column, and at the file tha
 });
 
 test('every deviation from a plain table needs a mapping, also duplicates and zeros', () => {
-  const usual = Mapping.parse({});
-  const isMappingNeeded = (mappingTerms: Partial<Mapping>) => needsMapping({ ...usual, ...mappingTerms }, usual);
+  const usualMapping = Mapping.parse({});
+  const isMappingNeeded = (mappingTerms: Partial<Mapping>) =>
+    needsMapping({ ...usualMapping, ...mappingTerms }, usualMapping);
   expect(isMappingNeeded({})).toBe(false);
   expect(isMappingNeeded({ columns: { date: 'date', CLOSE: 'CLOSE' }, identifier_from: 'column' })).toBe(false);
   expect(isMappingNeeded({ columns: { date: 'Datum' } })).toBe(true);
@@ -178,8 +179,8 @@ test('dates stay in their month, and long durations are written in words', () =>
 
 test('two documents differ only at the changed value', () => {
   const base = { a: 1, b: { c: [1, 2] } };
-  const changed = addValue(base, ['b', 'c', 1], 3);
-  expect(listDifferences(base, changed)).toEqual([{ path: ['b', 'c', 1], before: 2, after: 3 }]);
+  const changedValue = addValue(base, ['b', 'c', 1], 3);
+  expect(listDifferences(base, changedValue)).toEqual([{ path: ['b', 'c', 1], before: 2, after: 3 }]);
   expect(listDifferences(base, addValue(base, ['a'], undefined)).map(({ path }) => path)).toEqual([['a']]);
   // Lists of different lengths differ as a whole.
   expect(listDifferences([1, 2], [1])).toEqual([{ path: [], before: [1, 2], after: [1] }]);
@@ -187,9 +188,9 @@ test('two documents differ only at the changed value', () => {
 
 test('a universe of another kind keeps no field of the earlier kind', () => {
   const members = createParameterSpecs(UniverseSpec);
-  const chosen = { kind: 'index', id: 'CORE', watchlist_id: 'mine', identifiers: ['A'] };
-  expect(removeInapplicable(members, chosen)).toEqual({ kind: 'index', id: 'CORE' });
-  expect(removeInapplicable(members, { ...chosen, kind: 'watchlist' })).toEqual({
+  const chosenUniverse = { kind: 'index', id: 'CORE', watchlist_id: 'mine', identifiers: ['A'] };
+  expect(removeInapplicable(members, chosenUniverse)).toEqual({ kind: 'index', id: 'CORE' });
+  expect(removeInapplicable(members, { ...chosenUniverse, kind: 'watchlist' })).toEqual({
     kind: 'watchlist',
     watchlist_id: 'mine',
   });
@@ -239,8 +240,8 @@ describe('an archive in the browser', () => {
       return (await readSources([new File([new Uint8Array(change(bytes))], 'a.zip')])).trouble;
     };
     const computeEntry = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
-    const writeEntry = (at: number, value: number) => (bytes: Buffer) => {
-      bytes.writeUInt16LE(value, computeEntry(bytes) + at);
+    const writeEntry = (offset: number, value: number) => (bytes: Buffer) => {
+      bytes.writeUInt16LE(value, computeEntry(bytes) + offset);
       return bytes;
     };
     expect([
@@ -254,11 +255,13 @@ describe('an archive in the browser', () => {
       'a.zip packs A.csv in a way that browsers do not unpack. Unpack it first.',
       'a.zip is damaged: its list of files ends early.',
     ]);
-    const short = new File(
+    const shortFile = new File(
       [new Uint8Array(writeEntry(24, 5)(Buffer.from(await (await packZip(['A.csv'])).arrayBuffer())))],
       'a.zip',
     );
-    await expect((await readSources([short])).sources[0]!.arrayBuffer()).rejects.toThrow('A.csv in a.zip is damaged.');
+    await expect((await readSources([shortFile])).sources[0]!.arrayBuffer()).rejects.toThrow(
+      'A.csv in a.zip is damaged.',
+    );
   });
 });
 
@@ -288,22 +291,22 @@ describe('files that are to be imported', () => {
 
   test('are workbooks of one table each if there are several, and a workbook of all tables if it is alone', () => {
     const one = addFiles([], [createFile('AAPL.xlsx')]);
-    const three = addFiles(one, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
-    expect([createTables(one), createTables(three)]).toEqual([[null], ['market', 'market', 'reference']]);
-    expect(createTables(removeFile(removeFile(three, 2), 1))).toEqual([null]);
-    expect([one, three].map((files) => findTrouble(files))).toEqual([null, null]);
+    const threeFiles = addFiles(one, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
+    expect([createTables(one), createTables(threeFiles)]).toEqual([[null], ['market', 'market', 'reference']]);
+    expect(createTables(removeFile(removeFile(threeFiles, 2), 1))).toEqual([null]);
+    expect([one, threeFiles].map((files) => findTrouble(files))).toEqual([null, null]);
   });
 
   test('keep the chosen table when other files are added or removed', () => {
     const [first, second] = addFiles([], [createFile('a.csv'), createFile('b.csv')]);
-    const chosen = [{ ...first!, table: 'series' as const }, second!];
-    expect(createTables(addFiles(chosen, [createFile('c.csv')]))).toEqual(['series', 'market', 'market']);
-    expect(createTables(removeFile(chosen, 1))).toEqual(['series']);
+    const chosenFiles = [{ ...first!, table: 'series' as const }, second!];
+    expect(createTables(addFiles(chosenFiles, [createFile('c.csv')]))).toEqual(['series', 'market', 'market']);
+    expect(createTables(removeFile(chosenFiles, 1))).toEqual(['series']);
   });
 
   test('are refused with both kinds if workbooks are mixed with other files, and with both sizes if one is too large', () => {
-    const mixed = addFiles([], [createFile('AAPL.xlsx'), createFile('b.csv')]);
-    expect(findTrouble(mixed)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
+    const mixedFiles = addFiles([], [createFile('AAPL.xlsx'), createFile('b.csv')]);
+    expect(findTrouble(mixedFiles)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
     const large = { name: 'prices.csv', size: 300_000_000, arrayBuffer: () => Promise.resolve(new ArrayBuffer(0)) };
     expect(findTrouble(addFiles([], [large]))).toBe(
       'prices.csv has 300.0 MB; a file may have up to 200.0 MB. Connect its folder instead.',

@@ -5,7 +5,7 @@ import {
   computeReturnStatistics,
 } from '#domain/analytics/return-statistics.js';
 
-const levelOf = (returns: readonly number[]): Float64Array => {
+const computeLevel = (returns: readonly number[]): Float64Array => {
   const level = [100];
   for (const value of returns) level.push(level.at(-1)! * (1 + value));
   return Float64Array.from(level);
@@ -13,7 +13,7 @@ const levelOf = (returns: readonly number[]): Float64Array => {
 
 test('statistics of ten returns by hand', () => {
   const returns = [0.02, -0.01, 0.03, -0.04, 0, 0.01, 0.01, -0.02, 0.02, 0.01];
-  const statistics = computeReturnStatistics(levelOf(returns));
+  const statistics = computeReturnStatistics(computeLevel(returns));
   // The squares of the negative returns, 0.01^2 + 0.04^2 + 0.02^2, sum to 0.0021 over ten sessions; the mean return is
   // 0.003.
   const downside = Math.sqrt((0.0021 / 10) * 252);
@@ -34,8 +34,8 @@ test('statistics of ten returns by hand', () => {
 
 test('the worst twentieth of forty sessions is two of them; a level that only rises has no Sortino ratio', () => {
   const returns = Array.from({ length: 40 }, (_, t) => (t === 3 ? -0.05 : t === 20 ? -0.03 : 0.01));
-  expect(computeReturnStatistics(levelOf(returns)).cvar_95).toBeCloseTo(0.04, 12);
-  const rising = computeReturnStatistics(levelOf([0.5, 0.5]));
+  expect(computeReturnStatistics(computeLevel(returns)).cvar_95).toBeCloseTo(0.04, 12);
+  const rising = computeReturnStatistics(computeLevel([0.5, 0.5]));
   expect(rising).toMatchObject({ sortino_ratio: null, skewness: null, hit_rate: 1, downside_volatility: 0 });
   expect(rising.cvar_95).toBeCloseTo(-0.5, 12);
 });
@@ -43,18 +43,22 @@ test('the worst twentieth of forty sessions is two of them; a level that only ri
 test('captures are ratios of geometric means; twice a benchmark captures its returns twice, nearly', () => {
   const benchmark = [0.1, -0.1, 0.2, -0.05];
   const returns = [0.05, -0.2, 0.1, 0.05];
-  const statistics = computeBenchmarkStatistics(levelOf(returns), levelOf(benchmark));
+  const statistics = computeBenchmarkStatistics(computeLevel(returns), computeLevel(benchmark));
   expect(statistics.up_capture).toBeCloseTo((Math.sqrt(1.05 * 1.1) - 1) / (Math.sqrt(1.1 * 1.2) - 1), 10);
   expect(statistics.down_capture).toBeCloseTo((Math.sqrt(0.8 * 1.05) - 1) / (Math.sqrt(0.9 * 0.95) - 1), 10);
-  const active = returns.map((value, t) => value - benchmark[t]!);
-  const middle = active.reduce((sum, value) => sum + value, 0) / 4;
-  const spread = Math.sqrt(active.reduce((sum, value) => sum + (value - middle) ** 2, 0) / 3);
+  const activeReturns = returns.map((value, t) => value - benchmark[t]!);
+  const middle = activeReturns.reduce((sum, value) => sum + value, 0) / 4;
+  const spread = Math.sqrt(activeReturns.reduce((sum, value) => sum + (value - middle) ** 2, 0) / 3);
   expect(statistics.information_ratio).toBeCloseTo((middle * 252) / (spread * Math.sqrt(252)), 10);
   expect(statistics.tracking_error).toBeCloseTo(spread * Math.sqrt(252), 10);
   expect(statistics.benchmark_return).toBeCloseTo(1.1 * 0.9 * 1.2 * 0.95 - 1, 12);
   expect(statistics.excess_return).toBeCloseTo(1.05 * 0.8 * 1.1 * 1.05 - 1.1 * 0.9 * 1.2 * 0.95, 12);
-  expect(computeBenchmarkStatistics(levelOf(benchmark), levelOf(benchmark))).toMatchObject({ information_ratio: null });
-  expect(computeBenchmarkStatistics(levelOf([0.1, 0.1]), levelOf([0.1, 0.2]))).toMatchObject({ down_capture: null });
+  expect(computeBenchmarkStatistics(computeLevel(benchmark), computeLevel(benchmark))).toMatchObject({
+    information_ratio: null,
+  });
+  expect(computeBenchmarkStatistics(computeLevel([0.1, 0.1]), computeLevel([0.1, 0.2]))).toMatchObject({
+    down_capture: null,
+  });
 });
 
 test('drawdowns: from the last date at the high to the lowest level and back, the deepest first', () => {

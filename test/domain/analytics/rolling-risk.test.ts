@@ -8,13 +8,13 @@ const steps = fc.array(
 );
 
 /** Returns the level series with the given returns. */
-function levelOf(returns: readonly number[]): Float64Array {
+function computeLevel(returns: readonly number[]): Float64Array {
   const level = new Float64Array(returns.length + 1).fill(100);
   returns.forEach((r, t) => (level[t + 1] = level[t]! * (1 + r)));
   return level;
 }
 
-const returnsOf = (level: Float64Array): number[] =>
+const computeReturns = (level: Float64Array): number[] =>
   Array.from({ length: level.length - 1 }, (_, t) => level[t + 1]! / level[t]! - 1);
 
 /** Computes the unbiased variance for weights that sum to 1. */
@@ -26,7 +26,7 @@ function computeVariance(values: readonly number[], weights: readonly number[]):
   );
 }
 
-function weightsOf(count: number, memory: RiskMemory): number[] {
+function computeWeights(count: number, memory: RiskMemory): number[] {
   const raw = Array.from({ length: count }, (_, t) =>
     'window' in memory ? Number(t >= count - memory.window) : 0.5 ** ((count - 1 - t) / memory.halfLife),
   );
@@ -39,19 +39,22 @@ describe('rolling risk', () => {
     'is that of the returns so far by %o',
     (memory) => {
       fc.assert(
-        fc.property(steps, (both) => {
-          const [level, index] = [levelOf(both.map(([own]) => own)), levelOf(both.map(([, its]) => its))];
+        fc.property(steps, (pairs) => {
+          const [level, index] = [
+            computeLevel(pairs.map(([ownReturn]) => ownReturn)),
+            computeLevel(pairs.map(([, indexReturn]) => indexReturn)),
+          ];
           const risk = computeRollingRisk(level, index, memory);
-          const [own, its] = [returnsOf(level), returnsOf(index)];
+          const [ownReturns, indexReturns] = [computeReturns(level), computeReturns(index)];
           expect(risk.volatility.length).toBe(Math.max(0, level.length - risk.from));
           for (let k = 0; k < risk.volatility.length; k++) {
             const count = risk.from + k;
-            const weights = weightsOf(count, memory);
+            const weights = computeWeights(count, memory);
             const annualise = (values: readonly number[]): number =>
               Math.sqrt(252 * computeVariance(values.slice(0, count), weights));
-            expect(risk.volatility[k]).toBeCloseTo(annualise(own), 7);
-            expect(risk.indexVolatility[k]).toBeCloseTo(annualise(its), 7);
-            expect(risk.trackingError[k]).toBeCloseTo(annualise(own.map((r, t) => r - its[t]!)), 7);
+            expect(risk.volatility[k]).toBeCloseTo(annualise(ownReturns), 7);
+            expect(risk.indexVolatility[k]).toBeCloseTo(annualise(indexReturns), 7);
+            expect(risk.trackingError[k]).toBeCloseTo(annualise(ownReturns.map((r, t) => r - indexReturns[t]!)), 7);
           }
         }),
       );
@@ -60,7 +63,7 @@ describe('rolling risk', () => {
 
   test('has no tracking error where the index is tracked exactly, however much both move', () => {
     const moves = Array.from({ length: 120 }, (_, t) => 0.02 * Math.sin(t * t));
-    const index = levelOf(moves);
+    const index = computeLevel(moves);
     // A cost of 10 basis points is deducted once, on the thirtieth session.
     const level = index.map((value, t) => (t < 30 ? value : value * 0.999));
     const { from, trackingError, volatility } = computeRollingRisk(level, index, { window: 20 });

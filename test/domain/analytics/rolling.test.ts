@@ -15,9 +15,9 @@ describe('trailing volatility', () => {
         const volatility = computeRollingVolatility(values, window);
         expect(volatility.length).toBe(Math.max(0, values.length - window + 1));
         volatility.forEach((value, i) => {
-          const seen = values.slice(i, i + window);
-          const mean = seen.reduce((sum, x) => sum + x, 0) / window;
-          const variance = seen.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (window - 1);
+          const windowValues = values.slice(i, i + window);
+          const mean = windowValues.reduce((sum, x) => sum + x, 0) / window;
+          const variance = windowValues.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (window - 1);
           expect(value).toBeCloseTo(Math.sqrt(variance * 252), 10);
         });
       }),
@@ -33,13 +33,13 @@ describe('returns by month', () => {
   const levels = fc
     .array(fc.double({ min: 0.5, max: 2, noNaN: true }), { minLength: 2, maxLength: 800 })
     .map((values) => Float64Array.from(values));
-  const daysOf = (count: number, step: number) =>
+  const listDays = (count: number, step: number) =>
     Int32Array.from({ length: count }, (_, i) => parseValidDay('2019-11-25') + i * step);
 
   test('compound to the return of their year, whatever the sessions', () => {
     fc.assert(
       fc.property(levels, fc.integer({ min: 1, max: 45 }), (level, step) => {
-        const days = daysOf(level.length, step);
+        const days = listDays(level.length, step);
         const months = computeMonthlyReturns(days, level);
         for (const [year, value] of computeAnnualReturns(days, level)) {
           const product = months

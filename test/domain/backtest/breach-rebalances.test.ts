@@ -30,7 +30,7 @@ const randomPrices = fc
     return prices;
   });
 
-function marketOf(prices: readonly (readonly number[])[]): MarketData {
+function createMarket(prices: readonly (readonly number[])[]): MarketData {
   const dates: string[] = [];
   for (let day = parseValidDay(FIRST_DAY); dates.length < prices.length; day++) {
     if (toWeekday(day) < 5 && !HOLIDAYS.includes(formatDay(day))) dates.push(formatDay(day));
@@ -96,35 +96,41 @@ interface BruteForceRun {
 function applyBruteForce(
   prices: readonly (readonly number[])[],
   lag: number,
-  scheduled: ReadonlySet<number>,
+  scheduledRows: ReadonlySet<number>,
 ): BruteForceRun {
   const levels = [100];
-  const called: number[] = [];
+  const calledSessions: number[] = [];
   let shares = computeTiltWeights(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
   let before = listBrokenRules(computeTiltWeights(prices[0]!));
-  let coming = { at: 0, decided: 0 };
+  let nextRebalance = { at: 0, decided: 0 };
   for (let t = 1; t < prices.length; t++) {
-    const values = shares.map((held, i) => held * prices[t]![i]!);
+    const values = shares.map((shareCount, i) => shareCount * prices[t]![i]!);
     const value = values.reduce((sum, one) => sum + one, 0);
     levels.push(value);
     let now = listBrokenRules(values.map((one) => one / value));
     const begins = now.some((is, i) => is && !before[i]);
-    let decided = scheduled.has(t) ? Math.max(0, t - lag) : coming.at === t ? coming.decided : null;
-    if (begins && decided === null && t > coming.at) {
-      coming = { at: t + lag, decided: t };
-      if (!scheduled.has(t + lag) && t + lag < prices.length) called.push(t + lag);
-      if (lag === 0) decided = t;
+    let decisionSession = scheduledRows.has(t)
+      ? Math.max(0, t - lag)
+      : nextRebalance.at === t
+        ? nextRebalance.decided
+        : null;
+    if (begins && decisionSession === null && t > nextRebalance.at) {
+      nextRebalance = { at: t + lag, decided: t };
+      if (!scheduledRows.has(t + lag) && t + lag < prices.length) calledSessions.push(t + lag);
+      if (lag === 0) decisionSession = t;
     }
-    if (decided !== null) {
-      const pending = computeTiltWeights(prices[decided]!).map((weight, i) => weight / prices[decided]![i]!);
-      const worth = pending.map((held, i) => held * prices[t]![i]!);
+    if (decisionSession !== null) {
+      const pendingWeights = computeTiltWeights(prices[decisionSession]!).map(
+        (weight, i) => weight / prices[decisionSession]![i]!,
+      );
+      const worth = pendingWeights.map((shareCount, i) => shareCount * prices[t]![i]!);
       const sum = worth.reduce((total, one) => total + one, 0);
-      shares = pending.map((held) => (held * value) / sum);
+      shares = pendingWeights.map((shareCount) => (shareCount * value) / sum);
       now = listBrokenRules(worth.map((one) => one / sum));
     }
     before = now;
   }
-  return { levels, called };
+  return { levels, called: calledSessions };
 }
 
 test('a breach is answered by a rebalance decided on its close, as on holdings counted share by share', () => {
@@ -135,20 +141,20 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
       fc.constantFrom(0, 1, 3),
       fc.constantFrom('none', 'weekly', 'monthly'),
       (prices, lag, frequency) => {
-        const market = marketOf(prices);
+        const market = createMarket(prices);
         const treatment = { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' };
         const runOf = (terms: object) =>
           run(market, createIndexOn(lag, frequency, terms), { createDecider: createTiltedDecider });
-        const plain = runOf({});
-        const scheduled = new Set(plain.rebalances.map(({ session }) => session - plain.index.book.from));
+        const plainRun = runOf({});
+        const scheduledRows = new Set(plainRun.rebalances.map(({ session }) => session - plainRun.index.book.from));
         const watched = runOf(treatment);
         const { book } = watched.index;
-        const { levels, called } = applyBruteForce(prices, lag, scheduled);
+        const { levels, called } = applyBruteForce(prices, lag, scheduledRows);
         levels.forEach((level, t) => expect(Math.abs(book.value[t]! / level - 1)).toBeLessThan(1e-12));
         const rows = listRebalances(openExtended(createRunColumns(watched, { contentHash: 's' }))).rebalances;
-        const dateOf = (t: number) => formatDay(watched.days[t]!);
-        expect(rows.filter(({ cause }) => cause === 'breach').map(({ date }) => date)).toEqual(called.map(dateOf));
-        expect(rows.length).toBe(scheduled.size + called.length);
+        const formatDate = (t: number) => formatDay(watched.days[t]!);
+        expect(rows.filter(({ cause }) => cause === 'breach').map(({ date }) => date)).toEqual(called.map(formatDate));
+        expect(rows.length).toBe(scheduledRows.size + called.length);
         count += called.length;
       },
     ),
@@ -189,7 +195,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
     fc.property(randomPrices, fc.constantFrom(2, 3), (prices, lag) => {
       const sessions: number[] = [];
       const document = createIndexOn(lag, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' });
-      const result = run(marketOf(prices), document, { createDecider: recordDecisions(sessions) });
+      const result = run(createMarket(prices), document, { createDecider: recordDecisions(sessions) });
       expect(sessions).toEqual(sessions.toSorted((a, b) => a - b));
       const { list } = result.index.compositions;
       between += list.filter(
@@ -205,10 +211,10 @@ test('decisions are made in the order of their sessions, a breach between decisi
 
 /** Includes risk weights, whose decider keeps measurements between decisions. */
 test('later data change no rebalance, also with weights by risk', () => {
-  let called = 0;
+  let calledCount = 0;
   fc.assert(
     fc.property(randomPrices, fc.integer({ min: 36, max: 44 }), (prices, rows) => {
-      const market = marketOf(prices);
+      const market = createMarket(prices);
       const document = IndexDocument.parse({
         ...createIndexOn(2, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' }),
         base_date: '2024-01-31',
@@ -218,40 +224,40 @@ test('later data change no rebalance, also with weights by risk', () => {
         },
       });
       const runOf = (changedMarket: MarketData) => tryRun(changedMarket, document, { createDecider: indexDecider });
-      const [whole, short] = [runOf(market), runOf(cut(market, rows))];
-      if (whole === undefined || short === undefined) return;
-      const { book } = short.index;
-      expect(compositionsOf(short, book.from + book.length - 1)).toEqual(
-        compositionsOf(whole, book.from + book.length - 1),
+      const [wholeRun, shortRun] = [runOf(market), runOf(cut(market, rows))];
+      if (wholeRun === undefined || shortRun === undefined) return;
+      const { book } = shortRun.index;
+      expect(listCompositions(shortRun, book.from + book.length - 1)).toEqual(
+        listCompositions(wholeRun, book.from + book.length - 1),
       );
-      expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
-      called += short.index.compositions.list.filter(({ cause }) => cause === 'breach').length;
+      expect([...book.value]).toEqual([...wholeRun.index.book.value.subarray(0, book.length)]);
+      calledCount += shortRun.index.compositions.list.filter(({ cause }) => cause === 'breach').length;
     }),
     { numRuns: RUNS },
   );
-  expect(called).toBeGreaterThan(0);
+  expect(calledCount).toBeGreaterThan(0);
 });
 
-const compositionsOf = (found: Run, until: number) =>
+const listCompositions = (found: Run, until: number) =>
   found.index.compositions.list
     .filter(({ session }) => session <= until)
     .map(({ session, decision, cause, columns, weights }) => [session, decision, cause, [...columns], [...weights]]);
 
 test('later data change no rebalance caused by a breach, and no bit of a level', () => {
-  let called = 0;
+  let calledCount = 0;
   fc.assert(
     fc.property(randomMarket, watchedDocument, fc.integer({ min: 14, max: 22 }), ({ market }, document, rows) => {
-      const [whole, short] = [tryRun(market, document), tryRun(cut(market, rows), document)];
-      if (whole === undefined || short === undefined) return;
-      const { book } = short.index;
+      const [wholeRun, shortRun] = [tryRun(market, document), tryRun(cut(market, rows), document)];
+      if (wholeRun === undefined || shortRun === undefined) return;
+      const { book } = shortRun.index;
       const to = book.from + book.length - 1;
-      expect(compositionsOf(short, to)).toEqual(compositionsOf(whole, to));
-      expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
-      called += short.index.compositions.list.filter(({ cause }) => cause === 'breach').length;
+      expect(listCompositions(shortRun, to)).toEqual(listCompositions(wholeRun, to));
+      expect([...book.value]).toEqual([...wholeRun.index.book.value.subarray(0, book.length)]);
+      calledCount += shortRun.index.compositions.list.filter(({ cause }) => cause === 'breach').length;
     }),
     { numRuns: RUNS },
   );
-  expect(called).toBeGreaterThan(0);
+  expect(calledCount).toBeGreaterThan(0);
 });
 
 test('an extended run equals the whole run bit for bit, or states that a breach requires the whole', () => {
@@ -263,19 +269,19 @@ test('an extended run equals the whole run bit for bit, or states that a breach 
       let bytes = createRunColumns(first, { contentHash: 's' });
       let checkpoint = createCheckpoint(first);
       for (let to = rows + 1; to <= Math.min(rows + 5, market.dates.length); to++) {
-        const whole = tryRun(cut(market, to), document);
-        if (whole === undefined) return;
+        const wholeRun = tryRun(cut(market, to), document);
+        if (wholeRun === undefined) return;
         const before = bytes;
-        const extended = extend(whole.plan, cut(market, to), { columns: openExtended(before), checkpoint });
-        bytes = createRunColumns(whole, { contentHash: 's' });
-        checkpoint = createCheckpoint(whole);
-        if (typeof extended === 'string') {
-          if (extended === 'breach') outcomes.breach++;
+        const extendedRun = extend(wholeRun.plan, cut(market, to), { columns: openExtended(before), checkpoint });
+        bytes = createRunColumns(wholeRun, { contentHash: 's' });
+        checkpoint = createCheckpoint(wholeRun);
+        if (typeof extendedRun === 'string') {
+          if (extendedRun === 'breach') outcomes.breach++;
           continue;
         }
         outcomes.extended++;
-        expect(extended.checkpoint).toEqual(checkpoint);
-        expect([...openExtended(extended.columns, [before]).f64('level')]).toEqual([...whole.level]);
+        expect(extendedRun.checkpoint).toEqual(checkpoint);
+        expect([...openExtended(extendedRun.columns, [before]).f64('level')]).toEqual([...wholeRun.level]);
       }
     }),
     { numRuns: RUNS },

@@ -97,10 +97,10 @@ test('the report of a day equals the holdings of a run at its close, whatever ca
         if (run === undefined) return;
         const { book } = run.index;
         const { sm, from, length, columns, weights } = book;
-        const at = nth % length;
+        const position = nth % length;
         const slot = which % columns.length;
         const column = columns[slot]!;
-        const until = sm.sessions[from + at]!;
+        const until = sm.sessions[from + position]!;
         const composer = createComposer({
           market,
           calendars: RANDOM_CALENDARS,
@@ -114,7 +114,7 @@ test('the report of a day equals the holdings of a run at its close, whatever ca
           entered,
           left,
         } = findHolding(findComposition(composer, 'X', until), column, undefined);
-        const path = Array.from({ length: at + 1 }, (_, t) => weights[t * columns.length + slot]!);
+        const path = Array.from({ length: position + 1 }, (_, t) => weights[t * columns.length + slot]!);
         const on = sm.sessionAt(resolved) - from;
         expect(held).toBe(path[on] === 0 ? null : path[on]);
         const findLastChange = (isChange: (t: number) => boolean) =>

@@ -10,8 +10,8 @@ test.each([
   ['a version of before a change of bits', '0.1.9', '0.3.0', true],
   ['a version that is yet to come', '0.4.0', '0.3.0', true],
   ['what is no version', 'nightly', '0.3.0', true],
-])('%s: runs of %s on engine %s have other bits: %s', (_what, stored, current, isOther) => {
-  expect(mayDifferInBits(stored, current, '0.2.0')).toBe(isOther);
+])('%s: runs of %s on engine %s have other bits: %s', (_what, storedVersion, currentVersion, isOther) => {
+  expect(mayDifferInBits(storedVersion, currentVersion, '0.2.0')).toBe(isOther);
 });
 
 test('bits have last changed in a version that is not later than this one', () => {

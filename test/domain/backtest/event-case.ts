@@ -29,7 +29,7 @@ interface Case extends Omit<MarketSketch, 'dates'> {
 }
 
 /** Returns the index definition of a case: equal weights from 4 March on; default: no later rebalances. */
-export const definitionOf = ({ dates = WEEK, treatment = {}, rebalance = { frequency: 'none' }, close }: Case) =>
+export const createDefinition = ({ dates = WEEK, treatment = {}, rebalance = { frequency: 'none' }, close }: Case) =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -45,7 +45,7 @@ export const definitionOf = ({ dates = WEEK, treatment = {}, rebalance = { frequ
 
 export function simulate(sketch: Case): Run {
   const { dates = WEEK, costBps = 0, start, end = null, treatment: _, rebalance: __, ...market } = sketch;
-  return runOn(CALENDARS, buildMarket({ dates, ...market }), definitionOf(sketch), {
+  return runOn(CALENDARS, buildMarket({ dates, ...market }), createDefinition(sketch), {
     transaction_cost_bps: costBps,
     start: start ?? null,
     end,
@@ -53,7 +53,7 @@ export function simulate(sketch: Case): Run {
 }
 
 /** Returns the codes of a run's warnings, except the missing currency, which test markets do not declare. */
-export const codesOf = ({ findings }: Run) =>
+export const listCodes = ({ findings }: Run) =>
   findings
     .filter(({ severity }) => severity === 'warning')
     .map(({ code }): string => code)
@@ -62,11 +62,13 @@ export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVe
 
 export const listLevels = (run: Run): number[] => [...run.index.book.value];
 
-export function weightsOf({ index: { book } }: Run, at: number): Record<string, number> {
+export function readWeights({ index: { book } }: Run, row: number): Record<string, number> {
   const { sm, columns, weights } = book;
   return Object.fromEntries(
     [...columns].flatMap((column, slot) =>
-      weights[at * columns.length + slot]! > 0 ? [[sm.identifiers[column]!, weights[at * columns.length + slot]!]] : [],
+      weights[row * columns.length + slot]! > 0
+        ? [[sm.identifiers[column]!, weights[row * columns.length + slot]!]]
+        : [],
     ),
   );
 }

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createMethodology } from '#domain/rules/methodology.js';
-import { portfolioTransactionsOf } from './transactions.js';
+import { listPortfolioTransactions } from './transactions.js';
 import {
   CONSTITUENT,
   type Treatment,
-  definitionOf,
+  createDefinition,
   simulate,
-  codesOf,
+  listCodes,
   listLevels,
-  weightsOf,
+  readWeights,
   close,
   repeatPrice,
 } from './event-case.js';
@@ -68,8 +68,8 @@ describe('a security that ends by an action', () => {
   test('leaves at its proceeds on the first session on or after the ex day; the rest takes its weight', () => {
     const run = simulateDelisting(80);
     close(listLevels(run), [100, 100, 100, 90, 90, 90]);
-    expect(weightsOf(run, 2)).toEqual({ A: 0.5, B: 0.5 });
-    expect(weightsOf(run, 3)).toEqual({ B: 1 });
+    expect(readWeights(run, 2)).toEqual({ A: 0.5, B: 0.5 });
+    expect(readWeights(run, 3)).toEqual({ B: 1 });
     expect(run.rebalances).toHaveLength(1);
     close(run.index.book.divisor, [1, 1, 1, 5 / 9, 5 / 9, 5 / 9]);
   });
@@ -98,14 +98,14 @@ describe('a security that ends by an action', () => {
       costBps: 100,
     });
     const start = 1_000_000 / 1.01;
-    const bought = start / 2 / 1.01;
-    close([run.portfolio.value[3]! / 1e6], [(start / 2 + bought) / 1e6]);
-    const rows = portfolioTransactionsOf(run).filter(({ date }) => date === '2024-03-07');
+    const boughtShares = start / 2 / 1.01;
+    close([run.portfolio.value[3]! / 1e6], [(start / 2 + boughtShares) / 1e6]);
+    const rows = listPortfolioTransactions(run).filter(({ date }) => date === '2024-03-07');
     expect(rows.map(({ asset, side, reason }) => [asset, side, reason])).toEqual([
       ['A', 'sell', 'delisting'],
       ['B', 'buy', 'delisting'],
     ]);
-    close([rows[0]!.cost, rows[1]!.notional / 1e6, rows[1]!.cost / 1e6], [0, bought / 1e6, bought / 1e8]);
+    close([rows[0]!.cost, rows[1]!.notional / 1e6, rows[1]!.cost / 1e6], [0, boughtShares / 1e6, boughtShares / 1e8]);
   });
 
   test('and merges turns into shares of the other at its close', () => {
@@ -115,7 +115,7 @@ describe('a security that ends by an action', () => {
     });
     // Each A becomes two B at 60, that is 120 for 100; B itself has risen from 50 to 60.
     close(listLevels(run), [100, 100, 120, 120, 132, 132]);
-    expect(weightsOf(run, 2)).toEqual({ B: 1 });
+    expect(readWeights(run, 2)).toEqual({ B: 1 });
   });
 
   test('by a change of ticker continues under the new one', () => {
@@ -124,7 +124,7 @@ describe('a security that ends by an action', () => {
       actions: [{ name: 'A', type: 'TICKER_CHANGE', value: 0, ex: '2024-03-06', related: 'KID' }],
     });
     close(listLevels(run), [100, 105, 110.5, 110.5, 110.5, 110.5]);
-    expect(Object.keys(weightsOf(run, 2))).toEqual(['B', 'KID']);
+    expect(Object.keys(readWeights(run, 2))).toEqual(['B', 'KID']);
   });
 });
 
@@ -136,11 +136,11 @@ describe('a security whose bars stop without an action', () => {
     };
     const run = simulate(sketch);
     close(listLevels(run), [100, 90, 90, 90, 90, 90]);
-    expect(Object.keys(weightsOf(run, 2))).toEqual(['A', 'B']);
-    expect(weightsOf(run, 3)).toEqual({ B: 1 });
-    expect(codesOf(run)).toEqual(['SILENT_DELISTING']);
+    expect(Object.keys(readWeights(run, 2))).toEqual(['A', 'B']);
+    expect(readWeights(run, 3)).toEqual({ B: 1 });
+    expect(listCodes(run)).toEqual(['SILENT_DELISTING']);
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
-    const report = createMethodology(definitionOf(sketch)).join(' ');
+    const report = createMethodology(createDefinition(sketch)).join(' ');
     expect(report).toContain(`without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`);
     expect(report).toContain('are distributed over the others');
   });
@@ -158,7 +158,7 @@ describe('a security whose bars stop without an action', () => {
 
   test('leaves at its first gap when gaps exclude, and fails the run when they fail', () => {
     const sketch = { close: { A: [100, 80, null, 40, 40, 40], B: repeatPrice(50) } };
-    expect(weightsOf(simulate({ ...sketch, treatment: { missing_prices: 'exclude' } }), 2)).toEqual({ B: 1 });
+    expect(readWeights(simulate({ ...sketch, treatment: { missing_prices: 'exclude' } }), 2)).toEqual({ B: 1 });
     expect(() => simulate({ ...sketch, treatment: { missing_prices: 'fail' } })).toThrow(
       expect.objectContaining({ code: 'MISSING_PRICE' }),
     );
@@ -185,7 +185,7 @@ describe('a spin-off', () => {
   test('enters at zero and is worth its price from its first bar on', () => {
     const run = simulateSpinOff([null, null, 20, 24, 24, 24]);
     close(listLevels(run), [100, 100, 100, 101, 101, 101]);
-    expect(weightsOf(run, 2)['KID']).toBeCloseTo(0.05, 12);
+    expect(readWeights(run, 2)['KID']).toBeCloseTo(0.05, 12);
     close(listLevels(simulateSpinOff([null, null, null, 20, 24, 24])), [100, 100, 95, 100, 101, 101]);
   });
 
@@ -243,12 +243,12 @@ describe('cash and ratios', () => {
     });
     close(listLevels(run), [100, 100, (100 * 92) / 90, (100 * 92) / 90, (100 * 92) / 90, (100 * 92) / 90]);
     expect(run.index.book.divisor[2]).toBeCloseTo(1.35, 12);
-    const plain = simulate({
+    const plainRun = simulate({
       close: { A: [100, 100, 92, 92, 92, 92] },
       actions: [{ name: 'A', type: 'RIGHTS_ISSUE', value: 0.5, ex: '2024-03-06' }],
     });
-    close(listLevels(plain).slice(2, 3), [92]);
-    expect(codesOf(plain)).toEqual(['RIGHTS_NOT_ADJUSTED']);
+    close(listLevels(plainRun).slice(2, 3), [92]);
+    expect(listCodes(plainRun)).toEqual(['RIGHTS_NOT_ADJUSTED']);
   });
 
   test('an ex day that is no session acts on the next one; a cancelled action never', () => {
@@ -301,7 +301,7 @@ describe('another currency', () => {
   test('in minor units is a hundredth of the major one', () => {
     const run = simulateAbroad({ GBPUSD: [1.5, 1.5, 1.5, 1.5, 1.5, 3] }, 'GBX');
     close(listLevels(run), [100, 100, 100, 100, 100, 200]);
-    expect(portfolioTransactionsOf(run)[0]!.price).toBeCloseTo(1.5, 12);
+    expect(listPortfolioTransactions(run)[0]!.price).toBeCloseTo(1.5, 12);
   });
 
   test('without its rate is refused', () => {

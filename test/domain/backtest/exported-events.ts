@@ -2,7 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { exportPart } from '#views/exports/export-part.js';
 
 /** Returns the events of a run in the form of an export. */
-export function eventsOf(columns: RunColumns): Record<string, unknown>[] {
+export function exportEvents(columns: RunColumns): Record<string, unknown>[] {
   const pieces: Uint8Array[] = [];
   exportPart({
     columns,

@@ -94,12 +94,12 @@ describe.each(['price', 'total'] as const)(
       const { identifiers } = run.index.compositions.sm;
       expect(run.rebalances.map(({ date }) => formatDay(date))).toEqual(Object.keys(expected.rebalances));
       for (const { date, columns, weights, uncapped, capped, redistributed } of run.rebalances) {
-        const decided = expected.rebalances[formatDay(date)];
-        expect([...columns].map((column) => identifiers[column])).toEqual(Object.keys(decided.w));
-        close(weights, Object.values(decided.w));
-        close(uncapped, Object.values(decided.raw));
-        expect([...capped].map((column) => identifiers[column])).toEqual(decided.capped);
-        close([redistributed], [decided.redistributed]);
+        const decidedWeights = expected.rebalances[formatDay(date)];
+        expect([...columns].map((column) => identifiers[column])).toEqual(Object.keys(decidedWeights.w));
+        close(weights, Object.values(decidedWeights.w));
+        close(uncapped, Object.values(decidedWeights.raw));
+        expect([...capped].map((column) => identifiers[column])).toEqual(decidedWeights.capped);
+        close([redistributed], [decidedWeights.redistributed]);
       }
     });
   },

@@ -12,7 +12,7 @@ import { computeGrowth } from '#domain/index-mathematics/growth.js';
 import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { randomMarket } from './random-market.js';
@@ -58,8 +58,8 @@ function expectClose(actual: number, expected: number, scale = 1, tolerance = 1e
   expect(Math.abs(actual - expected)).toBeLessThanOrEqual(tolerance * Math.max(scale, Math.abs(expected)));
 }
 
-function columnsOf(found: Run): RunColumns {
-  const bytes = createRunColumns(found, { contentHash: 's' });
+function createColumns(run: Run): RunColumns {
+  const bytes = createRunColumns(run, { contentHash: 's' });
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
@@ -116,7 +116,7 @@ describe('on random markets with every kind of corporate action', () => {
         sm,
         createGrowthTerms(treatment, document.currency, treatment.dividends === 'net' ? 'total' : treatment.dividends),
       );
-      const busy = new Set(events.map(({ at }) => at));
+      const eventRows = new Set(events.map(({ at }) => at));
       const H = columns.length;
       for (let t = 1; t < book.length; t++) {
         const row = weights.subarray(t * H, (t + 1) * H);
@@ -124,15 +124,15 @@ describe('on random markets with every kind of corporate action', () => {
         const hasSpinOff = sm.actions.all.some(
           ({ session, action }) => action.type === 'SPIN_OFF' && Math.abs(session - book.from - t) <= 5,
         );
-        if (busy.has(t) || hasSpinOff) continue;
-        const grown = [...columns].map((column, slot) => {
+        if (eventRows.has(t) || hasSpinOff) continue;
+        const grownWeights = [...columns].map((column, slot) => {
           const before = weights[(t - 1) * H + slot]!;
           return before === 0
             ? 0
             : before * (before < 0 ? shortGrowth : growth)[(book.from + t) * sm.securityCount + column]!;
         });
-        const total = sum(grown) + cash[t - 1]!;
-        grown.forEach((value, slot) => expectClose(row[slot]!, value / total));
+        const total = sum(grownWeights) + cash[t - 1]!;
+        grownWeights.forEach((value, slot) => expectClose(row[slot]!, value / total));
         expectClose(book.value[t]!, book.value[t - 1]! * total, book.value[t]!);
       }
     }, reinvestingDocument);
@@ -140,7 +140,7 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('contributions add up to the return of any window', () => {
     checkOnRuns((found, pick) => {
-      const columns = columnsOf(found);
+      const columns = createColumns(found);
       const n = found.days.length;
       for (let window = 0; window < 5; window++) {
         const from = (pick * (window + 3)) % (n - 1);
@@ -163,7 +163,7 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('drift and active weights balance', () => {
     checkOnRuns((found, pick) => {
-      const columns = columnsOf(found);
+      const columns = createColumns(found);
       const day = found.days[pick % found.days.length]!;
       const weights = readPositiveWeights(columns, formatDay(day));
       const view = createWeightsView({
@@ -232,15 +232,15 @@ describe('on random markets with every kind of corporate action', () => {
     checkOnRuns(({ index: { book, compositions } }) => {
       const { sm, divisor, from } = book;
       expect(divisor[0]).toBe(1);
-      const moving = new Set(
+      const movingRows = new Set(
         book.events.filter(({ conversions, exits }) => conversions.length + exits.length > 0).map(({ at }) => at),
       );
       const cashTypes = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'RIGHTS_ISSUE']);
       // The index holds one share of each constituent, so a split changes the divisor.
       if (compositions.document.pipeline?.weighting.type === 'PriceWeight')
         for (const type of ['SPLIT', 'STOCK_DIVIDEND']) cashTypes.add(type);
-      for (const { session, action } of sm.actions.all) if (cashTypes.has(action.type)) moving.add(session - from);
-      for (let t = 1; t < book.length; t++) if (!moving.has(t)) expect(divisor[t]).toBe(divisor[t - 1]);
+      for (const { session, action } of sm.actions.all) if (cashTypes.has(action.type)) movingRows.add(session - from);
+      for (let t = 1; t < book.length; t++) if (!movingRows.has(t)) expect(divisor[t]).toBe(divisor[t - 1]);
     });
   });
 
@@ -248,14 +248,14 @@ describe('on random markets with every kind of corporate action', () => {
     checkOnRuns((found) => {
       // A run with a total loss stores no columns.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) return;
-      const { checks } = createReconcileView(columnsOf(found), () => []);
+      const { checks } = createReconcileView(createColumns(found), () => []);
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
     });
   });
 
   test('the record read from columns has the text of the record of the run', () => {
     checkOnRuns((found) =>
-      expect(Buffer.compare(runRecordJson(found, STAMP), recordJson(createRunRecord(found), STAMP))).toBe(0),
+      expect(Buffer.compare(runRecordJson(found, STAMP), encodeRecord(createRunRecord(found), STAMP))).toBe(0),
     );
   });
 

@@ -40,7 +40,7 @@ export interface ActionSketch {
   readonly cash?: number;
 }
 
-let built = 0;
+let builtCount = 0;
 
 export function buildMarket({
   dates,
@@ -57,7 +57,7 @@ export function buildMarket({
   const columns = [...new Set(Object.values(reference).flatMap((row) => Object.keys(row)))];
   return {
     datasetId: 'test',
-    contentHash: `test-${built++}`,
+    contentHash: `test-${builtCount++}`,
     adjustment,
     identifiers,
     dates: Int32Array.from(dates, parseValidDay),
@@ -115,11 +115,11 @@ export function createWeekdayCalendars(sketches: Readonly<Record<string, Calenda
 }
 
 function createWeekdayCalendar(code: string, { from, to, holidays = [] }: CalendarSketch): Calendar {
-  const closed = new Set(holidays.map(parseValidDay));
+  const closedDays = new Set(holidays.map(parseValidDay));
   const days: Day[] = [];
   for (let day = parseValidDay(from); day <= parseValidDay(to); day++)
-    if (toWeekday(day) < 5 && !closed.has(day)) days.push(day);
-  const open = new Set(days);
+    if (toWeekday(day) < 5 && !closedDays.has(day)) days.push(day);
+  const openDays = new Set(days);
   const coverage = { from: parseValidDay(from), publishedTo: parseValidDay(to), to: parseValidDay(to) };
   return {
     code,
@@ -128,6 +128,6 @@ function createWeekdayCalendar(code: string, { from, to, holidays = [] }: Calend
     tz: 'Test/Test',
     coverage,
     sessions: Int32Array.from(days),
-    isSession: (day) => open.has(day),
+    isSession: (day) => openDays.has(day),
   };
 }

@@ -9,7 +9,7 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { createRunMemory } from '#workers/output/run-memory.js';
-import { contentOf, cut as rowsUpTo, openExtended } from './extend/extended.js';
+import { readContent, cut as rowsUpTo, openExtended } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
 import { joinBytes } from '#base/memory/produced-bytes.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
@@ -57,9 +57,9 @@ function renameSecurities(market: MarketData, rename: (identifier: string) => st
 }
 
 /** Returns the weights of a book on a date by identifier, excluding securities with a weight of zero. */
-function listHeldWeights({ sm, columns, weights }: Book, at: number): [string, number][] {
+function listHeldWeights({ sm, columns, weights }: Book, row: number): [string, number][] {
   return [...columns].flatMap((column, slot): [string, number][] => {
-    const weight = weights[at * columns.length + slot]!;
+    const weight = weights[row * columns.length + slot]!;
     return weight !== 0 ? [[sm.identifiers[column]!, weight]] : [];
   });
 }
@@ -70,14 +70,14 @@ function listKnownValues(run: Run, day: number) {
   const countSessions = (book: Book): number =>
     book.sm.sessions.subarray(book.from, book.from + book.length).filter((session) => session <= day).length;
   const count = countSessions(index.book);
-  const traded = countSessions(portfolio);
+  const tradedCount = countSessions(portfolio);
   return {
     index: [...index.book.value.subarray(0, count)],
     divisor: [...index.book.divisor.subarray(0, count)],
-    weights: Array.from({ length: count }, (_, at) => listHeldWeights(index.book, at)),
-    value: [...portfolio.value.subarray(0, traded)],
-    cash: [...portfolio.cash.subarray(0, traded)],
-    portfolio: Array.from({ length: traded }, (_, at) => listHeldWeights(portfolio, at)),
+    weights: Array.from({ length: count }, (_, row) => listHeldWeights(index.book, row)),
+    value: [...portfolio.value.subarray(0, tradedCount)],
+    cash: [...portfolio.cash.subarray(0, tradedCount)],
+    portfolio: Array.from({ length: tradedCount }, (_, row) => listHeldWeights(portfolio, row)),
     rebalances: rebalances
       .filter(({ session }) => run.portfolio.sm.sessions[session]! <= day)
       .map(({ date, columns, weights, uncapped, announced }) => ({
@@ -94,7 +94,7 @@ function listKnownValues(run: Run, day: number) {
 }
 
 /** Returns the header of a column file without block positions, followed by the bytes of each block. */
-function blocksOf(bytes: Uint8Array): readonly unknown[] {
+function listBlocks(bytes: Uint8Array): readonly unknown[] {
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const size = { f64: 8, i32: 4, u8: 1 };
   const blocks = Object.entries(header.blocks).map(([name, block]) => [
@@ -113,11 +113,11 @@ describe('on random markets', () => {
         randomSignedRequest,
         fc.integer({ min: 12, max: 24 }),
         ({ market }, document, request, rows) => {
-          const whole = tryRun(market, document, request);
+          const wholeRun = tryRun(market, document, request);
           const cut = tryRun(truncateMarket(market, rows), document, request);
-          if (!whole || !cut) return;
+          if (!wholeRun || !cut) return;
           const day = market.dates[rows - 1]!;
-          expect(listKnownValues(cut, day)).toEqual(listKnownValues(whole, day));
+          expect(listKnownValues(cut, day)).toEqual(listKnownValues(wholeRun, day));
         },
       ),
       { numRuns: RUNS },
@@ -133,10 +133,10 @@ describe('on random markets', () => {
         fc.integer({ min: 12, max: 23 }),
         ({ market }, document, request, rows) => {
           const [end, later] = [market.dates[rows]!, market.dates[rows + 1]!];
-          const shorter = tryRun(market, document, { ...request, end: formatDay(end) });
-          const longer = tryRun(market, document, { ...request, end: formatDay(later) });
-          if (!shorter || !longer) return;
-          expect(listKnownValues(shorter, end)).toEqual(listKnownValues(longer, end));
+          const shorterRun = tryRun(market, document, { ...request, end: formatDay(end) });
+          const longerRun = tryRun(market, document, { ...request, end: formatDay(later) });
+          if (!shorterRun || !longerRun) return;
+          expect(listKnownValues(shorterRun, end)).toEqual(listKnownValues(longerRun, end));
         },
       ),
       { numRuns: RUNS },
@@ -147,20 +147,20 @@ describe('on random markets', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, randomSignedRequest, ({ market }, document, request) => {
         const first = tryRun(market, document, request);
-        const again = tryRun({ ...market, contentHash: 'again' }, document, request);
+        const repeat = tryRun({ ...market, contentHash: 'again' }, document, request);
         const other = tryRun(
           renameSecurities(market, (identifier) => (identifier === 'EURUSD' ? identifier : `${identifier}X`)),
           document,
           request,
         );
-        expect([again === undefined, other === undefined]).toEqual([first === undefined, first === undefined]);
-        if (!first || !again || !other) return;
+        expect([repeat === undefined, other === undefined]).toEqual([first === undefined, first === undefined]);
+        if (!first || !repeat || !other) return;
         expect(
-          Buffer.compare(createRunColumns(again, { contentHash: 's' }), createRunColumns(first, { contentHash: 's' })),
+          Buffer.compare(createRunColumns(repeat, { contentHash: 's' }), createRunColumns(first, { contentHash: 's' })),
         ).toBe(0);
         const stamp = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
-        expect(Buffer.compare(runResultJson(again, stamp), runResultJson(first, stamp))).toBe(0);
-        expect(Buffer.compare(runRecordJson(again, stamp), runRecordJson(first, stamp))).toBe(0);
+        expect(Buffer.compare(runResultJson(repeat, stamp), runResultJson(first, stamp))).toBe(0);
+        expect(Buffer.compare(runRecordJson(repeat, stamp), runRecordJson(first, stamp))).toBe(0);
         expect(other.index.book.value).toEqual(first.index.book.value);
         expect(other.portfolio.value).toEqual(first.portfolio.value);
       }),
@@ -170,24 +170,24 @@ describe('on random markets', () => {
 
   test('columns written around the weights, in the memory of the run before, have the blocks of columns written apart', () => {
     const memory = createRunMemory();
-    let placed = 0;
+    let placedCount = 0;
     fc.assert(
       fc.property(randomMarket, randomDocument, randomSignedRequest, fc.boolean(), ({ market }, document, of, is) => {
-        const apart = tryRun(market, document, of);
-        const around = tryRun(market, document, { ...of, memory: memory.take, pricesApart: is });
-        if (!apart || !around) return;
-        const expected = createRunColumns(apart, { contentHash: 's' });
+        const separateRun = tryRun(market, document, of);
+        const aroundRun = tryRun(market, document, { ...of, memory: memory.take, pricesApart: is });
+        if (!separateRun || !aroundRun) return;
+        const expected = createRunColumns(separateRun, { contentHash: 's' });
         const options = { contentHash: 's', inPlace: true, apartBytesMin: is ? 0 : Infinity };
-        const { columns, prices } = createRunFiles(around, options);
-        if (columns.buffer === around.portfolio.weights.buffer) placed++;
+        const { columns, prices } = createRunFiles(aroundRun, options);
+        if (columns.buffer === aroundRun.portfolio.weights.buffer) placedCount++;
         if (prices)
-          expect(contentOf(openExtended(columns, [joinBytes(prices)]))).toEqual(contentOf(openExtended(expected)));
-        else expect(blocksOf(columns)).toEqual(blocksOf(expected));
+          expect(readContent(openExtended(columns, [joinBytes(prices)]))).toEqual(readContent(openExtended(expected)));
+        else expect(listBlocks(columns)).toEqual(listBlocks(expected));
         memory.giveBack();
       }),
       { numRuns: RUNS },
     );
-    expect(placed).toBeGreaterThan(0);
+    expect(placedCount).toBeGreaterThan(0);
   });
 
   test('the order of the securities in the store changes levels by rounding at most', () => {
@@ -211,7 +211,7 @@ describe('on random markets', () => {
   test('a portfolio that a later suspension keeps from following its index was worth the same before, spun-off names and all, bit for bit', () => {
     const [spunOff, cutAt, suspendedFrom] = [12, 18, 20];
     const treatment = { spin_offs: 'zero_price', missing_prices: 'carry', max_stale_sessions: 5 } as const;
-    let waiting = 0;
+    let waitingCount = 0;
     fc.assert(
       fc.property(
         randomMarket,
@@ -220,10 +220,10 @@ describe('on random markets', () => {
         fc.integer({ min: 1, max: 9_999_999 }),
         ({ market }, document, value, capital) => {
           const names = market.identifiers.length;
-          const suspended = market.identifiers.indexOf('AA');
+          const suspendedColumn = market.identifiers.indexOf('AA');
           const close = market.fields
             .get('CLOSE')!
-            .map((price, i) => (i % names === suspended && i >= suspendedFrom * names ? Number.NaN : price));
+            .map((price, i) => (i % names === suspendedColumn && i >= suspendedFrom * names ? Number.NaN : price));
           const spinOff: CorporateAction = {
             identifier: 'BB',
             type: 'SPIN_OFF',
@@ -235,7 +235,7 @@ describe('on random markets', () => {
             related: 'NEW',
             subscriptionPrice: null,
           };
-          const stopped = {
+          const stoppedMarket = {
             ...market,
             contentHash: `${market.contentHash}-stopped`,
             fields: new Map([...market.fields, ['CLOSE', close]]),
@@ -247,17 +247,17 @@ describe('on random markets', () => {
             rebalance: { ...document.rebalance, frequency: 'daily' },
             pipeline: { ...pipeline, treatment: { ...pipeline.treatment, ...treatment } },
           };
-          const whole = tryRun(stopped, daily, { initial_capital: capital });
-          const cut = tryRun(truncateMarket(stopped, cutAt), daily, { initial_capital: capital });
-          if (!whole || !cut) return;
-          waiting += whole.portfolio.unfilled.length;
-          const day = stopped.dates[cutAt - 1]!;
-          expect(listKnownValues(cut, day)).toEqual(listKnownValues(whole, day));
+          const wholeRun = tryRun(stoppedMarket, daily, { initial_capital: capital });
+          const cut = tryRun(truncateMarket(stoppedMarket, cutAt), daily, { initial_capital: capital });
+          if (!wholeRun || !cut) return;
+          waitingCount += wholeRun.portfolio.unfilled.length;
+          const day = stoppedMarket.dates[cutAt - 1]!;
+          expect(listKnownValues(cut, day)).toEqual(listKnownValues(wholeRun, day));
         },
       ),
       { numRuns: 4 * RUNS },
     );
-    expect(waiting).toBeGreaterThan(0);
+    expect(waitingCount).toBeGreaterThan(0);
   });
 
   test('prices, cash and capital twice as large change no level', () => {
@@ -267,7 +267,7 @@ describe('on random markets', () => {
         const names = market.identifiers.length;
         const close = market.fields.get('CLOSE')!.map((price, i) => (i % names === eurusd ? price : 2 * price));
         const perShare = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'ACQUISITION', 'DELISTING']);
-        const doubled: MarketData = {
+        const doubledMarket: MarketData = {
           ...market,
           contentHash: `${market.contentHash}-doubled`,
           fields: new Map([...market.fields, ['CLOSE', close]]),
@@ -279,7 +279,7 @@ describe('on random markets', () => {
           })),
         };
         const first = tryRun(market, document, request);
-        const other = tryRun(doubled, document, request);
+        const other = tryRun(doubledMarket, document, request);
         expect(other === undefined).toBe(first === undefined);
         if (!first || !other) return;
         // Doubling is exact in binary arithmetic, so no values differ by rounding.

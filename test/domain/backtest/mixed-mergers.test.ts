@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { createAttributionView } from '#views/attribution-view.js';
-import { close, repeatPrice, listLevels, simulate, weightsOf } from './event-case.js';
-import { eventsOf } from './exported-events.js';
-import { columnsOf } from './shorts-case.js';
+import { close, repeatPrice, listLevels, simulate, readWeights } from './event-case.js';
+import { exportEvents } from './exported-events.js';
+import { createColumns } from './shorts-case.js';
 import { simulateSigned } from './signed-case.js';
-import { portfolioTransactionsOf } from './transactions.js';
+import { listPortfolioTransactions } from './transactions.js';
 
 /** For a share of A at 100, holders receive half a share of B at 150 and 25 in cash. A is a third of the index. */
 const MERGER = { name: 'A', type: 'MERGER', value: 0.5, cash: 25, ex: '2024-03-06', related: 'B' } as const;
@@ -16,16 +16,16 @@ describe('a merger into shares and cash', () => {
     close(listLevels(run), repeatPrice(100));
     // The index is worth 100: B has 33.33 + 25 and C 33.33. The remaining cash of 8.33 buys both in proportion; costs
     // reduce the divisor.
-    expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(7 / 11, 12), C: expect.closeTo(4 / 11, 12) });
+    expect(readWeights(run, 2)).toEqual({ B: expect.closeTo(7 / 11, 12), C: expect.closeTo(4 / 11, 12) });
     close(run.index.book.divisor, [1, 1, 11 / 12, 11 / 12, 11 / 12, 11 / 12]);
   });
 
   test('costs a portfolio only what the cash buys', () => {
     const run = simulate({ close: CLOSES, actions: [MERGER], costBps: 100 });
     const start = 1_000_000 / 1.01;
-    const bought = start / 12 / 1.01;
-    close([run.portfolio.value[2]! / 1e6], [((start * 11) / 12 + bought) / 1e6]);
-    const rows = portfolioTransactionsOf(run).filter(({ date }) => date === '2024-03-06');
+    const boughtShares = start / 12 / 1.01;
+    close([run.portfolio.value[2]! / 1e6], [((start * 11) / 12 + boughtShares) / 1e6]);
+    const rows = listPortfolioTransactions(run).filter(({ date }) => date === '2024-03-06');
     // A is sold at its whole consideration per share; B enters once by conversion and once by purchase.
     expect(rows.map(({ asset, side }) => [asset, side])).toEqual([
       ['A', 'sell'],
@@ -35,18 +35,18 @@ describe('a merger into shares and cash', () => {
     ]);
     expect(rows[0]!.price).toBeCloseTo(100, 10);
     close([rows[0]!.notional / 1e6, rows[0]!.cost], [start / 3 / 1e6, 0]);
-    expect(rows.reduce((sum, { cost }) => sum + cost, 0) / 1e4).toBeCloseTo((bought * 0.01) / 1e4, 10);
+    expect(rows.reduce((sum, { cost }) => sum + cost, 0) / 1e4).toBeCloseTo((boughtShares * 0.01) / 1e4, 10);
   });
 
   test('is a contribution of the security, and one exit among the events that moves the divisor', () => {
     const run = simulate({ close: { ...CLOSES, B: [150, 150, 180, 180, 180, 180] }, actions: [MERGER], costBps: 20 });
     // Each security has a third: A yields 90 in shares and 25 in cash per 100, and B rises from 150 to 180.
     close(listLevels(run), [100, 100, 335 / 3, 335 / 3, 335 / 3, 335 / 3]);
-    const columns = columnsOf(run);
+    const columns = createColumns(run);
     const { contributions, reconciles } = createAttributionView(columns, { start: null, end: null });
     expect(reconciles).toBe(true);
     expect(contributions.find(({ asset_id: id }) => id === 'A')!.contribution).toBeCloseTo(0.05, 3);
-    expect(eventsOf(columns)).toMatchObject([
+    expect(exportEvents(columns)).toMatchObject([
       {
         date: '2024-03-06',
         identifier: 'A',
@@ -65,7 +65,7 @@ describe('a merger into shares and cash', () => {
       rebalance: { frequency: 'custom', dates: ['2024-03-06'] },
     });
     close(listLevels(run), repeatPrice(100));
-    expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
+    expect(readWeights(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
   });
 
   test('of a short position is owed: shares of the other security short, and cash', () => {
@@ -85,27 +85,27 @@ describe('a merger into shares and cash', () => {
   test('without a price of the other security leaves at the last close', () => {
     const run = simulate({ close: CLOSES, actions: [{ ...MERGER, related: 'ABSENT' }] });
     close(listLevels(run), repeatPrice(100));
-    expect(weightsOf(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
+    expect(readWeights(run, 2)).toEqual({ B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) });
   });
 });
 
 describe('endings of one security on one day', () => {
   const simulateEndings = (...actions: Parameters<typeof simulate>[0]['actions'] & object) =>
     listLevels(simulate({ close: CLOSES, actions })).at(-1)!;
-  const ending = { name: 'A', ex: '2024-03-06' };
+  const endTerms = { name: 'A', ex: '2024-03-06' };
 
   test('are applied in the order of their consideration', () => {
-    const bid = { ...ending, type: 'ACQUISITION', value: 130 } as const;
+    const bid = { ...endTerms, type: 'ACQUISITION', value: 130 } as const;
     // A delisting without a price replaces neither an acquisition with a price nor a merger without value.
-    expect(simulateEndings(bid, { ...ending, type: 'DELISTING', value: 0 })).toBeCloseTo(110, 10);
-    expect(simulateEndings(bid, { ...ending, type: 'MERGER', value: 2, related: 'ABSENT' })).toBeCloseTo(110, 10);
+    expect(simulateEndings(bid, { ...endTerms, type: 'DELISTING', value: 0 })).toBeCloseTo(110, 10);
+    expect(simulateEndings(bid, { ...endTerms, type: 'MERGER', value: 2, related: 'ABSENT' })).toBeCloseTo(110, 10);
     expect(
-      simulateEndings({ ...ending, type: 'ACQUISITION', value: 0 }, { ...ending, type: 'DELISTING', value: 70 }),
+      simulateEndings({ ...endTerms, type: 'ACQUISITION', value: 0 }, { ...endTerms, type: 'DELISTING', value: 70 }),
     ).toBeCloseTo(90, 10);
   });
 
   test('are paid once where one of them is a change of ticker', () => {
-    const renamed = { ...ending, type: 'TICKER_CHANGE', value: 1, related: 'B' } as const;
-    expect(simulateEndings({ ...ending, type: 'ACQUISITION', value: 130 }, renamed)).toBeCloseTo(110, 10);
+    const renameAction = { ...endTerms, type: 'TICKER_CHANGE', value: 1, related: 'B' } as const;
+    expect(simulateEndings({ ...endTerms, type: 'ACQUISITION', value: 130 }, renameAction)).toBeCloseTo(110, 10);
   });
 });

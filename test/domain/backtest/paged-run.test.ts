@@ -47,16 +47,16 @@ function createFiles(): readonly [columns: Uint8Array, prices: Uint8Array] {
 }
 
 test('a run on paged panels has the bits of one in memory', async ({ skip }) => {
-  const usual = findMemoryLimit();
+  const usualLimit = findMemoryLimit();
   const inMemory = createFiles();
   try {
     limitMemory({ panelBytes: 100_000, folder: await folderFor() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
-    const paged = createFiles();
+    const pagedFiles = createFiles();
     expect([countRetainedBytes(1000), countRetainedBytes(3_200_000)]).toEqual([1000, 100_000]);
     expect(readFileSync('/proc/self/maps', 'utf8')).toContain(findMemoryLimit().folder);
-    expect(paged.map((bytes, i) => Buffer.compare(bytes, inMemory[i]!))).toEqual([0, 0]);
+    expect(pagedFiles.map((bytes, i) => Buffer.compare(bytes, inMemory[i]!))).toEqual([0, 0]);
   } finally {
-    limitMemory(usual);
+    limitMemory(usualLimit);
   }
 });

@@ -48,9 +48,12 @@ describe('the definitions of two plans', () => {
 
   test('differ where a stored risk model was estimated again, by its id', () => {
     const model = { asset_ids: ['X'], observed_end: '2020-01-02', covariance: 'ab' };
-    const planOf = (covariance: string) => plan([createIndex('A')], {}, { models: { core: { ...model, covariance } } });
-    expect(listChanges(planOf('ab'), planOf('ab'))).toEqual([]);
-    expect(listChanges(planOf('ab'), planOf('cd'))).toEqual(['The risk model core changed since this run.']);
+    const createModelPlan = (covariance: string) =>
+      plan([createIndex('A')], {}, { models: { core: { ...model, covariance } } });
+    expect(listChanges(createModelPlan('ab'), createModelPlan('ab'))).toEqual([]);
+    expect(listChanges(createModelPlan('ab'), createModelPlan('cd'))).toEqual([
+      'The risk model core changed since this run.',
+    ]);
   });
 
   test('differ where the index, one that it reaches or its benchmark does, by the fields that do', () => {

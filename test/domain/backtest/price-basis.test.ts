@@ -17,7 +17,7 @@ const DIVIDEND: ActionSketch = { name: 'A', type: 'DIVIDEND', value: 2, ex: '202
 /** Levels of equal weights bought on the first date: half the growth of A plus half the growth of B. */
 const HELD_LEVELS = [100, 105, (100 * (0.99 + 1.1)) / 2, (100 * (0.99 + 1.2)) / 2];
 
-const indexOf = (dividends: ReturnVariant, tax = 0) =>
+const createIndex = (dividends: ReturnVariant, tax = 0) =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -26,11 +26,11 @@ const indexOf = (dividends: ReturnVariant, tax = 0) =>
     rebalance: { frequency: 'none' },
     pipeline: { treatment: { dividends, withholding_tax: tax }, weighting: { type: 'EqualWeight' } },
   });
-const marketOf = (adjustment: Adjustment, actions: readonly ActionSketch[] = []) =>
+const createMarket = (adjustment: Adjustment, actions: readonly ActionSketch[] = []) =>
   buildMarket({ dates: DATES, close: CLOSE, adjustment, actions });
 const runOf = (adjustment: Adjustment, dividends: ReturnVariant, actions: readonly ActionSketch[] = []): Run =>
-  run(marketOf(adjustment, actions), indexOf(dividends, 0.2));
-const codesOf = ({ findings }: Pick<Run, 'findings'>) =>
+  run(createMarket(adjustment, actions), createIndex(dividends, 0.2));
+const listCodes = ({ findings }: Pick<Run, 'findings'>) =>
   findings
     .filter(({ severity }) => severity === 'warning')
     .map(({ code }): string => code)
@@ -56,7 +56,7 @@ describe('on prices that include dividends', () => {
   });
 
   test('the warning names an index that uses another return', () => {
-    expect(VARIANTS.map((dividends) => codesOf(runOf('total', dividends)))).toEqual([
+    expect(VARIANTS.map((dividends) => listCodes(runOf('total', dividends)))).toEqual([
       ['PRICE_BASIS'],
       [],
       ['PRICE_BASIS'],
@@ -64,7 +64,7 @@ describe('on prices that include dividends', () => {
   });
 
   test('a benchmark has the total return too', () => {
-    const result = run(marketOf('total'), indexOf('price'), {
+    const result = run(createMarket('total'), createIndex('price'), {
       benchmark: { kind: 'identifier', id: 'B', price_column: 'CLOSE' },
     });
     expect(result.benchmark!.variant).toBe('total');
@@ -76,12 +76,12 @@ describe('on prices without dividends', () => {
   test.each(['none', 'splits'] as const)(
     'adjusted for %s, a total or net return without a cash action is reported to be a price return',
     (adjustment) => {
-      expect(VARIANTS.map((dividends) => codesOf(runOf(adjustment, dividends)))).toEqual([
+      expect(VARIANTS.map((dividends) => listCodes(runOf(adjustment, dividends)))).toEqual([
         [],
         ['NO_DIVIDENDS'],
         ['NO_DIVIDENDS'],
       ]);
-      expect(VARIANTS.map((dividends) => codesOf(runOf(adjustment, dividends, [DIVIDEND])))).toEqual([[], [], []]);
+      expect(VARIANTS.map((dividends) => listCodes(runOf(adjustment, dividends, [DIVIDEND])))).toEqual([[], [], []]);
       const { price, total, net } = runOf(adjustment, 'net', [DIVIDEND]).variants;
       // A is at 99 and has paid a dividend of 2, of which 1.6 remain after tax.
       expect([price, total, net].map((variant) => variant!.level[2]!)).toEqual([
@@ -93,27 +93,27 @@ describe('on prices without dividends', () => {
   );
 
   test('a split is no cash', () => {
-    expect(codesOf(runOf('none', 'total', [{ name: 'B', type: 'SPLIT', value: 2, ex: '2024-03-05' }]))).toEqual([
+    expect(listCodes(runOf('none', 'total', [{ name: 'B', type: 'SPLIT', value: 2, ex: '2024-03-05' }]))).toEqual([
       'NO_DIVIDENDS',
     ]);
   });
 
   test('the first dividend of a store ends the warning of a run that extends one from before it', () => {
-    const document = indexOf('total');
-    const before = cut(marketOf('none'), 3);
+    const document = createIndex('total');
+    const before = cut(createMarket('none'), 3);
     const first = run(before, document);
-    const paid = marketOf('none', [{ ...DIVIDEND, ex: '2024-03-07' }]);
-    const grown = extend(first.plan, paid, {
+    const payingMarket = createMarket('none', [{ ...DIVIDEND, ex: '2024-03-07' }]);
+    const grownRun = extend(first.plan, payingMarket, {
       columns: openExtended(createRunColumns(first, { contentHash: 's' })),
       checkpoint: createCheckpoint(first),
     });
-    if (typeof grown === 'string') throw new Error(grown);
-    expect(codesOf(first)).toEqual(['NO_DIVIDENDS']);
+    if (typeof grownRun === 'string') throw new Error(grownRun);
+    expect(listCodes(first)).toEqual(['NO_DIVIDENDS']);
     const { findings } = summariseRun(
-      openExtended(grown.columns, [createRunColumns(first, { contentHash: 's' })]),
+      openExtended(grownRun.columns, [createRunColumns(first, { contentHash: 's' })]),
       first.plan,
     );
-    expect(findings).toEqual(run(paid, document).findings);
-    expect(codesOf({ findings })).toEqual([]);
+    expect(findings).toEqual(run(payingMarket, document).findings);
+    expect(listCodes({ findings })).toEqual([]);
   });
 });

@@ -76,11 +76,11 @@ export function createRandomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbit
 }
 
 function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment }: MarketChoices): RandomMarket {
-  const closed = new Set(HOLIDAYS);
+  const closedDates = new Set(HOLIDAYS);
   const dates: string[] = [];
   for (let day = parseValidDay(FIRST_DAY); dates.length < sessions; day++) {
     const date = formatDay(day);
-    if (toWeekday(day) < 5 && !closed.has(date)) dates.push(date);
+    if (toWeekday(day) < 5 && !closedDates.has(date)) dates.push(date);
   }
   const missing = new Set(gaps);
   const close: Record<string, (number | null)[]> = {};
@@ -101,7 +101,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
     shares[name] = dates.map(() => 1000 * (n + 1));
   });
   close['EURUSD'] = dates.map((_, t) => (t % 7 === 3 ? null : 1.1 + 0.001 * steps[t % steps.length]!));
-  const placed = actions.map(({ name, type, at, size }): ActionSketch =>
+  const placedActions = actions.map(({ name, type, at, size }): ActionSketch =>
     toAction(NAMES[name]!, type, { ex: formatDateAt(at), size }),
   );
   return {
@@ -110,7 +110,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
       dates,
       close,
       fields: { SHARES_OUTSTANDING: shares },
-      actions: placed,
+      actions: placedActions,
       adjustment,
       reference: Object.fromEntries(
         NAMES.map((name) => [

@@ -8,11 +8,11 @@ import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import { listRebalances, createRebalanceView } from '#views/rebalances-view.js';
 import { createSummaryView } from '#views/summary-view.js';
 import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
-import { portfolioTransactionsOf } from './transactions.js';
+import { listPortfolioTransactions } from './transactions.js';
 import { buildMarket, createWeekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
-import { columnsOf } from './shorts-case.js';
-import { definitionOf, WEEK, simulate, STAMP, weightsOf, close, repeatPrice } from './event-case.js';
+import { createColumns } from './shorts-case.js';
+import { createDefinition, WEEK, simulate, STAMP, readWeights, close, repeatPrice } from './event-case.js';
 import { runOverviewJson, runResultJson } from './run-texts.js';
 
 const EMPTY = { runId: 'X', benchmark: null, findShares: () => null, risk: null, activeRisk: null };
@@ -60,7 +60,7 @@ describe('the schedule', () => {
     });
     const second = run.rebalances[1]!;
     expect([second.date - second.session, run.portfolio.sm.sessions[second.session]]).toEqual([19_791 - 4, 19_790]);
-    expect(weightsOf(run, 4)).toEqual({ A: 0.5, B: 0.5 });
+    expect(readWeights(run, 4)).toEqual({ A: 0.5, B: 0.5 });
   });
 
   test('unadjusted names no date after the requested one', () => {
@@ -69,7 +69,7 @@ describe('the schedule', () => {
       close: { A: twoWeeks.map((_, t) => 100 + t), B: twoWeeks.map(() => 100) },
       rebalance: { frequency: 'custom' as const, dates: ['2024-03-09'], roll: 'unadjusted' as const },
     };
-    const columns = columnsOf(simulate(sketch));
+    const columns = createColumns(simulate(sketch));
     const readRebalanceDates = (asOf: string) => {
       const weights = readPositiveWeights(columns, asOf);
       const view = createWeightsView({ ...EMPTY, requestedAsOf: asOf, weights });
@@ -85,9 +85,9 @@ describe('the schedule', () => {
       end: string;
     };
     expect(overview).toMatchObject({ last_rebalance: '2024-03-08', end: '2024-03-08' });
-    expect(createSummaryView(columnsOf(cut)).last_rebalance).toBe('2024-03-08');
+    expect(createSummaryView(createColumns(cut)).last_rebalance).toBe('2024-03-08');
     const calendar = cut.index.book.sm.calendar;
-    const { rebalance, base_date: base } = definitionOf(sketch);
+    const { rebalance, base_date: base } = createDefinition(sketch);
     const cadence = { rebalance, calendar };
     const schedule = { baseDay: parseValidDay(base), cadences: [cadence], called: [] };
     const findSurroundingRebalances = (asOf: string) =>
@@ -100,24 +100,24 @@ describe('the schedule', () => {
   });
 
   test('unadjusted is carried out once for two dates that come to one session, and reports both', () => {
-    const both = ['2024-03-09', '2024-03-10'];
+    const bothDays = ['2024-03-09', '2024-03-10'];
     const run = simulate({
       dates: twoWeeks,
       close: { A: twoWeeks.map((_, t) => 100 + t), B: twoWeeks.map(() => 100) },
-      rebalance: { frequency: 'custom', dates: both, roll: 'unadjusted' },
+      rebalance: { frequency: 'custom', dates: bothDays, roll: 'unadjusted' },
     });
-    expect(run.rebalances.map(({ date, also }) => [date, ...also].map(formatDay))).toEqual([['2024-03-04'], both]);
+    expect(run.rebalances.map(({ date, also }) => [date, ...also].map(formatDay))).toEqual([['2024-03-04'], bothDays]);
     const result = JSON.parse(new TextDecoder().decode(runResultJson(run, STAMP)));
     expect(result.rebalances.map((snapshot: { schedule_dates: string[] }) => snapshot.schedule_dates)).toEqual([
       ['2024-03-04'],
-      both,
+      bothDays,
     ]);
-    const columns = columnsOf(run);
+    const columns = createColumns(run);
     expect(listRebalances(columns).rebalances.map(({ schedule_dates }) => schedule_dates)).toEqual([
       ['2024-03-04'],
-      both,
+      bothDays,
     ]);
-    expect(createRebalanceView(columns, both[1]!)).toMatchObject({ date: both[0], schedule_dates: both });
+    expect(createRebalanceView(columns, bothDays[1]!)).toMatchObject({ date: bothDays[0], schedule_dates: bothDays });
     expect(result.rebalance_pricing).toEqual([
       { date: '2024-03-04', priced_from: '2024-03-04' },
       { date: '2024-03-09', priced_from: '2024-03-08' },
@@ -131,7 +131,7 @@ describe('the schedule', () => {
       rebalance: { frequency: 'custom', dates: ['2024-03-07'] },
     });
     expect(run.rebalances.map(({ session }) => session)).toEqual([0, 2]);
-    expect(weightsOf(run, 2)).toEqual({ A: 0.5, B: 0.5 });
+    expect(readWeights(run, 2)).toEqual({ A: 0.5, B: 0.5 });
   });
 });
 
@@ -142,13 +142,13 @@ describe('a target without a bar on the day of the rebalance', () => {
 
   test('is traded at its carried price, which the rebalance and a warning report', () => {
     const run = simulate({ close: close_, rebalance });
-    expect(weightsOf(run, 2)).toEqual({ A: 0.5, B: 0.5 });
+    expect(readWeights(run, 2)).toEqual({ A: 0.5, B: 0.5 });
     const result = JSON.parse(new TextDecoder().decode(runResultJson(run, STAMP)));
     expect(result.rebalances.map((snapshot: { stale_fills: unknown }) => snapshot.stale_fills)).toEqual([
       [],
       [{ identifier: 'B', last_bar: '2024-03-05', sessions_old: 1 }],
     ]);
-    expect(listRebalances(columnsOf(run)).rebalances.map(({ stale_fills }) => stale_fills)).toEqual([
+    expect(listRebalances(createColumns(run)).rebalances.map(({ stale_fills }) => stale_fills)).toEqual([
       [],
       [{ identifier: 'B', last_bar: '2024-03-05', sessions_old: 1 }],
     ]);
@@ -168,12 +168,12 @@ describe('a target without a bar on the day of the rebalance', () => {
   test('is not traded before its next bar when the treatment defers it, by the index as by the portfolio', () => {
     const run = simulate({ close: close_, rebalance, treatment: { stale_targets: 'defer' } });
     // The index is at 1.1 with 6/11 in A and 5/11 in B. A is reduced to 1/2, and the purchase of B is pending.
-    close(Object.values(weightsOf(run, 2)), [0.5, 5 / 11]);
+    close(Object.values(readWeights(run, 2)), [0.5, 5 / 11]);
     expect(run.index.book.cash[2]).toBeCloseTo(0.5 - 5 / 11, 12);
     // B rises from 100 to 130 by the 7th, when the cash buys it.
-    const grown = 0.5 + (5 / 11) * 1.3 + (0.5 - 5 / 11);
-    expect(run.index.book.value[3]! / run.index.book.value[2]!).toBeCloseTo(grown, 12);
-    close(Object.values(weightsOf(run, 3)), [0.5 / grown, (grown - 0.5) / grown]);
+    const grownValue = 0.5 + (5 / 11) * 1.3 + (0.5 - 5 / 11);
+    expect(run.index.book.value[3]! / run.index.book.value[2]!).toBeCloseTo(grownValue, 12);
+    close(Object.values(readWeights(run, 3)), [0.5 / grownValue, (grownValue - 0.5) / grownValue]);
     expect(run.index.book.cash[3]).toBeCloseTo(0, 12);
     close(run.level, [...run.indexLevel]);
     expect(run.portfolio.unfilled).toMatchObject([{ side: 'buy', target: 0.5, reason: 'stale_price', filledAt: 3 }]);
@@ -194,7 +194,7 @@ describe('a target without a bar on the day of the rebalance', () => {
       reference: { B: { EXCHANGE: 'OTHER' } },
       treatment: { stale_targets: 'defer' },
     });
-    expect([weightsOf(run, 2), run.portfolio.unfilled]).toEqual([{ A: 0.5, B: 0.5 }, []]);
+    expect([readWeights(run, 2), run.portfolio.unfilled]).toEqual([{ A: 0.5, B: 0.5 }, []]);
     expect(run.findings.filter(({ code }) => code === 'STALE_FILL')).toEqual([]);
   });
 });
@@ -229,7 +229,7 @@ describe('a portfolio', () => {
     ]);
     close(run.portfolio.cash, [0, 0, 1 / 6, 0, 0, 0]);
     close([...run.portfolio.weights.subarray(6, 8)], [0.5, 0.5]);
-    expect(portfolioTransactionsOf(run).at(-1)).toMatchObject({
+    expect(listPortfolioTransactions(run).at(-1)).toMatchObject({
       date: '2024-03-07',
       asset: 'A',
       side: 'buy',
@@ -261,20 +261,20 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
 
   test('is worth the same whether an order has to wait later or not, bit for bit', () => {
     const dates = [...WEEK, '2024-03-12', '2024-03-13', '2024-03-14'];
-    const longer = Object.fromEntries(
+    const longerCloses = Object.fromEntries(
       Object.entries(prices).map(([name, bars]) => [name, [...bars, bars[5]!, bars[5]!, bars[5]!]]),
     );
-    const computeLevelsWhen = (suspended: boolean) => {
-      const bars = suspended ? [...longer['B']!.slice(0, 6), null, null, null] : longer['B']!;
+    const computeLevelsWhen = (isSuspended: boolean) => {
+      const bars = isSuspended ? [...longerCloses['B']!.slice(0, 6), null, null, null] : longerCloses['B']!;
       const run = simulate({
         dates,
-        close: { ...longer, B: bars },
+        close: { ...longerCloses, B: bars },
         actions: [spinOff],
         start: '2024-03-07',
         treatment: { stale_targets: 'defer' },
         rebalance: { frequency: 'custom', dates: ['2024-03-14'], effective_lag: 3 },
       });
-      expect(run.portfolio.unfilled.length > 0).toBe(suspended);
+      expect(run.portfolio.unfilled.length > 0).toBe(isSuspended);
       return [...run.level.subarray(0, 3)];
     };
     expect(computeLevelsWhen(true)).toEqual(computeLevelsWhen(false));

@@ -26,19 +26,26 @@ describe('a security that lacks its weight at one rebalance after the other', ()
     fields: { SHARES_OUTSTANDING: shares },
   });
   const run = runOn(CALENDARS, market, document, { start: WEEK[2]!, createDecider: indexDecider });
-  const lacking = run.findings.filter(({ code }) => code === 'NO_WEIGHT_DATA');
+  const lackingFindings = run.findings.filter(({ code }) => code === 'NO_WEIGHT_DATA');
 
   test('is one finding with the number of those rebalances, the first and the last', () => {
-    expect(lacking).toHaveLength(1);
-    expect(lacking[0]).toMatchObject({ count: 3, first_date: WEEK[2], last_date: WEEK[4], path: 'pipeline.weighting' });
-    expect(lacking[0]!.message).toMatch(/^3 times from 2024-03-06 to 2024-03-08\. First: 1 selected security .*: C\.$/);
+    expect(lackingFindings).toHaveLength(1);
+    expect(lackingFindings[0]).toMatchObject({
+      count: 3,
+      first_date: WEEK[2],
+      last_date: WEEK[4],
+      path: 'pipeline.weighting',
+    });
+    expect(lackingFindings[0]!.message).toMatch(
+      /^3 times from 2024-03-06 to 2024-03-08\. First: 1 selected security .*: C\.$/,
+    );
   });
 
   test('is reported for rebalances that the run lists, and for no earlier one', () => {
     const list = run.rebalances.map(({ date }) => formatDay(date));
     expect(list[0]).toBe(WEEK[2]);
-    expect(list).toContain(lacking[0]!.first_date);
-    expect(list).toContain(lacking[0]!.last_date);
+    expect(list).toContain(lackingFindings[0]!.first_date);
+    expect(list).toContain(lackingFindings[0]!.last_date);
   });
 });
 

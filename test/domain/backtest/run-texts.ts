@@ -5,11 +5,11 @@ import { assertMeasured, summariseRun } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunStamp } from '#views/provenance-json.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { encodeOverview, encodeResult } from '#views/run-json.js';
 
 /** Returns the columns of a run computed as a whole. */
-function columnsOf(run: Run, contentHash = 's'): RunColumns {
+function createColumns(run: Run, contentHash = 's'): RunColumns {
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
   const bytes = createRunColumns(run, { contentHash });
   return openColumns((start, end) => bytes.slice(start, end));
@@ -17,25 +17,25 @@ function columnsOf(run: Run, contentHash = 's'): RunColumns {
 
 /** Returns the record that the service sends for a run, rendered from its columns. */
 export function runRecordJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  return recordJson(readRecord(columnsOf(run, stamp.storeContentHash)), stamp);
+  return encodeRecord(readRecord(createColumns(run, stamp.storeContentHash)), stamp);
 }
 
 /** Returns the result that the service sends for a run. */
 export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  return resultOf(columnsOf(run), run.plan, stamp);
+  return formatResult(createColumns(run), run.plan, stamp);
 }
 
 /** Returns the overview that the service sends for a run. */
 export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
-  return overviewOf(columnsOf(run), run.plan);
+  return formatOverview(createColumns(run), run.plan);
 }
 
 /** Returns the result for stored columns. */
-export function resultOf(columns: RunColumns, plan: BacktestPlan, stamp: RunStamp): Uint8Array<ArrayBuffer> {
+export function formatResult(columns: RunColumns, plan: BacktestPlan, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   return encodeResult({ run: summariseRun(columns, plan), stamp, rebalances: readRebalances(columns) });
 }
 
 /** Returns the overview for stored columns. */
-export function overviewOf(columns: RunColumns, plan: BacktestPlan): Uint8Array<ArrayBuffer> {
+export function formatOverview(columns: RunColumns, plan: BacktestPlan): Uint8Array<ArrayBuffer> {
   return encodeOverview(summariseRun(columns, plan));
 }

@@ -2,21 +2,30 @@ import { expect, test } from 'vitest';
 import { TRADE_REASONS } from '#domain/books/trades.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createAttributionView } from '#views/attribution-view.js';
-import { eventsOf } from './exported-events.js';
+import { exportEvents } from './exported-events.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { runOn } from './random-run.js';
-import { close, columnsOf } from './shorts-case.js';
+import { close, createColumns } from './shorts-case.js';
 import { CALENDARS, createHolding, WEEK } from './signed-case.js';
 
 const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
 /** Returns the exits in the exported events of a run in which B or C ends on the fourth day. */
-function exitsOf(gone: 'B' | 'C', action: Omit<ActionSketch, 'name' | 'ex'>, more: Record<string, number[]> = {}) {
-  const close = { A: [100, 101, 102, 100, 99, 103], B: [50, 51, 50, 52, 53, 50], C: [10, 10, 11, 10, 9, 10], ...more };
+function listExits(
+  leaver: 'B' | 'C',
+  action: Omit<ActionSketch, 'name' | 'ex'>,
+  otherCloses: Record<string, number[]> = {},
+) {
+  const close = {
+    A: [100, 101, 102, 100, 99, 103],
+    B: [50, 51, 50, 52, 53, 50],
+    C: [10, 10, 11, 10, 9, 10],
+    ...otherCloses,
+  };
   const market = buildMarket({
     dates: WEEK,
-    close: { ...close, [gone]: close[gone].map((price, t) => (t < 3 ? price : null)) },
-    actions: [{ ...action, name: gone, ex: WEEK[3]! }],
+    close: { ...close, [leaver]: close[leaver].map((price, t) => (t < 3 ? price : null)) },
+    actions: [{ ...action, name: leaver, ex: WEEK[3]! }],
   });
   const document = IndexDocument.parse({
     id: 'X',
@@ -26,7 +35,7 @@ function exitsOf(gone: 'B' | 'C', action: Omit<ActionSketch, 'name' | 'ex'>, mor
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const rows = eventsOf(columnsOf(runOn(CALENDARS, market, document, { createDecider })));
+  const rows = exportEvents(createColumns(runOn(CALENDARS, market, document, { createDecider })));
   return rows.map(({ date, identifier, type }) => [date, identifier, type]);
 }
 
@@ -35,23 +44,23 @@ test.each([
   ['is delisted', { type: 'DELISTING', value: 12 }],
   ['is acquired', { type: 'ACQUISITION', value: 11 }],
 ] as const)('the events list a short position that %s, and no other security', (_how, action) => {
-  expect(exitsOf('C', action)).toEqual([[WEEK[3], 'C', 'exit']]);
+  expect(listExits('C', action)).toEqual([[WEEK[3], 'C', 'exit']]);
 });
 
 test('and a long one merged into a security held short', () => {
-  expect(exitsOf('B', { type: 'MERGER', value: 5, related: 'C' })).toEqual([[WEEK[3], 'B', 'exit']]);
+  expect(listExits('B', { type: 'MERGER', value: 5, related: 'C' })).toEqual([[WEEK[3], 'B', 'exit']]);
 });
 
 test('a short position is sold to replace one that left and covered by an earlier order at one close: both are paid', () => {
-  const flat = WEEK.map(() => 100);
+  const flatPrices = WEEK.map(() => 100);
   const run = runOn(
     CALENDARS,
     buildMarket({
       dates: WEEK,
       close: {
-        A: flat,
-        B: flat.map((price, t) => (t === 2 ? null : price)),
-        C: flat.map((price, t) => (t < 3 ? price : null)),
+        A: flatPrices,
+        B: flatPrices.map((price, t) => (t === 2 ? null : price)),
+        C: flatPrices.map((price, t) => (t < 3 ? price : null)),
       },
       actions: [{ name: 'C', ex: WEEK[3]!, type: 'DELISTING', value: 100 }],
     }),
@@ -88,10 +97,13 @@ test('a short position is sold to replace one that left and covered by an earlie
     exit.map((i) => trades.notional[i]! / value),
     [order.notional / (1 + rate) / value, -0.2 / (1 - rate), 0.2],
   );
-  const paid = exit.reduce((sum, i) => sum + (trades.isFree[i] === 1 ? 0 : rate * Math.abs(trades.notional[i]!)), 0);
-  expect(1 - portfolio.value[3]! / value).toBeCloseTo(paid / value, 12);
-  const view = createAttributionView(columnsOf(run), { start: WEEK[2]!, end: WEEK[3]! });
+  const paidCosts = exit.reduce(
+    (sum, i) => sum + (trades.isFree[i] === 1 ? 0 : rate * Math.abs(trades.notional[i]!)),
+    0,
+  );
+  expect(1 - portfolio.value[3]! / value).toBeCloseTo(paidCosts / value, 12);
+  const view = createAttributionView(createColumns(run), { start: WEEK[2]!, end: WEEK[3]! });
   const contributions = view.contributions.reduce((sum, { contribution }) => sum + contribution, 0);
-  expect(contributions).toBeCloseTo(-paid / value, 12);
+  expect(contributions).toBeCloseTo(-paidCosts / value, 12);
   expect(view.reconciles).toBe(true);
 });

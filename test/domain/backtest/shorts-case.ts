@@ -5,17 +5,17 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { type Weights, WEEK } from './signed-case.js';
 
-export function readHeldOn({ sm, columns, weights }: Book, at: number): Record<string, number> {
+export function readHeldOn({ sm, columns, weights }: Book, row: number): Record<string, number> {
   return Object.fromEntries(
     [...columns].flatMap((column, slot) =>
-      weights[at * columns.length + slot] !== 0
-        ? [[sm.identifiers[column]!, weights[at * columns.length + slot]!]]
+      weights[row * columns.length + slot] !== 0
+        ? [[sm.identifiers[column]!, weights[row * columns.length + slot]!]]
         : [],
     ),
   );
 }
 
-export function columnsOf(run: Run): RunColumns {
+export function createColumns(run: Run): RunColumns {
   const bytes = createRunColumns(run, { contentHash: 's' });
   return openColumns((start, end) => bytes.slice(start, end));
 }

@@ -6,7 +6,7 @@ import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from './market-builder.js';
 import { type RunRequest, runOn } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';
-import { readHeldOn, columnsOf, closeTo } from './shorts-case.js';
+import { readHeldOn, createColumns, closeTo } from './shorts-case.js';
 
 describe('a derived index with a short position', () => {
   const close = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };
@@ -36,60 +36,63 @@ describe('a derived index with a short position', () => {
       documents: { P: parent },
       createDecider: indexDecider,
     });
-  const short = run([{ type: 'PositionBounds', params: { lower: -0.05, upper: -0.05, identifiers: ['X'] } }]);
+  const shortRun = run([{ type: 'PositionBounds', params: { lower: -0.05, upper: -0.05, identifiers: ['X'] } }]);
 
   test('holds it at its rebalance, and its weights sum to 1', () => {
-    expect(Object.keys(readHeldOn(short.index.book, 0))).toEqual(['A', 'B', 'X']);
-    expect(readHeldOn(short.index.book, 0)['X']).toBeCloseTo(-0.05, 12);
-    expect(Object.values(readHeldOn(short.index.book, 0)).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12);
+    expect(Object.keys(readHeldOn(shortRun.index.book, 0))).toEqual(['A', 'B', 'X']);
+    expect(readHeldOn(shortRun.index.book, 0)['X']).toBeCloseTo(-0.05, 12);
+    expect(Object.values(readHeldOn(shortRun.index.book, 0)).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(
+      1,
+      12,
+    );
   });
 
   test('ends where its own weights and the growth of its names lead', () => {
     let level = 100;
     for (let t = 1; t < WEEK.length; t++) {
-      const before = readHeldOn(short.index.book, t - 1);
+      const before = readHeldOn(shortRun.index.book, t - 1);
       level *= Object.entries(before).reduce(
         (sum, [name, weight]) => sum + (weight * close[name as 'A'][t]!) / close[name as 'A'][t - 1]!,
         0,
       );
-      expect(short.index.book.value[t]).toBeCloseTo(level, 10);
+      expect(shortRun.index.book.value[t]).toBeCloseTo(level, 10);
     }
   });
 
   test('reconciles, as one that leaves cash does', () => {
     const cash = run([{ type: 'WeightSum', params: { lower: 0, upper: 0.6 } }]);
-    const both = run([
+    const bothRun = run([
       { type: 'WeightSum', params: { lower: 0.2, upper: 0.6 } },
       { type: 'PositionBounds', params: { lower: -0.3, upper: -0.1, identifiers: ['X'] } },
     ]);
     expect(cash.index.book.cash[0]).toBeCloseTo(0.4, 6);
-    for (const found of [short, cash, both])
-      expect(createReconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
+    for (const indexRun of [shortRun, cash, bothRun])
+      expect(createReconcileView(createColumns(indexRun), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 });
 
 describe('an index derived from one with a short position', () => {
   const prices = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };
-  const common = { calendar: 'MAIN', base_date: WEEK[0], rebalance: { frequency: 'none' } };
+  const commonFields = { calendar: 'MAIN', base_date: WEEK[0], rebalance: { frequency: 'none' } };
   const parent = IndexDocument.parse({
-    ...common,
+    ...commonFields,
     id: 'P',
     name: 'P',
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
   const derive = (id: string, from: string, constraints: { type: string; params: Record<string, unknown> }[]) =>
     IndexDocument.parse({
-      ...common,
+      ...commonFields,
       id,
       name: id,
       derivation: { source_index_id: from, constraints: constraints.map((row, i) => ({ id: `r${i}`, ...row })) },
     });
-  const short = derive('S', 'P', [
+  const shortIndex = derive('S', 'P', [
     { type: 'PositionBounds', params: { lower: -0.2, upper: -0.2, identifiers: ['X'] } },
   ]);
   const run = (document: Definition, request: RunRequest = {}) =>
     runOn(CALENDARS, buildMarket({ dates: WEEK, close: prices }), document, {
-      documents: { P: parent, S: short },
+      documents: { P: parent, S: shortIndex },
       createDecider: indexDecider,
       ...request,
     });
@@ -99,14 +102,14 @@ describe('an index derived from one with a short position', () => {
       { type: 'PositionBounds', params: { lower: -1 } },
       { type: 'RelativePositionBounds', params: { lower: 1.5, upper: 2, identifiers: ['X'] } },
     ];
-    const found = run(derive('D', 'S', rows));
-    expect(readHeldOn(found.index.book, 0)['X']).toBeCloseTo(-0.3, 8);
-    expect(createReconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
+    const derivedRun = run(derive('D', 'S', rows));
+    expect(readHeldOn(derivedRun.index.book, 0)['X']).toBeCloseTo(-0.3, 8);
+    expect(createReconcileView(createColumns(derivedRun), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 
   test('by its universe has the short securities to choose from', () => {
     const child = IndexDocument.parse({
-      ...common,
+      ...commonFields,
       id: 'C',
       name: 'C',
       universe: { kind: 'index', id: 'S' },
@@ -116,7 +119,7 @@ describe('an index derived from one with a short position', () => {
   });
 
   test('is followed by a strategy, whose shorts scale with its exposure and have separate limits', () => {
-    const runFollower = (strategy: StrategyTerms) => readHeldOn(run(short, { strategy }).portfolio, 0);
+    const runFollower = (strategy: StrategyTerms) => readHeldOn(run(shortIndex, { strategy }).portfolio, 0);
     closeTo(runFollower({ rebalance: null, drift_tolerance: null, exposure: 0.5 }), { A: 0.3, B: 0.3, X: -0.1 });
     const limits = [{ id: '', type: 'PositionBounds', params: { lower: -0.05, upper: 1 } }];
     closeTo(runFollower({ rebalance: null, drift_tolerance: 0.01, exposure: 1, constraints: limits }), {

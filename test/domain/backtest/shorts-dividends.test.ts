@@ -9,10 +9,10 @@ import { createAssetView } from '#views/asset-view.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { cut, extend, listFilesAfter, openExtended } from './extend/extended.js';
-import { eventsOf } from './exported-events.js';
+import { exportEvents } from './exported-events.js';
 import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
-import { columnsOf } from './shorts-case.js';
+import { createColumns } from './shorts-case.js';
 import { CONSTITUENT } from './event-case.js';
 import { CALENDARS, createHolding, WEEK, type Treatment } from './signed-case.js';
 
@@ -44,8 +44,8 @@ const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 /**
  * Computes the return of one unit of C from its first to its last close; every variant reinvests the special dividend.
  */
-const computeUnitReturn = (paid: number): number =>
-  ((11 + 0.25 * paid) / 10) * (10 / 11) * ((9 + 0.75 + 0.5 * paid) / 10) * (10 / 9);
+const computeUnitReturn = (dividend: number): number =>
+  ((11 + 0.25 * dividend) / 10) * (10 / 11) * ((9 + 0.75 + 0.5 * dividend) / 10) * (10 / 9);
 
 describe.each([
   ['price', { dividends: 'price' }, computeUnitReturn(0)],
@@ -55,7 +55,7 @@ describe.each([
   ['net, everything withheld', { dividends: 'net', withholding_tax: 1 }, computeUnitReturn(1)],
 ] as [string, Treatment, number][])('a short position pays dividends whole: %s', (_name, treatment, growth) => {
   const run = runTo(WEEK.length, treatment);
-  const columns = columnsOf(run);
+  const columns = createColumns(run);
 
   test('in the view of the asset as in the attribution', () => {
     const { contributions } = createAttributionView(columns, { start: null, end: null });
@@ -65,8 +65,8 @@ describe.each([
 
   test('in the view of a run that was stored without its dividend payments', () => {
     if (treatment.withholding_tax === 1) return; // such a run does not record the ex-dates either
-    const older: RunColumns = { ...columns, has: (name) => name !== 'shortCash' && columns.has(name) };
-    expect(createAssetView(older, 'C').total_return).toBeCloseTo(growth - 1, 12);
+    const olderColumns: RunColumns = { ...columns, has: (name) => name !== 'shortCash' && columns.has(name) };
+    expect(createAssetView(olderColumns, 'C').total_return).toBeCloseTo(growth - 1, 12);
   });
 
   test('in the reconciliation', () => {
@@ -76,11 +76,11 @@ describe.each([
   });
 
   test('and the changes of the divisor are all explained', () => {
-    const rows = eventsOf(columns);
+    const rows = exportEvents(columns);
     for (const date of new Set(rows.map((row) => row['date']))) {
       const on = rows.filter((row) => row['date'] === date);
-      const explained = on.reduce((sum, row) => sum + Number(row['effect']), 0);
-      expect(Number(on[0]!['divisor_after']) / Number(on[0]!['divisor_before']) - 1).toBeCloseTo(explained, 12);
+      const explainedEffect = on.reduce((sum, row) => sum + Number(row['effect']), 0);
+      expect(Number(on[0]!['divisor_after']) / Number(on[0]!['divisor_before']) - 1).toBeCloseTo(explainedEffect, 12);
     }
     const cash = rows.filter((row) => row['identifier'] === 'C').map((row) => row['per_share']);
     expect(cash).toEqual(treatment.dividends === 'price' ? [0.75] : [0.25, 1.25]);
@@ -89,19 +89,19 @@ describe.each([
   test('after an extension as in a whole run', () => {
     for (const rows of [2, 3, 4]) {
       const before = runTo(rows, treatment);
-      const stored = createRunColumns(before, { contentHash: 's' });
-      const gone = extend(
+      const storedColumns = createRunColumns(before, { contentHash: 's' });
+      const goneRun = extend(
         before.plan,
         MARKET,
-        { columns: openExtended(stored), checkpoint: createCheckpoint(before) },
+        { columns: openExtended(storedColumns), checkpoint: createCheckpoint(before) },
         { createDecider, calendars: CALENDARS },
       );
-      if (typeof gone === 'string') throw new Error(gone);
-      const files = listFilesAfter([stored], gone);
-      const extended = openExtended(files.at(-1)!, files);
-      expect(findFirstDifference(extended, columns)).toBeNull();
-      expect(extended.has('shortCash')).toBe(columns.has('shortCash'));
-      if (columns.has('shortCash')) expect(extended.f64('shortCash')).toEqual(columns.f64('shortCash'));
+      if (typeof goneRun === 'string') throw new Error(goneRun);
+      const files = listFilesAfter([storedColumns], goneRun);
+      const extendedColumns = openExtended(files.at(-1)!, files);
+      expect(findFirstDifference(extendedColumns, columns)).toBeNull();
+      expect(extendedColumns.has('shortCash')).toBe(columns.has('shortCash'));
+      if (columns.has('shortCash')) expect(extendedColumns.f64('shortCash')).toEqual(columns.f64('shortCash'));
     }
   });
 });

@@ -5,7 +5,7 @@ import { createAttributionView } from '#views/attribution-view.js';
 import { createGroupsView } from '#views/groups-view.js';
 import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
-import { readHeldOn, columnsOf, repeatPrice } from './shorts-case.js';
+import { readHeldOn, createColumns, repeatPrice } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';
 
 describe('views of a run with a short position', () => {
@@ -14,7 +14,7 @@ describe('views of a run with a short position', () => {
     weights: { A: 0.8, B: 0.4, C: -0.3 },
     request: { transaction_cost_bps: 20 },
   });
-  const columns = columnsOf(run);
+  const columns = createColumns(run);
 
   test('the overview has the exposures of the last rebalance, and a long run has none', () => {
     const listOverview = (found: Run) =>
@@ -61,11 +61,11 @@ describe('views of a run with a short position', () => {
 
   test('its contribution is its return in the portfolio, and all contributions add up with it', () => {
     const view = createAttributionView(columns, { start: null, end: null });
-    const short = view.contributions.find(({ asset_id: id }) => id === 'C')!;
+    const shortRow = view.contributions.find(({ asset_id: id }) => id === 'C')!;
     expect(view.reconciles).toBe(true);
     expect(view.contributions).toHaveLength(3);
-    expect(short.average_weight).toBeLessThan(0);
-    expect(short.total_return).toBeCloseTo(0, 12);
+    expect(shortRow.average_weight).toBeLessThan(0);
+    expect(shortRow.total_return).toBeCloseTo(0, 12);
     const groups = createGroupsView(columns, {
       window: { start: null, end: null },
       by: 'SIDE',
@@ -73,8 +73,8 @@ describe('views of a run with a short position', () => {
       benchmark: null,
     });
     expect(groups.groups.map(({ group }) => group)).toEqual(['long', 'short', 'CASH']);
-    expect(groups.groups[1]!.contribution).toBeCloseTo(short.contribution, 12);
-    expect(groups.groups[1]!.average_weight).toBeCloseTo(short.average_weight, 12);
+    expect(groups.groups[1]!.contribution).toBeCloseTo(shortRow.contribution, 12);
+    expect(groups.groups[1]!.average_weight).toBeCloseTo(shortRow.average_weight, 12);
     expect(groups.reconciles).toBe(true);
   });
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { type Treatment, type Weights, createHolding, simulateSigned } from './signed-case.js';
-import { portfolioTransactionsOf } from './transactions.js';
-import { readHeldOn, columnsOf, close, closeTo, listLevels, repeatPrice } from './shorts-case.js';
+import { listPortfolioTransactions } from './transactions.js';
+import { readHeldOn, createColumns, close, closeTo, listLevels, repeatPrice } from './shorts-case.js';
 
 describe('a short position', () => {
   test('loses what its name gains, and drifts with it', () => {
@@ -48,30 +48,30 @@ describe('a short position', () => {
       treatment: CONSTITUENT,
       weights: { A: 1.2, B: -0.2 },
     });
-    const short = [20, 20, 20.8, 22.88, 22.88, 22.88 * (27.5 / 26)];
+    const shortPrices = [20, 20, 20.8, 22.88, 22.88, 22.88 * (27.5 / 26)];
     close(
       listLevels(run),
-      short.map((money) => 120 - money),
+      shortPrices.map((money) => 120 - money),
     );
-    expect(run.index.book.divisor[5]).toBeCloseTo(1 + (short[5]! * (1.5 / 27.5)) / (120 - short[5]!), 12);
+    expect(run.index.book.divisor[5]).toBeCloseTo(1 + (shortPrices[5]! * (1.5 / 27.5)) / (120 - shortPrices[5]!), 12);
   });
 
   test('owes the child of a spin-off, and becomes one in the other security of a merger', () => {
-    const spun = simulateSigned({
+    const spunRun = simulateSigned({
       close: { A: repeatPrice(100), B: [50, 50, 40, 40, 40, 40], KID: [null, null, 20, 25, 25, 25] },
       actions: [{ name: 'B', type: 'SPIN_OFF', value: 0.5, ex: '2024-03-06', related: 'KID' }],
       weights: { A: 1.5, B: -0.5 },
     });
-    close(listLevels(spun), [100, 100, 100, 97.5, 97.5, 97.5]);
-    closeTo(readHeldOn(spun.index.book, 2), { A: 1.5, B: -0.4, KID: -0.1 });
-    const merged = simulateSigned({
+    close(listLevels(spunRun), [100, 100, 100, 97.5, 97.5, 97.5]);
+    closeTo(readHeldOn(spunRun.index.book, 2), { A: 1.5, B: -0.4, KID: -0.1 });
+    const mergedRun = simulateSigned({
       close: { A: repeatPrice(100), B: [50, 50, 55, null, null, null] },
       actions: [{ name: 'B', type: 'MERGER', value: 0.6, ex: '2024-03-06', related: 'A' }],
       weights: { A: 1.5, B: -0.5 },
     });
     // The short position in B is converted to 0.6 A at 100: 60 for 50.
-    close(listLevels(merged), [100, 100, 90, 90, 90, 90]);
-    closeTo(readHeldOn(merged.index.book, 2), { A: 1 });
+    close(listLevels(mergedRun), [100, 100, 90, 90, 90, 90]);
+    closeTo(readHeldOn(mergedRun.index.book, 2), { A: 1 });
   });
 
   test('is a sale at the first purchase and a purchase when it is covered, both of positive notional', () => {
@@ -84,7 +84,7 @@ describe('a short position', () => {
       },
       rebalance: { frequency: 'custom', dates: ['2024-03-06'] },
     });
-    const rows = portfolioTransactionsOf(run);
+    const rows = listPortfolioTransactions(run);
     expect(rows.map(({ date, asset, side }) => [date, asset, side])).toEqual([
       ['2024-03-04', 'A', 'buy'],
       ['2024-03-04', 'B', 'sell'],
@@ -93,12 +93,12 @@ describe('a short position', () => {
     ]);
     const start = 1_000_000 / 1.02;
     // V' + 0.01 (1.5 V - V' + 0.5 V) = V
-    const left = (start * (1 - 0.02)) / 0.99;
+    const remaining = (start * (1 - 0.02)) / 0.99;
     close(
       rows.map(({ notional }) => notional! / 1e6),
-      [1.5 * start, 0.5 * start, 1.5 * start - left, 0.5 * start].map((money) => money / 1e6),
+      [1.5 * start, 0.5 * start, 1.5 * start - remaining, 0.5 * start].map((money) => money / 1e6),
     );
-    close([run.portfolio.value[2]! / 1e6], [left / 1e6]);
+    close([run.portfolio.value[2]! / 1e6], [remaining / 1e6]);
   });
 });
 
@@ -148,17 +148,17 @@ describe('a security that leaves a book with short positions', () => {
   test('is a free trade, at its proceeds or cost; the security that takes over its weight is paid for', () => {
     const run = runWithout('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120, 100);
     const start = 1_000_000 / 1.02;
-    const rows = portfolioTransactionsOf(run).filter(({ date }) => date === '2024-03-07');
+    const rows = listPortfolioTransactions(run).filter(({ date }) => date === '2024-03-07');
     expect(rows.map(({ asset, side, reason, price }) => [asset, side, reason, price])).toEqual([
       ['C', 'buy', 'delisting', 120],
       ['D', 'sell', 'delisting', 20],
     ]);
-    const taken = 0.24 * start;
+    const takenValue = 0.24 * start;
     close(
       rows.flatMap(({ notional, cost }) => [notional! / 1e6, cost! / 1e6]),
-      [taken, 0, taken / 0.99, taken / 99].map((money) => money / 1e6),
+      [takenValue, 0, takenValue / 0.99, takenValue / 99].map((money) => money / 1e6),
     );
-    expect(createReconcileView(columnsOf(run), () => []).reconciles).toBe(true);
+    expect(createReconcileView(createColumns(run), () => []).reconciles).toBe(true);
   });
 
   test('pays its last dividend whole when it was short', () => {
@@ -173,7 +173,7 @@ describe('a security that leaves a book with short positions', () => {
     });
     close(listLevels(run), [100, 100, 90, 90, 90, 90]);
     expect(
-      portfolioTransactionsOf(run).find(({ date, asset }) => date === '2024-03-06' && asset === 'B'),
+      listPortfolioTransactions(run).find(({ date, asset }) => date === '2024-03-06' && asset === 'B'),
     ).toMatchObject({ side: 'buy', price: 60 });
   });
 });

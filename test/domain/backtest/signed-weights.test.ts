@@ -51,9 +51,9 @@ const choices: fc.Arbitrary<SignedChoices> = fc.record({
 /**
  * Builds a market and its weights, and determines whether both implementations under comparison can hold these weights.
  */
-function sketchOf({ steps, actions, shares, cash, gaps }: SignedChoices) {
-  const placed = new Map<string, ActionSketch>();
-  const endOf = new Map<string, number>();
+function createSketch({ steps, actions, shares, cash, gaps }: SignedChoices) {
+  const placedActions = new Map<string, ActionSketch>();
+  const endDates = new Map<string, number>();
   for (const { kind, name: n, at, size } of actions) {
     const name = NAMES[n]!;
     const ex = DATES[at]!;
@@ -69,12 +69,12 @@ function sketchOf({ steps, actions, shares, cash, gaps }: SignedChoices) {
       isSteady ? null : ({ name, type: 'DELISTING', value: size % 2 === 0 ? 0 : 4 * size, ex } as const),
       isSteady ? null : ({ name, type: 'ACQUISITION', value: 5 * size, ex } as const),
     ][kind]!;
-    if (action === null || (endOf.get(name) ?? Infinity) <= at) continue;
+    if (action === null || (endDates.get(name) ?? Infinity) <= at) continue;
     if (kind >= 4) {
-      endOf.set(name, at);
-      for (const [key, other] of placed) if (other.name === name && other.ex >= ex) placed.delete(key);
+      endDates.set(name, at);
+      for (const [key, other] of placedActions) if (other.name === name && other.ex >= ex) placedActions.delete(key);
     }
-    placed.set(`${name} ${ex} ${kind >= 4 ? 'end' : kind}`, action);
+    placedActions.set(`${name} ${ex} ${kind >= 4 ? 'end' : kind}`, action);
   }
   const close: Record<string, (number | null)[]> = {};
   [...NAMES, 'KID'].forEach((name, n) => {
@@ -87,14 +87,14 @@ function sketchOf({ steps, actions, shares, cash, gaps }: SignedChoices) {
         gaps.includes((t * 8 + n) % 200) &&
         !STEADY_SECURITIES.includes(name) &&
         !REBALANCE_DATES.includes(DATES[t]!);
-      return t >= (endOf.get(name) ?? Infinity) || isGap ? null : Math.round(price * 100) / 100;
+      return t >= (endDates.get(name) ?? Infinity) || isGap ? null : Math.round(price * 100) / 100;
     });
   });
   const rates = DATES.map((_, t) => 1.1 + steps[(t * 3) % 200]! / 500);
   const targets = new Map(
     REBALANCE_DATES.map((date, r) => {
-      const there = NAMES.filter((name) => close[name]![DATES.indexOf(date)] !== null);
-      const requests = there
+      const listedNames = NAMES.filter((name) => close[name]![DATES.indexOf(date)] !== null);
+      const requests = listedNames
         .map((name) => [name, shares[(7 * r + NAMES.indexOf(name)) % 21]!] as const)
         .filter(([, share]) => share !== 0);
       const long = requests.reduce((sum, [, share]) => sum + Math.max(0, share), 0);
@@ -116,36 +116,36 @@ function sketchOf({ steps, actions, shares, cash, gaps }: SignedChoices) {
   return {
     dates: DATES,
     close: { ...close, EURUSD: rates },
-    actions: [...placed.values()],
+    actions: [...placedActions.values()],
     rates: { CC: rates, FF: rates },
     targets,
   };
 }
 
 function expectDays(book: Book, days: readonly SlowDay[]): void {
-  days.forEach(({ value, cash, held }, t) => {
+  days.forEach(({ value, cash, holdings }, t) => {
     expect(Math.abs(book.value[t]! / value - 1)).toBeLessThan(1e-10);
     expect(Math.abs(book.cash[t]! - cash / value)).toBeLessThan(1e-10);
     book.columns.forEach((column, slot) => {
-      const expected = (held[book.sm.identifiers[column]!] ?? 0) / value;
+      const expected = (holdings[book.sm.identifiers[column]!] ?? 0) / value;
       expect(Math.abs(book.weights[t * book.columns.length + slot]! - expected)).toBeLessThan(1e-10);
     });
   });
 }
 
 test('on random markets with random signed weights index and portfolio are those of the recursion written out', () => {
-  let [compared, withShorts, left] = [0, 0, 0];
+  let [comparedCount, shortCount, leftCount] = [0, 0, 0];
   fc.assert(
     fc.property(choices, (chosen) => {
-      const { targets, rates, ...market } = sketchOf(chosen);
-      const slow = { ...market, targets, rates, variant: chosen.variant, tax: 0.3 };
-      const index = replayBook({ ...slow, costRate: 0 }, 100);
-      const followed = replayBook({ ...slow, costRate: chosen.costBps / 10_000 }, 1_000_000);
+      const { targets, rates, ...market } = createSketch(chosen);
+      const slowInput = { ...market, targets, rates, variant: chosen.variant, tax: 0.3 };
+      const index = replayBook({ ...slowInput, costRate: 0 }, 100);
+      const followedDays = replayBook({ ...slowInput, costRate: chosen.costBps / 10_000 }, 1_000_000);
       // Refused values have separate tests. A run contains the index in every return variant.
       const variants = (['price', 'total', 'net'] as const).flatMap((variant) =>
-        replayBook({ ...slow, variant, costRate: 0 }, 100),
+        replayBook({ ...slowInput, variant, costRate: 0 }, 100),
       );
-      if ([...variants, ...followed].some(({ value }) => value <= 0)) return;
+      if ([...variants, ...followedDays].some(({ value }) => value <= 0)) return;
       const run = simulateSigned({
         ...market,
         weights: {},
@@ -158,14 +158,14 @@ test('on random markets with random signed weights index and portfolio are those
         },
       });
       expectDays(run.index.book, index);
-      expectDays(run.portfolio, followed);
-      compared++;
-      if ([...targets.values()].some((weights) => Object.values(weights).some((weight) => weight < 0))) withShorts++;
-      if (run.index.book.events.some(({ exits }) => exits.some(({ change }) => change > 0))) left++;
+      expectDays(run.portfolio, followedDays);
+      comparedCount++;
+      if ([...targets.values()].some((weights) => Object.values(weights).some((weight) => weight < 0))) shortCount++;
+      if (run.index.book.events.some(({ exits }) => exits.some(({ change }) => change > 0))) leftCount++;
     }),
     { numRuns: 4 * RUNS },
   );
-  expect(compared).toBeGreaterThan(RUNS);
-  expect(withShorts).toBeGreaterThan(RUNS / 3);
-  expect(left).toBeGreaterThan(RUNS / 30);
+  expect(comparedCount).toBeGreaterThan(RUNS);
+  expect(shortCount).toBeGreaterThan(RUNS / 3);
+  expect(leftCount).toBeGreaterThan(RUNS / 30);
 });

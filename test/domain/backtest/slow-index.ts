@@ -19,7 +19,7 @@ export interface SlowInput extends Pick<MarketSketch, 'dates' | 'close' | 'actio
 export interface SlowDay {
   readonly value: number;
   readonly cash: number;
-  readonly held: Readonly<Record<string, number>>;
+  readonly holdings: Readonly<Record<string, number>>;
 }
 
 /** Computes the values of a book by its definition. @param capital value before the first purchase */
@@ -27,8 +27,8 @@ export function replayBook(
   { dates, close, actions = [], targets, rates = {}, variant, tax, costRate }: SlowInput,
   capital: number,
 ): SlowDay[] {
-  const rateOf = (name: string, t: number): number => rates[name]?.[t] ?? 1;
-  const actionsOf = (name: string, t: number) =>
+  const getFx = (name: string, t: number): number => rates[name]?.[t] ?? 1;
+  const listActions = (name: string, t: number) =>
     actions.filter((action) => action.name === name && action.ex === dates[t]);
   const moneyByName = new Map<string, number>();
   let cash = capital;
@@ -36,45 +36,45 @@ export function replayBook(
   for (let t = 0; t < dates.length; t++) {
     const entering: [name: string, money: number][] = [];
     for (const [name, money] of moneyByName) {
-      const today = actionsOf(name, t);
+      const today = listActions(name, t);
       const split = today.filter(({ type }) => type === 'SPLIT').reduce((product, { value }) => product * value, 1);
-      const before = priceOf(name, t - 1);
-      const carried = before / split;
+      const before = getPrice(name, t - 1);
+      const carriedPrice = before / split;
       const ordinary = today.filter(({ type }) => type === 'DIVIDEND').reduce((sum, { value }) => sum + value, 0);
-      const special = today
+      const specialDividend = today
         .filter(({ type }) => type === 'SPECIAL_DIVIDEND')
         .reduce((sum, { value }) => sum + value, 0);
       const reinvested = variant === 'price' ? 0 : variant === 'total' || money < 0 ? 1 : 1 - tax;
       const end = today.find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
-      const merged =
-        end?.type === 'MERGER' ? (end.value * priceOf(end.related!, t) * rateOf(end.related!, t)) / rateOf(name, t) : 0;
-      const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merged + (end.cash ?? 0) : end.value;
-      const price = proceeds > 0 ? proceeds : (close[name]![t] ?? carried);
-      const growth = (split * (price + special + reinvested * ordinary)) / before;
+      const merger =
+        end?.type === 'MERGER' ? (end.value * getPrice(end.related!, t) * getFx(end.related!, t)) / getFx(name, t) : 0;
+      const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merger + (end.cash ?? 0) : end.value;
+      const price = proceeds > 0 ? proceeds : (close[name]![t] ?? carriedPrice);
+      const growth = (split * (price + specialDividend + reinvested * ordinary)) / before;
       for (const { type, value, related } of today) {
         if (type === 'SPIN_OFF')
           entering.push([
             related!,
-            (money / (before * rateOf(name, t - 1))) * split * value * priceOf(related!, t) * rateOf(related!, t),
+            (money / (before * getFx(name, t - 1))) * split * value * getPrice(related!, t) * getFx(related!, t),
           ]);
       }
-      moneyByName.set(name, money * growth * (rateOf(name, t) / rateOf(name, t - 1)));
+      moneyByName.set(name, money * growth * (getFx(name, t) / getFx(name, t - 1)));
     }
     for (const [name, money] of entering) moneyByName.set(name, (moneyByName.get(name) ?? 0) + money);
     const weights = targets.get(dates[t]!);
     removeLeavers(t, weights !== undefined);
     if (weights) rebalance(weights);
-    days.push({ value: computeTotal(), cash, held: Object.fromEntries(moneyByName) });
+    days.push({ value: computeTotal(), cash, holdings: Object.fromEntries(moneyByName) });
   }
   return days;
 
-  function priceOf(name: string, t: number): number {
+  function getPrice(name: string, t: number): number {
     const bar = close[name]![t];
     if (bar !== null && bar !== undefined) return bar;
-    const split = actionsOf(name, t)
+    const split = listActions(name, t)
       .filter(({ type }) => type === 'SPLIT')
       .reduce((product, { value }) => product * value, 1);
-    return priceOf(name, t - 1) / split;
+    return getPrice(name, t - 1) / split;
   }
 
   function computeTotal(): number {
@@ -88,64 +88,64 @@ export function replayBook(
    * more of the other short positions finances the cost of covering.
    */
   function removeLeavers(t: number, isRebalance: boolean): void {
-    let [brought, taken] = [0, 0];
+    let [brought, withdrawn] = [0, 0];
     const before = [...moneyByName];
     for (const [name, money] of before) {
-      const end = actionsOf(name, t).find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
+      const end = listActions(name, t).find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
       if (!end) continue;
       moneyByName.delete(name);
-      let paid = money;
+      let paidMoney = money;
       if (end.type === 'MERGER') {
-        const shares = (end.value * priceOf(end.related!, t) * rateOf(end.related!, t)) / rateOf(name, t);
-        paid = (money * (end.cash ?? 0)) / (shares + (end.cash ?? 0));
-        moneyByName.set(end.related!, (moneyByName.get(end.related!) ?? 0) + money - paid);
+        const shares = (end.value * getPrice(end.related!, t) * getFx(end.related!, t)) / getFx(name, t);
+        paidMoney = (money * (end.cash ?? 0)) / (shares + (end.cash ?? 0));
+        moneyByName.set(end.related!, (moneyByName.get(end.related!) ?? 0) + money - paidMoney);
       }
-      if (paid > 0) brought += paid;
-      else taken -= paid;
+      if (paidMoney > 0) brought += paidMoney;
+      else withdrawn -= paidMoney;
     }
     if (isRebalance) {
-      cash += brought - taken;
+      cash += brought - withdrawn;
       return;
     }
     const longs = [...moneyByName].filter(([, money]) => money > 0);
     const shorts = [...moneyByName].filter(([, money]) => money < 0);
     if (shorts.length === 0) {
-      brought -= taken;
-      taken = 0;
+      brought -= withdrawn;
+      withdrawn = 0;
     }
-    scaleTrades(shorts, -taken / (1 - costRate));
+    scaleTrades(shorts, -withdrawn / (1 - costRate));
     if (brought < 0) {
-      const paid = longs.length === 0 ? -brought : Math.min(-brought, cash);
-      cash -= paid;
-      brought += paid;
+      const paidMoney = longs.length === 0 ? -brought : Math.min(-brought, cash);
+      cash -= paidMoney;
+      brought += paidMoney;
     }
     if (longs.length === 0) cash += brought;
     else scaleTrades(longs, brought >= 0 ? brought / (1 + costRate) : brought / (1 - costRate));
   }
 
   /** Adds money to securities, in proportion to their holdings. */
-  function scaleTrades(names: readonly [name: string, money: number][], added: number): void {
+  function scaleTrades(names: readonly [name: string, money: number][], addedMoney: number): void {
     const sum = names.reduce((before, [, money]) => before + money, 0);
-    for (const [name, money] of names) moneyByName.set(name, money + (added * money) / sum);
+    for (const [name, money] of names) moneyByName.set(name, money + (addedMoney * money) / sum);
   }
 
   /** Finds the value after costs by bisection; the engine uses Newton's method. */
   function rebalance(weights: Readonly<Record<string, number>>): void {
     const value = computeTotal();
     const names = [...new Set([...moneyByName.keys(), ...Object.keys(weights)])];
-    const computeCostRemainder = (left: number): number =>
-      left +
+    const computeCostRemainder = (amount: number): number =>
+      amount +
       costRate *
-        names.reduce((sum, name) => sum + Math.abs((weights[name] ?? 0) * left - (moneyByName.get(name) ?? 0)), 0);
+        names.reduce((sum, name) => sum + Math.abs((weights[name] ?? 0) * amount - (moneyByName.get(name) ?? 0)), 0);
     let [low, high] = [0, value];
     for (let i = 0; i < 200; i++) {
       const middle = (low + high) / 2;
       if (computeCostRemainder(middle) > value) high = middle;
       else low = middle;
     }
-    const left = costRate === 0 ? value : low;
+    const remaining = costRate === 0 ? value : low;
     moneyByName.clear();
-    for (const [name, weight] of Object.entries(weights)) if (weight !== 0) moneyByName.set(name, weight * left);
-    cash = left - [...moneyByName.values()].reduce((sum, money) => sum + money, 0);
+    for (const [name, weight] of Object.entries(weights)) if (weight !== 0) moneyByName.set(name, weight * remaining);
+    cash = remaining - [...moneyByName.values()].reduce((sum, money) => sum + money, 0);
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { close, codesOf, repeatPrice, listLevels, simulate, weightsOf, WEEK } from './event-case.js';
+import { close, listCodes, repeatPrice, listLevels, simulate, readWeights, WEEK } from './event-case.js';
 
 /**
  * Closes in which A has its last price on 5 March and leaves at the close of its second session without a price, 7
@@ -13,7 +13,7 @@ const createCustomSchedule = (date: string, effective_lag = 0) => ({
   dates: [date],
   effective_lag,
 });
-const daysOf = (run: ReturnType<typeof simulate>) =>
+const listDays = (run: ReturnType<typeof simulate>) =>
   run.index.book.silent.map(({ session }) => formatDay(run.index.book.sm.sessions[session]!));
 const EQUAL = { B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) };
 
@@ -25,24 +25,24 @@ describe('a security leaves at the close of the last session that is waited for'
   ])('%s', (_, rebalance) => {
     const run = simulate({ close: CLOSES, treatment, rebalance });
     close(listLevels(run), [100, 280 / 3, 280 / 3, 280 / 3, 280 / 3, 280 / 3]);
-    expect(Object.keys(weightsOf(run, 2))).toEqual(['A', 'B', 'C']);
-    expect(weightsOf(run, 3)).toEqual(EQUAL);
-    expect([daysOf(run), codesOf(run)]).toEqual([['2024-03-07'], ['SILENT_DELISTING']]);
+    expect(Object.keys(readWeights(run, 2))).toEqual(['A', 'B', 'C']);
+    expect(readWeights(run, 3)).toEqual(EQUAL);
+    expect([listDays(run), listCodes(run)]).toEqual([['2024-03-07'], ['SILENT_DELISTING']]);
     expect(run.portfolio.unfilled).toEqual([]);
   });
 
   test('and is selected one session before, for that session', () => {
     const run = simulate({ close: CLOSES, treatment, rebalance: createCustomSchedule('2024-03-06') });
-    expect(Object.keys(weightsOf(run, 2))).toEqual(['A', 'B', 'C']);
-    expect(weightsOf(run, 3)).toEqual(EQUAL);
-    expect(daysOf(run)).toEqual(['2024-03-07']);
+    expect(Object.keys(readWeights(run, 2))).toEqual(['A', 'B', 'C']);
+    expect(readWeights(run, 3)).toEqual(EQUAL);
+    expect(listDays(run)).toEqual(['2024-03-07']);
   });
 
   test('and is not bought on a later effective date at a price above the maximum age', () => {
     const run = simulate({ close: CLOSES, treatment, rebalance: createCustomSchedule('2024-03-11', 4) });
     expect(WEEK[5]).toBe('2024-03-11');
-    expect(weightsOf(run, 4)).toEqual(EQUAL);
-    expect(weightsOf(run, 5)).toEqual(EQUAL);
+    expect(readWeights(run, 4)).toEqual(EQUAL);
+    expect(readWeights(run, 5)).toEqual(EQUAL);
     expect(run.portfolio.unfilled).toEqual([]);
   });
 });

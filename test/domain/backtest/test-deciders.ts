@@ -10,8 +10,8 @@ import { applyCaps } from '#domain/rules/capping.js';
 export const createPlainDecider: DeciderFactory = (document: IndexDocument, composer: Composer) => {
   const sm = composer.market(document.id);
   return {
-    decide(session, _incumbents, _outgoing, among): Decision {
-      const columns = among ?? composer.universe(document.id, session);
+    decide(session, _incumbents, _outgoing, columnsAllowed): Decision {
+      const columns = columnsAllowed ?? composer.universe(document.id, session);
       if (columns.length === 0) return emptyDecision;
       const shares = sm.market.fields.get('SHARES_OUTSTANDING');
       const byValue = document.pipeline?.weighting.type === 'MarketCapWeight' && shares !== undefined;
@@ -55,9 +55,9 @@ export function createSignedDecider({ short, cash }: SignedTerms): DeciderFactor
       const columns = composer.universe(document.id, session);
       if (columns.length === 0) return emptyDecision;
       const isShort = (column: number): boolean => column % 3 === 1;
-      const sizeOf = (side: boolean): number =>
+      const sumSizes = (side: boolean): number =>
         columns.reduce((sum, column) => sum + (isShort(column) === side ? column + 2 : 0), 0);
-      const [longs, shorts] = [sizeOf(false), sizeOf(true)];
+      const [longs, shorts] = [sumSizes(false), sumSizes(true)];
       const hasBoth = longs > 0 && shorts > 0;
       const weights = Float64Array.from(columns, (column) => {
         if (!hasBoth) return ((1 - cash) * (column + 2)) / (longs + shorts);

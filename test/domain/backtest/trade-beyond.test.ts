@@ -19,10 +19,10 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
   })
   .map(({ names, cash, exposure, costRate }) => {
     const total = names.reduce<number>((sum, name) => sum + name.held, cash) || 1;
-    const wanted = names.reduce<number>((sum, name) => sum + name.wanted, 0) || 1;
+    const wantedTotal = names.reduce<number>((sum, name) => sum + name.wanted, 0) || 1;
     return {
       before: Float64Array.from(names, (name) => name.held / total),
-      targets: Float64Array.from(names, (name) => (exposure * name.wanted) / wanted),
+      targets: Float64Array.from(names, (name) => (exposure * name.wanted) / wantedTotal),
       slots: Int32Array.from(names.keys()),
       frozen: new Set(names.flatMap(({ isFrozen }, slot) => (isFrozen ? [slot] : []))),
       costRate,
@@ -45,7 +45,7 @@ const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlyS
     costRate: fc.constantFrom(0, 0.001, 0.05),
   })
   .map(({ names, taken, costRate }) => ({
-    before: Float64Array.from(names, ({ held }) => held / 300 + taken),
+    before: Float64Array.from(names, ({ held: holding }) => holding / 300 + taken),
     targets: Float64Array.from(names, ({ wanted }) => wanted / 300),
     slots: Int32Array.from(names.keys()),
     frozen: new Set(names.flatMap(({ isFrozen }, slot) => (isFrozen ? [slot] : []))),

@@ -12,7 +12,7 @@ export interface TransactionRow {
 }
 
 /** Returns the transactions that a run's record lists. */
-export function portfolioTransactionsOf(run: Run): TransactionRow[] {
+export function listPortfolioTransactions(run: Run): TransactionRow[] {
   const record = JSON.parse(
     new TextDecoder().decode(runRecordJson(run, { runAt: '', runHash: '', storeContentHash: '', engineVersion: '' })),
   );

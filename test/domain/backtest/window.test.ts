@@ -10,7 +10,7 @@ const dates = calendar.sessions.filter(
   (day) => day >= parseValidDay('2020-01-01') && day <= parseValidDay('2020-12-31'),
 );
 
-function messageOf(base_date: string, request: { readonly start?: string; readonly end?: string }): string {
+function catchMessage(base_date: string, request: { readonly start?: string; readonly end?: string }): string {
   try {
     const { start, end } = checkRequestedRange({
       document: { id: 'X', base_date },
@@ -69,7 +69,7 @@ describe('a range that cannot be run is refused by its fields and dates', () => 
     },
     { base: '2020-06-01', request: {}, message: '2020-06-01 to 2020-12-31' },
   ])('$message', ({ base, request, message }) => {
-    expect(messageOf(base, request)).toBe(message);
+    expect(catchMessage(base, request)).toBe(message);
   });
 });
 
@@ -80,7 +80,7 @@ describe('a range of fewer than two sessions is too short, whatever prices there
     ['2021-02-06', '2021-02-07', 'contains 0 sessions'],
     ['2020-12-31', '2021-01-29', 'contains prices on 1 session'],
   ])('%s to %s %s', (start, end, what) => {
-    expect(messageOf('2020-06-01', { start, end })).toBe(
+    expect(catchMessage('2020-06-01', { start, end })).toBe(
       `RANGE_TOO_SHORT: ${start} to ${end} ${what}; a backtest needs at least 2.`,
     );
   });
@@ -114,7 +114,7 @@ describe('what a calendar covers of a range', () => {
 describe('a run reports which part of the requested range it omits', () => {
   const friday = parseValidDay('2020-10-30');
   const first = parseValidDay('2020-06-01');
-  const warnOfWindow = (start: string | null, end: string | null, base_date = '2020-06-01') =>
+  const listWindowWarnings = (start: string | null, end: string | null, base_date = '2020-06-01') =>
     warnOfCutWindow({ request: { start, end }, document: { base_date }, calendar, first, last: friday }).map(
       ({ code, message }) => `${code}: ${message}`,
     );
@@ -124,7 +124,7 @@ describe('a run reports which part of the requested range it omits', () => {
     ['2020-06-01', '2020-10-30'],
     ['2020-05-30', '2020-11-01'], // a Saturday and a Sunday
   ])('%s to %s is run whole', (start, end) => {
-    expect(warnOfWindow(start, end)).toEqual([]);
+    expect(listWindowWarnings(start, end)).toEqual([]);
   });
 
   test.each([
@@ -137,13 +137,13 @@ describe('a run reports which part of the requested range it omits', () => {
       'the base date of the index is 2020-06-01; the prices end on 2020-10-30',
     ],
   ])('%s to %s is not', (start, end, requestedRange, why) => {
-    expect(warnOfWindow(start, end)).toEqual([
+    expect(listWindowWarnings(start, end)).toEqual([
       `WINDOW_CUT: Requested ${requestedRange}; run from 2020-06-01 to 2020-10-30: ${why}.`,
     ]);
   });
 
   test('prices that begin after the base date are the reason where it does not ask for less', () => {
-    expect(warnOfWindow('2020-05-01', null, '2020-01-02')).toEqual([
+    expect(listWindowWarnings('2020-05-01', null, '2020-01-02')).toEqual([
       expect.stringContaining('the required prices begin on 2020-06-01') as string,
     ]);
   });

@@ -4,7 +4,7 @@ import { CalendarIndex, type RuleFile } from '#domain/calendars/rule-file.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 
 const coverage = { from: '2020-01-01', publishedTo: '2021-12-31', to: '2022-12-31' };
-const plain = {
+const plainFile = {
   country: 'Nowhere',
   tz: 'Europe/London',
   week: [{ days: 'mon tue wed thu fri' }],
@@ -13,11 +13,11 @@ const plain = {
 };
 const createEntry = (code: string, rules = code) => ({ code, name: code, tz: 'Europe/London', rules, coverage });
 
-function open(file: Partial<RuleFile> | Record<string, unknown>, others: Record<string, unknown> = {}) {
+function open(file: Partial<RuleFile> | Record<string, unknown>, otherFiles: Record<string, unknown> = {}) {
   const files: Record<string, unknown> = {
-    XAAA: { code: 'XAAA', name: 'A', ...plain, ...file },
+    XAAA: { code: 'XAAA', name: 'A', ...plainFile, ...file },
     dates: { about: '', tables: {} },
-    ...others,
+    ...otherFiles,
   };
   const reads: string[] = [];
   const calendars = createCalendars({
@@ -29,8 +29,8 @@ function open(file: Partial<RuleFile> | Record<string, unknown>, others: Record<
   });
   return { calendars, reads };
 }
-const listClosures = (file: Record<string, unknown>, from: string, to: string, others = {}) => {
-  const calendar = open(file, others).calendars.get('XAAA')!;
+const listClosures = (file: Record<string, unknown>, from: string, to: string, otherFiles = {}) => {
+  const calendar = open(file, otherFiles).calendars.get('XAAA')!;
   const days: string[] = [];
   for (let day = parseValidDay(from); day <= parseValidDay(to); day++)
     if (!calendar.isSession(day)) days.push(formatDay(day));
@@ -77,24 +77,24 @@ describe('a calendar', () => {
   });
 
   test('closes by rule within its years, but not in the excepted ones', () => {
-    const closed = [
+    const closures = [
       { name: 'May Day', on: '05-01', years: '2020-2021', except: '2020' },
       { name: 'Friday bridge', on: '08-21', only: 'fri' },
     ];
-    expect(listClosures({ closed }, '2020-04-30', '2020-05-01')).toEqual([]);
-    expect(listClosures({ closed }, '2020-08-20', '2020-08-21')).toEqual(['2020-08-21']);
-    expect(listClosures({ closed }, '2022-05-02', '2022-05-03')).toEqual([]);
+    expect(listClosures({ closed: closures }, '2020-04-30', '2020-05-01')).toEqual([]);
+    expect(listClosures({ closed: closures }, '2020-08-20', '2020-08-21')).toEqual(['2020-08-21']);
+    expect(listClosures({ closed: closures }, '2022-05-02', '2022-05-03')).toEqual([]);
   });
 
   test('closes on the first days of its coverage for a holiday of the year before', () => {
-    const closed = [{ name: 'Last day of the year', on: '12-31', observed: 'tue+2' }];
-    expect(listClosures({ closed }, '2020-01-01', '2020-01-03')).toEqual(['2020-01-02']);
+    const closures = [{ name: 'Last day of the year', on: '12-31', observed: 'tue+2' }];
+    expect(listClosures({ closed: closures }, '2020-01-01', '2020-01-03')).toEqual(['2020-01-02']);
   });
 
   test('closes on dates and spans of dates, and trades on named days off', () => {
-    const closed = [{ name: 'Storm', dates: { '2020': '03-02..03-04 03-09' } }];
-    const open = [{ name: 'Budget', dates: { '2020': '03-07' } }];
-    expect(listClosures({ closed, open }, '2020-03-02', '2020-03-09')).toEqual([
+    const closures = [{ name: 'Storm', dates: { '2020': '03-02..03-04 03-09' } }];
+    const openDays = [{ name: 'Budget', dates: { '2020': '03-07' } }];
+    expect(listClosures({ closed: closures, open: openDays }, '2020-03-02', '2020-03-09')).toEqual([
       '2020-03-02',
       '2020-03-03',
       '2020-03-04',
@@ -126,12 +126,12 @@ describe('a calendar', () => {
       { days: 'fri', open: '09:00', close: '15:00' },
       { from: '2021-01-01', season: '03-01..10-31', open: '08:00', close: '16:00' },
     ];
-    const early = [
+    const earlyCloses = [
       { at: '12:30', name: 'Last session before Christmas', on: '12-24', observed: 'previous-session' },
       { at: '13:00', name: 'Moved eve', on: '07-05', observed: 'sun+1', years: '2020' },
     ];
-    const closed = [{ name: 'Christmas Eve', on: '12-24' }];
-    const calendar = open({ hours, early, closed }).calendars.get('XAAA')!;
+    const closures = [{ name: 'Christmas Eve', on: '12-24' }];
+    const calendar = open({ hours, early: earlyCloses, closed: closures }).calendars.get('XAAA')!;
     const readHoursOn = (text: string) => calendar.hoursOn(parseValidDay(text));
     expect(readHoursOn('2020-01-06')).toEqual({
       open: '09:00',

@@ -38,15 +38,15 @@ test('hours are the recorded ones, and the usual ones on an added session', () =
 
 test('other calendars are the same objects, and documents contribute the newest version', () => {
   expect(correctCalendars(base, closures).get('XLON')).toBe(base.get('XLON'));
-  const older = { XNYS: { version: 2, changes: [] }, XLON: { version: 1, changes: [] } };
-  const found = listClosures({ A: { closures: older }, B: { closures }, C: {} });
-  expect([found['XNYS']!.version, found['XLON']!.version]).toEqual([3, 1]);
+  const olderClosures = { XNYS: { version: 2, changes: [] }, XLON: { version: 1, changes: [] } };
+  const closureList = listClosures({ A: { closures: olderClosures }, B: { closures }, C: {} });
+  expect([closureList['XNYS']!.version, closureList['XLON']!.version]).toEqual([3, 1]);
 });
 
 test('live calendars follow the last recorded closures', () => {
-  const live = createLiveCalendars(base);
-  live.record(closures);
-  expect(live.get('XNYS')!.isSession(parseValidDay('2024-03-05'))).toBe(false);
-  live.record({});
-  expect(live.get('XNYS')).toBe(rules);
+  const liveCalendars = createLiveCalendars(base);
+  liveCalendars.record(closures);
+  expect(liveCalendars.get('XNYS')!.isSession(parseValidDay('2024-03-05'))).toBe(false);
+  liveCalendars.record({});
+  expect(liveCalendars.get('XNYS')).toBe(rules);
 });

@@ -41,7 +41,7 @@ describe('the shipped calendars know', () => {
     expect(
       [...earlyCloses]
         .filter(([day]) => formatDay(day).startsWith('2024'))
-        .map(([day, at]) => `${formatDay(day)} ${at}`)
+        .map(([day, closeTime]) => `${formatDay(day)} ${closeTime}`)
         .sort(),
     ).toEqual(['2024-07-03 13:00', '2024-11-29 13:00', '2024-12-24 13:00']);
   });

@@ -79,10 +79,10 @@ describe('the shipped calendars', () => {
   test('are ascending, without doubles, and agree with their own bits', () => {
     for (const { code, coverage } of calendars.list()) {
       const { sessions, isSession } = calendars.get(code)!;
-      let at = 0;
+      let rowCount = 0;
       for (let day = coverage.from; day <= coverage.to; day++)
-        if (isSession(day) && sessions[at++] !== day) expect.fail(`${code} ${formatDay(day)}`);
-      expect(at, code).toBe(sessions.length);
+        if (isSession(day) && sessions[rowCount++] !== day) expect.fail(`${code} ${formatDay(day)}`);
+      expect(rowCount, code).toBe(sessions.length);
     }
   });
 
@@ -105,10 +105,12 @@ describe('the shipped calendars', () => {
       expect(references.length).toBe(71);
       for (const reference of references) {
         const calendar = calendars.get(reference.code)!;
-        const corrected = correctReference(correctReference(reference, corrections, ['high']), CONFIRMED_CLOSURES, [
-          'confirmed',
-        ]);
-        expect(compareSessions(calendar, corrected).years, reference.code).toEqual([]);
+        const correctedReference = correctReference(
+          correctReference(reference, corrections, ['high']),
+          CONFIRMED_CLOSURES,
+          ['confirmed'],
+        );
+        expect(compareSessions(calendar, correctedReference).years, reference.code).toEqual([]);
       }
     },
   );
@@ -124,7 +126,7 @@ describe('the shipped calendars', () => {
           entries.flatMap(({ close, open }) => [...close, ...open].map((day) => `${code} ${day.slice(0, 4)}`)),
         ),
       );
-      let compared = 0;
+      let comparedCount = 0;
       for (const [code, years] of Object.entries(counts)) {
         const { coverage } = calendars.get(code)!;
         const keys = listYearKeys(code);
@@ -136,10 +138,10 @@ describe('the shipped calendars', () => {
           )
             continue;
           expect(keys.get(Number(year)), `${code} ${year}`).toBe(expected.split(':raw')[0]);
-          compared++;
+          comparedCount++;
         }
       }
-      expect(compared).toBeGreaterThan(2000);
+      expect(comparedCount).toBeGreaterThan(2000);
     },
   );
 });
@@ -153,7 +155,7 @@ function listYearKeys(code: string): Map<number, string> {
     days.push(formatDay(day));
     byYear.set(year, days);
   }
-  const keyOf = (days: readonly string[]) =>
+  const formatKey = (days: readonly string[]) =>
     `${days.length}:${createHash('sha256').update(days.join(',')).digest('hex').slice(0, 8)}`;
-  return new Map([...byYear].map(([year, days]) => [year, keyOf(days)]));
+  return new Map([...byYear].map(([year, days]) => [year, formatKey(days)]));
 }

@@ -21,9 +21,9 @@ const createBody = (id: string, field: unknown, rest: Record<string, unknown> = 
   ...rest,
 });
 
-const fieldOf = (document: IndexDocument | undefined): unknown => document?.pipeline?.selection[0]?.params['field'];
-const listFindings = (sent: Record<string, unknown>) =>
-  validateIndex(sent, context)
+const readField = (document: IndexDocument | undefined): unknown => document?.pipeline?.selection[0]?.params['field'];
+const listFindings = (body: Record<string, unknown>) =>
+  validateIndex(body, context)
     .findings.filter(({ code }) => code !== 'CURRENCY_ASSUMED')
     .map(({ code, path, position }) => [code, path, position]);
 
@@ -46,10 +46,10 @@ describe('a stored expression', () => {
       ],
       text: 'SCORE * 2 + zscore(SCORE, by=SECTOR)',
     };
-    expect(fieldOf(document)).toEqual(tree);
+    expect(readField(document)).toEqual(tree);
     expect(validateIndex(document as never, context).document).toEqual(document);
-    const stale = { ...tree, text: 'something else' };
-    expect(fieldOf(validateIndex(createBody('TEXT', stale), context).document)).toEqual(tree);
+    const staleTree = { ...tree, text: 'something else' };
+    expect(readField(validateIndex(createBody('TEXT', staleTree), context).document)).toEqual(tree);
   });
 
   test.each([
@@ -58,15 +58,15 @@ describe('a stored expression', () => {
     ['a name that begins with a digit', '3M_RETURN'],
     ['an object', { name: 'SCORE', lag: 3 }],
   ])('remains %s as it was sent', (_, field) => {
-    expect(fieldOf(validateIndex(createBody('NAME', field), context).document)).toEqual(field);
+    expect(readField(validateIndex(createBody('NAME', field), context).document)).toEqual(field);
   });
 
   test('a text that is a column of the served store is that column, whatever characters it has', () => {
     const fields = new Map([...market.fields, ['P/E', market.fields.get('SCORE')!]]);
     const { document } = validateIndex(createBody('SLASH', 'P/E'), { ...context, market: { ...market, fields } });
-    expect(fieldOf(document)).toBe('P/E');
-    expect(fieldOf(validateIndex(createBody('SLASH', '`P/E`'), context).document)).toBe('P/E');
-    expect(fieldOf(validateIndex(createBody('SLASH', 'SCORE/CLOSE'), context).document)).toMatchObject({
+    expect(readField(document)).toBe('P/E');
+    expect(readField(validateIndex(createBody('SLASH', '`P/E`'), context).document)).toBe('P/E');
+    expect(readField(validateIndex(createBody('SLASH', 'SCORE/CLOSE'), context).document)).toMatchObject({
       operator: '/',
     });
   });
@@ -88,7 +88,7 @@ describe('a stored expression', () => {
 });
 
 describe('findings', () => {
-  const at = 'pipeline.selection[0].params.field';
+  const path = 'pipeline.selection[0].params.field';
   test.each([
     ['SCORE * (2', 'BAD_EXPRESSION', { start: 10, end: 10 }],
     ['1 + zcore(SCORE)', 'UNKNOWN_FUNCTION', { start: 4, end: 16 }],
@@ -100,10 +100,10 @@ describe('findings', () => {
     ['SCORE * member_of("NONE")', 'UNKNOWN_INDEX', undefined],
     ['SCORE * member_of("SELF")', 'CIRCULAR_REFERENCE', undefined],
   ])('%s: %s', (text, code, position) => {
-    const [found] = listFindings(createBody('SELF', text));
-    expect(found![0]).toBe(code);
-    expect(found![1]).toContain(at);
-    if (position !== undefined) expect(found![2]).toEqual(position);
+    const [finding] = listFindings(createBody('SELF', text));
+    expect(finding![0]).toBe(code);
+    expect(finding![1]).toContain(path);
+    if (position !== undefined) expect(finding![2]).toEqual(position);
   });
 
   test('of nodes are at the node', () => {
@@ -115,7 +115,7 @@ describe('findings', () => {
         { node: 'function', name: 'log', operands: [] },
       ],
     };
-    expect(listFindings(createBody('NODES', field))).toEqual([['OUT_OF_RANGE', `${at}.operands[1]`, undefined]]);
+    expect(listFindings(createBody('NODES', field))).toEqual([['OUT_OF_RANGE', `${path}.operands[1]`, undefined]]);
     const clash = {
       node: 'arithmetic',
       operator: '+',
@@ -125,10 +125,10 @@ describe('findings', () => {
       ],
     };
     expect(listFindings(createBody('NODES', { node: 'function', name: 'abs', operands: [clash] }))).toEqual([
-      ['UNIT_MISMATCH', `${at}.operands[0]`, undefined],
+      ['UNIT_MISMATCH', `${path}.operands[0]`, undefined],
     ]);
-    const unknown = { node: 'value', value: 1, colour: 'red' };
-    expect(listFindings(createBody('NODES', unknown))[0]!.slice(0, 2)).toEqual(['UNKNOWN_FIELD', `${at}.colour`]);
+    const unknownNode = { node: 'value', value: 1, colour: 'red' };
+    expect(listFindings(createBody('NODES', unknownNode))[0]!.slice(0, 2)).toEqual(['UNKNOWN_FIELD', `${path}.colour`]);
   });
 
   test('an index that leads back through the expressions of another is refused', () => {
@@ -194,9 +194,9 @@ describe('named datapoints', () => {
       ]),
     );
     expect(validateNamed(doubling)[0]![0]).toBe('OUT_OF_RANGE');
-    const plain = Object.fromEntries(
+    const plainDocuments = Object.fromEntries(
       Array.from({ length: 60 }, (_, i) => [`D${i}`, i === 0 ? 'SCORE' : `D${i - 1} + D${i - 1}`]),
     );
-    expect(validateNamed(plain)).toEqual([]);
+    expect(validateNamed(plainDocuments)).toEqual([]);
   });
 });

@@ -13,8 +13,8 @@ const MARKET = buildMarket({
 });
 
 const base = { id: 'X', name: 'X', calendar: 'XNYS', base_date: '2024-01-02' };
-const findRules = (over: object): IndexDocument =>
-  IndexDocument.parse({ ...base, pipeline: { weighting: { type: 'EqualWeight' } }, ...over });
+const findRules = (overrides: object): IndexDocument =>
+  IndexDocument.parse({ ...base, pipeline: { weighting: { type: 'EqualWeight' } }, ...overrides });
 
 test('every class that lists assets declares that parameter in its schema', () => {
   const classes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES, ...CONSTRAINT_CLASSES, ...RETURNS_CLASSES];
@@ -76,7 +76,7 @@ test('a misspelt identifier is reported with its path and the similar identifier
       ['derivation.constraints[0].params.identifiers[0]', 'short', 'The store has no BRKB. Did you mean BRK.B?'],
       ['derivation.constraints[1].params.coefficients.NVDO', null, 'The store has no NVDO. Did you mean NVDA?'],
       ['derivation.expected_returns.views[0].weights.APPL', null, 'The store has no APPL. Did you mean AAPL?'],
-    ].map((told) => ['warning', 'UNKNOWN_IDENTIFIER', ...told]),
+    ].map((finding) => ['warning', 'UNKNOWN_IDENTIFIER', ...finding]),
   );
 });
 

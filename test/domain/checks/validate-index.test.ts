@@ -25,9 +25,9 @@ const rules = {
   base_date: '2020-01-02',
   pipeline: { selection: [{ id: 'size', type: 'TopN', params: { count: 10 } }], weighting: { type: 'EqualWeight' } },
 };
-const { pipeline: _, ...plain } = rules;
-const derived = {
-  ...plain,
+const { pipeline: _, ...fieldsWithoutPipeline } = rules;
+const derivedDocument = {
+  ...fieldsWithoutPipeline,
   id: 'CHILD',
   derivation: {
     source_index_id: 'PARENT',
@@ -40,8 +40,8 @@ const STORED_INDICES = new Map(
     { ...rules, id: 'PARENT' },
     { ...rules, id: 'GOOD-2' },
     { ...rules, id: 'LOOP-A', universe: { kind: 'index', id: 'GOOD' } },
-    { ...derived, id: 'LOOP-C', derivation: { source_index_id: 'LOOP-B' } },
-    { ...derived, id: 'STORED-CHILD' },
+    { ...derivedDocument, id: 'LOOP-C', derivation: { source_index_id: 'LOOP-B' } },
+    { ...derivedDocument, id: 'STORED-CHILD' },
   ].map((body) => [body.id, IndexDocument.parse(body)]),
 );
 
@@ -64,17 +64,20 @@ function change(body: Record<string, unknown>, path: string, value?: unknown): v
 describe('all errors of a bad document are reported', () => {
   test('the corpus has a hundred of them', () => expect(badDocuments.length).toBeGreaterThanOrEqual(100));
 
-  test.each((badDocuments as BadDocument[]).map((bad) => [bad.says, bad] as const))('%s', (_says, bad) => {
-    const body: Record<string, unknown> = structuredClone(bad.base === 'derived' ? derived : rules);
-    for (const path of bad.delete ?? []) change(body, path);
-    for (const [path, value] of Object.entries(bad.set ?? {})) change(body, path, value);
-    const { document, findings } = validateIndex(body, createContextFor(body));
-    expect(
-      findings.map(({ severity, code, path }) => `${severity === 'error' ? '' : `${severity} `}${code} ${path}`),
-    ).toEqual(bad.expect);
-    expect(document).toBeUndefined();
-    for (const { message } of findings) expect(message).toMatch(/^\S.*[.?]$/s);
-  });
+  test.each((badDocuments as BadDocument[]).map((badDocument) => [badDocument.says, badDocument] as const))(
+    '%s',
+    (_says, badDocument) => {
+      const body: Record<string, unknown> = structuredClone(badDocument.base === 'derived' ? derivedDocument : rules);
+      for (const path of badDocument.delete ?? []) change(body, path);
+      for (const [path, value] of Object.entries(badDocument.set ?? {})) change(body, path, value);
+      const { document, findings } = validateIndex(body, createContextFor(body));
+      expect(
+        findings.map(({ severity, code, path }) => `${severity === 'error' ? '' : `${severity} `}${code} ${path}`),
+      ).toEqual(badDocument.expect);
+      expect(document).toBeUndefined();
+      for (const { message } of findings) expect(message).toMatch(/^\S.*[.?]$/s);
+    },
+  );
 });
 
 describe('a good document', () => {
@@ -116,8 +119,8 @@ describe('a good document', () => {
         weighting: { type: 'EqualWeight', capp: 0.1 },
       },
     });
-    const meant = findings.map(({ path, message }) => [path, /Did you mean (.*)\?$/.exec(message)?.[1]]);
-    expect(Object.fromEntries(meant)).toEqual({
+    const suggestions = findings.map(({ path, message }) => [path, /Did you mean (.*)\?$/.exec(message)?.[1]]);
+    expect(Object.fromEntries(suggestions)).toEqual({
       univers: 'universe',
       'rebalance.frequncy': 'frequency',
       'pipeline.selection[0].params.windw': 'window',
@@ -138,8 +141,8 @@ describe('a good document', () => {
   });
 
   test('a derived index that no longer agrees with its parent is reported, field by field', () => {
-    expect(check(derived).findings).toEqual([]);
-    const { document, findings } = check({ ...derived, base_value: 1000, rebalance: { frequency: 'monthly' } });
+    expect(check(derivedDocument).findings).toEqual([]);
+    const { document, findings } = check({ ...derivedDocument, base_value: 1000, rebalance: { frequency: 'monthly' } });
     expect(document).toBeDefined();
     expect(findings.map(({ severity, code, path }) => [severity, code, path])).toEqual([
       ['warning', 'PARENT_CHANGED', 'base_value'],

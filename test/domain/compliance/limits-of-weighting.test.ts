@@ -7,11 +7,11 @@ import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 
 function createBody(pipeline: object, universe: object = { kind: 'all' }) {
-  const common = { id: 'X', name: 'X', calendar: 'MAIN', base_date: WEEK[0], universe };
-  return { ...common, rebalance: { frequency: 'weekly' }, pipeline };
+  const commonFields = { id: 'X', name: 'X', calendar: 'MAIN', base_date: WEEK[0], universe };
+  return { ...commonFields, rebalance: { frequency: 'weekly' }, pipeline };
 }
 
-function warningsOf(pipeline: object, universe?: object) {
+function listWarnings(pipeline: object, universe?: object) {
   const context = { calendars: CALENDARS.list(), indexOf: () => undefined };
   return validateIndex(createBody(pipeline, universe), context).findings.filter(
     ({ code }) => code === 'LIMIT_NOT_KEPT',
@@ -20,14 +20,14 @@ function warningsOf(pipeline: object, universe?: object) {
 
 const createBreachRule = (rule: string) => ({ treatment: { on_breach: 'rebalance', breach_rule: rule } });
 const weightCapped = (cap: number | null) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
-const weightInStages = (above: number, each: number, together: number) => ({
+const weightInStages = (above: number, each: number, groupTotal: number) => ({
   weighting: {
     type: 'FieldWeight',
     params: { field: 'CLOSE' },
     cap_by: 'ISSUER',
     ladder_caps: {
       single: { above, to: above },
-      group: { each_above: each, together_above: together, to: together },
+      group: { each_above: each, together_above: groupTotal, to: groupTotal },
     },
   },
 });
@@ -57,10 +57,10 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['UCITS_5_10_40', createCappedIndexTerms('min(0.09, 3 * SHARE)'), ['capped at 9%', '99%']],
     ['UCITS_5_10_40', createCappedIndexTerms('3 * SHARE'), ['without a cap', '100%']],
   ])('%s is not kept by %j, which a check says', (rule, pipeline, words) => {
-    const [found, ...more] = warningsOf({ ...pipeline, ...createBreachRule(rule) });
-    expect(more).toEqual([]);
-    expect(found).toMatchObject({ severity: 'warning' });
-    for (const word of words) expect(found!.message.toLowerCase()).toContain(word.toLowerCase());
+    const [warning, ...otherWarnings] = listWarnings({ ...pipeline, ...createBreachRule(rule) });
+    expect(otherWarnings).toEqual([]);
+    expect(warning).toMatchObject({ severity: 'warning' });
+    for (const word of words) expect(warning!.message.toLowerCase()).toContain(word.toLowerCase());
   });
 
   test.each([
@@ -72,11 +72,11 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.36)],
     ['UCITS_5_10_40', createCappedIndexTerms('min(0.05, 3 * SHARE)')],
   ])('%s is kept by %j', (rule, pipeline) => {
-    expect(warningsOf({ ...pipeline, ...createBreachRule(rule) })).toEqual([]);
+    expect(listWarnings({ ...pipeline, ...createBreachRule(rule) })).toEqual([]);
   });
 
   test('is not spoken of where no breach calls for anything', () => {
-    expect(warningsOf(weightCapped(0.09))).toEqual([]);
+    expect(listWarnings(weightCapped(0.09))).toEqual([]);
   });
 
   test('is reported by a run whose own weights are beyond it, with how often', () => {

@@ -10,7 +10,7 @@ import { IS_SOAK } from '../../soak.js';
 
 const RUNS = IS_SOAK ? 25 : 8;
 
-function holdingsOf(weights: readonly number[], issuers: readonly number[] = weights.map((_, i) => i)): Holdings {
+function createHoldings(weights: readonly number[], issuers: readonly number[] = weights.map((_, i) => i)): Holdings {
   const sums = new Float64Array(Math.max(...issuers) + 1);
   weights.forEach((weight, i) => (sums[issuers[i]!]! += weight));
   return {
@@ -25,7 +25,7 @@ function holdingsOf(weights: readonly number[], issuers: readonly number[] = wei
 function movePrice({ weights, issuerOf }: Holdings, name: number, move: number): Holdings {
   const total = 1 + weights[name]! * move;
   const after = Array.from(weights, (weight, i) => (i === name ? weight * (1 + move) : weight) / total);
-  return holdingsOf(after, [...issuerOf]);
+  return createHoldings(after, [...issuerOf]);
 }
 
 const isBeyond = (rows: readonly LimitRow[], holdings: Holdings, tolerance: number) =>
@@ -42,7 +42,7 @@ const createPortfolio = (large: number) =>
     .map(({ large, small, cash }) => {
       const parts = [...large, ...small];
       const total = parts.reduce((sum, part) => sum + part, 0) * (1 + cash);
-      return holdingsOf(
+      return createHoldings(
         parts.map((part) => part / total),
         parts.map((_, i) => (i % 19 === 18 ? i - 1 : i)),
       );
@@ -62,13 +62,15 @@ test.each([
   { rule: 'SEC_75_5_10', weights: [0.25, ...Array<number>(15).fill(0.05)], headroom: 0 },
   { rule: 'SEC_75_5_10', weights: [0.2, 0.06, ...Array<number>(37).fill(0.02)], headroom: -0.01 },
 ] as const)('$rule by hand: headroom $headroom', ({ rule, weights, headroom }) => {
-  const holdings = holdingsOf(weights);
-  const least = Math.min(...LIMIT_RULES[rule].rows.map((row) => computeHeadroom(row, row.measure.valueOf(holdings))));
-  expect(least).toBeCloseTo(headroom, 12);
+  const holdings = createHoldings(weights);
+  const leastHeadroom = Math.min(
+    ...LIMIT_RULES[rule].rows.map((row) => computeHeadroom(row, row.measure.valueOf(holdings))),
+  );
+  expect(leastHeadroom).toBeCloseTo(headroom, 12);
 });
 
 test('shares of one issuer count together', () => {
-  const holdings = holdingsOf(
+  const holdings = createHoldings(
     [0.06, 0.06, ...Array<number>(22).fill(0.04)],
     [0, 0, ...Array.from({ length: 22 }, (_, i) => i + 1)],
   );
@@ -77,19 +79,19 @@ test('shares of one issuer count together', () => {
 });
 
 test('an inverse index is measured by the magnitudes of its issuers, net by issuer', () => {
-  const valuesOf = (weights: readonly number[], issuers?: readonly number[]) => {
-    const holdings = holdingsOf(weights, issuers);
+  const computeValues = (weights: readonly number[], issuers?: readonly number[]) => {
+    const holdings = createHoldings(weights, issuers);
     return LIMIT_RULE_NAMES.map((rule) => LIMIT_RULES[rule].rows.map((row) => row.measure.valueOf(holdings)));
   };
   const weights = [0.5, 0.3, 0.16, 0.04];
-  expect(valuesOf(weights.map((weight) => -weight))).toEqual(valuesOf(weights));
-  expect(valuesOf([0.5, -0.3, 0.16], [0, 0, 1])).toEqual(valuesOf([0.2, 0.16]));
+  expect(computeValues(weights.map((weight) => -weight))).toEqual(computeValues(weights));
+  expect(computeValues([0.5, -0.3, 0.16], [0, 0, 1])).toEqual(computeValues([0.2, 0.16]));
 });
 
 test('the distance of an inverse index, by hand', () => {
   const rows = LIMIT_RULES.UCITS_5_10_40.rows;
   // Solves 0.025 (1 + x) = 0.1 (1 - 0.025 x); the other weights exceed 5 % from x = 20 on.
-  const nearest = measureDistanceToBreach(rows, holdingsOf(Array<number>(40).fill(-0.025)));
+  const nearest = measureDistanceToBreach(rows, createHoldings(Array<number>(40).fill(-0.025)));
   expect(nearest!.name).toBe(0);
   expect(nearest!.move).toBeCloseTo(0.075 / 0.0275, 12);
 });
@@ -98,7 +100,7 @@ test.each(LIMIT_RULE_NAMES)(
   '%s: no smaller move of any security passes a bound than the one reported, and it does',
   (rule) => {
     const { rows } = LIMIT_RULES[rule];
-    let passed = 0;
+    let passedCount = 0;
     fc.assert(
       fc.property(createPortfolio(rule === 'SEC_75_5_10' ? 1 : 5), (holdings) => {
         const nearest = measureDistanceToBreach(rows, holdings);
@@ -112,18 +114,18 @@ test.each(LIMIT_RULE_NAMES)(
                 expect(isBeyond(rows, movePrice(holdings, name, move), 1e-9), `${name} by ${move}`).toBe(false);
             }
         if (nearest === null) return;
-        passed++;
+        passedCount++;
         const further = nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7;
         expect(isBeyond(rows, movePrice(holdings, nearest.name, further), 0)).toBe(true);
       }),
       { numRuns: RUNS },
     );
-    expect(passed).toBeGreaterThan(0);
+    expect(passedCount).toBeGreaterThan(0);
   },
 );
 
 test('with short positions too the distance of every rule is the least move by trial', () => {
-  let passed = 0;
+  let passedCount = 0;
   const holdings = fc
     .record({
       weights: fc.array(fc.integer({ min: -30, max: 120 }), { minLength: 30, maxLength: 40 }),
@@ -132,7 +134,7 @@ test('with short positions too the distance of every rule is the least move by t
     })
     .map(({ weights, side, names }) => {
       const sum = weights.reduce((total, weight) => total + weight, 0);
-      return holdingsOf(
+      return createHoldings(
         weights.map((weight) => (side * weight) / Math.max(sum, 1000)),
         weights.map((_, i) => Math.floor(i / names)),
       );
@@ -149,7 +151,7 @@ test('with short positions too the distance of every rule is the least move by t
             expect(isBeyond(rows, movePrice(ownHoldings, name, part * reach), 1e-9)).toBe(false);
       });
       if (nearest === null) return;
-      passed++;
+      passedCount++;
       expect(
         isBeyond(
           rows,
@@ -160,15 +162,15 @@ test('with short positions too the distance of every rule is the least move by t
     }),
     { numRuns: 4 * RUNS },
   );
-  expect(passed).toBeGreaterThan(0);
+  expect(passedCount).toBeGreaterThan(0);
 });
 
 test('the distance on each session is that of its close: of two securities, each in its turn', () => {
   const rows = LIMIT_RULES.UCITS_20_35.rows.slice(0, 1);
-  const createWatchedDate = (at: number, weights: readonly number[]): WatchedDate => ({
-    at,
+  const createWatchedDate = (session: number, weights: readonly number[]): WatchedDate => ({
+    at: session,
     rows,
-    holdings: holdingsOf(weights),
+    holdings: createHoldings(weights),
     event: null,
   });
   const { distances } = watchLimits(
@@ -200,7 +202,7 @@ test.each([
   createConstraint('WeightedAverage', { field: 'CARBON', upper: 0.7, missing: 'renormalise' }),
   createConstraint('Concentration5_10_40', { single: 0.2, trigger: 0.06, aggregate: 0.3 }),
 ])('$type: the distance is the least move by trial', (row) => {
-  let passed = 0;
+  let passedCount = 0;
   fc.assert(
     fc.property(
       createPortfolio(5),
@@ -229,7 +231,7 @@ test.each([
             }
         });
         if (nearest === null) return;
-        passed++;
+        passedCount++;
         expect(
           isBeyond(
             rows,
@@ -241,7 +243,7 @@ test.each([
     ),
     { numRuns: RUNS },
   );
-  expect(passed).toBeGreaterThan(0);
+  expect(passedCount).toBeGreaterThan(0);
 });
 
 test.each(['ActiveBounds', 'Turnover', 'TrackingError', 'Beta'])('%s is refused: it is not about holdings', (type) => {
@@ -259,7 +261,7 @@ test.each(['ActiveBounds', 'Turnover', 'TrackingError', 'Beta'])('%s is refused:
 
 test('a breach runs from the first session beyond a bound to the last, and has the cause of its first', () => {
   const rows = LIMIT_RULES.UCITS_20_35.rows.slice(0, 1);
-  const holdLargest = (largest: number) => holdingsOf([largest, 1 - largest]);
+  const holdLargest = (largest: number) => createHoldings([largest, 1 - largest]);
   const dates: WatchedDate[] = [0.3, 0.36, 0.38, 0.35, 0.4, 0.5, 0.36].map((weight, k) => ({
     at: k,
     rows,
@@ -271,8 +273,9 @@ test('a breach runs from the first session beyond a bound to the last, and has t
     dates: [2, 3, 4, 5, 6],
     breachedDates: 5,
     breaches: [{ begin: 0, end: null, worst: { at: 0, value: 0.7 } }],
+    rows: [{ least: { at: 3 }, latest: { at: 6, value: expect.closeTo(0.64, 12) as number, limit: 0.35 } }],
   });
-  const spread = (weight: number): Holdings => holdingsOf([weight, ...Array<number>(5).fill((1 - weight) / 5)]);
+  const spread = (weight: number): Holdings => createHoldings([weight, ...Array<number>(5).fill((1 - weight) / 5)]);
   const createWatchedDate = (k: number, weight: number, event: WatchedDate['event'] = null): WatchedDate => ({
     at: k,
     rows,

@@ -136,7 +136,7 @@ const MEANINGS: [
   ],
 ];
 
-function worldOf(problem: Problem, weights: Float64Array): World {
+function createWorld(problem: Problem, weights: Float64Array): World {
   const matrix = createMetricMatrix(problem.metric);
   const values = computeProblemValues(problem);
   return {
@@ -167,7 +167,7 @@ describe('the rows of a class agree with its definition', () => {
   test.each(MEANINGS)('%s %j', (type, params, meaning) => {
     const reading = { id: 'reading', type: 'FactorExposure', params: { field: 'X', lower: -1e6, standardise: false } };
     const problem = buildProblem({ names: NAMES, seed: 21, hasPrevious: true, rows: [{ type, params }] });
-    const shown = buildProblem({
+    const shownProblem = buildProblem({
       names: NAMES,
       seed: 21,
       hasPrevious: true,
@@ -179,17 +179,20 @@ describe('the rows of a class agree with its definition', () => {
     });
     const outcome = solveProblem(solvers, problem);
     if (outcome.kind !== 'solved') throw new Error(outcome.kind);
-    const ranges = meaning({ ...worldOf(problem, outcome.solution.weights), values: computeProblemValues(shown) });
+    const ranges = meaning({
+      ...createWorld(problem, outcome.solution.weights),
+      values: computeProblemValues(shownProblem),
+    });
     for (const { value, least = -Infinity, most = Infinity } of ranges) {
       expect(value).toBeGreaterThanOrEqual(least - 1e-8);
       expect(value).toBeLessThanOrEqual(most + 1e-8);
     }
-    const free = type === 'FullInvestment' || type === 'LongOnly';
+    const isFree = type === 'FullInvestment' || type === 'LongOnly';
     const isAtEnd = ranges.some(
       ({ value, least, most }) =>
         Math.abs(value - (least ?? Infinity)) < 1e-7 || Math.abs(value - (most ?? Infinity)) < 1e-7,
     );
-    if (!free) expect(isAtEnd).toBe(true);
+    if (!isFree) expect(isAtEnd).toBe(true);
   });
 
   test('an active share below the one of the nearest weights binds at its limit', () => {
@@ -212,24 +215,24 @@ describe('the rows of a class agree with its definition', () => {
     ['EffectiveNumber', { minimum: 15 }],
     ['WeightedAverage', { field: 'X', upper: 35 }],
   ])('%s %j: soft, it is kept at a high price and given up at a low one', (type, params) => {
-    const solveWeightsAt = (soft: number | null) => {
+    const solveWeightsAt = (softPrice: number | null) => {
       const outcome = solveProblem(
         solvers,
         buildProblem({
           names: NAMES,
           seed: 21,
           hasPrevious: true,
-          rows: soft === -1 ? [] : [{ type, params: { ...params, soft } }],
+          rows: softPrice === -1 ? [] : [{ type, params: { ...params, soft: softPrice } }],
         }),
       );
       if (outcome.kind !== 'solved') throw new Error(outcome.kind);
       return [...outcome.solution.weights];
     };
-    const hard = solveWeightsAt(null);
-    const free = solveWeightsAt(-1);
-    expect(computeL1Distance(hard, free)).toBeGreaterThan(1e-3);
-    expect(computeL1Distance(solveWeightsAt(1e3), hard)).toBeLessThan(1e-6);
-    expect(computeL1Distance(solveWeightsAt(1e-9), free)).toBeLessThan(1e-5);
+    const hardWeights = solveWeightsAt(null);
+    const freeWeights = solveWeightsAt(-1);
+    expect(computeL1Distance(hardWeights, freeWeights)).toBeGreaterThan(1e-3);
+    expect(computeL1Distance(solveWeightsAt(1e3), hardWeights)).toBeLessThan(1e-6);
+    expect(computeL1Distance(solveWeightsAt(1e-9), freeWeights)).toBeLessThan(1e-5);
   });
 
   test('a small group is bounded by a multiple of its index weight, another by its active weight', () => {
@@ -263,7 +266,7 @@ describe('the rows of a class agree with its definition', () => {
   test('a missing datapoint counts as the mean, as zero, or not at all', () => {
     const values = Float64Array.of(10, NaN, 30, 40);
     const index = Float64Array.of(0.4, 0.3, 0.2, 0.1);
-    const rowOf = (type: string, params: object) => {
+    const createRow = (type: string, params: object) => {
       const problem = createProblem({
         identifiers: ['A', 'B', 'C', 'D'],
         index,
@@ -275,7 +278,7 @@ describe('the rows of a class agree with its definition', () => {
       const { row } = problem.rows[0]!;
       return { coefficients: row.form === 'linear' ? [...row.coefficients] : [], warnings: problem.warnings };
     };
-    expect(rowOf('FactorExposure', { field: 'X', upper: 1, standardise: false })).toEqual({
+    expect(createRow('FactorExposure', { field: 'X', upper: 1, standardise: false })).toEqual({
       coefficients: [10, 80 / 3, 30, 40],
       warnings: [
         {
@@ -289,7 +292,7 @@ describe('the rows of a class agree with its definition', () => {
       renormalise: { coefficients: [-15, 0, 5, 15], effect: 'they are excluded' },
     };
     for (const [missing, { coefficients, effect }] of Object.entries(averages))
-      expect(rowOf('WeightedAverage', { field: 'X', upper: 25, missing })).toEqual({
+      expect(createRow('WeightedAverage', { field: 'X', upper: 25, missing })).toEqual({
         coefficients,
         warnings: [
           { message: `1 of 4 securities, 30% of the index, have no X; ${effect}.`, path: 'constraints[0].params' },

@@ -22,8 +22,8 @@ const createAction = (change: Partial<CorporateAction> = {}): CorporateAction =>
   subscriptionPrice: null,
   ...change,
 });
-const createDecision = (decided: ActionDecision['decision'], action = createAction()): ActionDecision => ({
-  decision: decided,
+const createDecision = (outcome: ActionDecision['decision'], action = createAction()): ActionDecision => ({
+  decision: outcome,
   terms: readTerms(action),
   sources: [],
   comment: null,

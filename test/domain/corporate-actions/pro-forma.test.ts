@@ -41,7 +41,7 @@ const returnUnknown = () => null;
 const UNCHANGED_POSITION = { proceeds: null, received: null };
 
 /** Market value of an index with a value of 1000 and a divisor of 1: 4 shares of A at 50 and 8 shares of B at 100. */
-const valueOf = (sharesA: number, priceA: number): number => sharesA * priceA + 800;
+const computeValue = (sharesA: number, priceA: number): number => sharesA * priceA + 800;
 
 test('a special dividend is bought back into the security, and the divisor keeps the level', () => {
   const { weight, shares, divisor } = computeProForma(
@@ -52,7 +52,7 @@ test('a special dividend is bought back into the security, and the divisor keeps
   // The cash of 20 buys 20 / 45 shares at the price ex dividend; before the open, the market value of the index falls
   // by 20.
   expect(4 * shares!).toBeCloseTo(4 + 20 / 45, 12);
-  expect(valueOf(4, 45) / divisor!).toBeCloseTo(1000, 10);
+  expect(computeValue(4, 45) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
 });
 
@@ -85,8 +85,8 @@ test('rights are subscribed for, or change the price alone', () => {
   const subscribed = computeProForma(rights, createAdjustedBefore('subscribe'), returnUnknown);
   expect([subscribed.shares, subscribed.divisor]).toEqual([1.25, expect.closeTo((5 * 46 + 800) / 1000, 12)]);
   expect(subscribed.weight).toBeCloseTo(230 / 1030, 12);
-  const priced = computeProForma(rights, createAdjustedBefore('price_only'), returnUnknown);
-  expect([priced.shares, priced.divisor]).toEqual([1, expect.closeTo((4 * 46 + 800) / 1000, 12)]);
+  const pricedResult = computeProForma(rights, createAdjustedBefore('price_only'), returnUnknown);
+  expect([pricedResult.shares, pricedResult.divisor]).toEqual([1, expect.closeTo((4 * 46 + 800) / 1000, 12)]);
 });
 
 test('a split of a price-weighted index leaves its shares', () => {
@@ -102,7 +102,7 @@ test('an ordinary dividend leaves a price index, and its weight falls by the pai
     returnUnknown,
   );
   expect([shares, divisor]).toEqual([1, 1]);
-  expect(weight).toBeCloseTo((4 * 45) / valueOf(4, 45), 12);
+  expect(weight).toBeCloseTo((4 * 45) / computeValue(4, 45), 12);
   expect(computeProForma(createAction('DIVIDEND', 5), createPositionBefore('total'), returnUnknown).weight).toBe(0.2);
 });
 
@@ -115,22 +115,22 @@ test('a net return buys back what a withholding tax of a quarter leaves of a div
   // Of the cash of 20, 15 buy a third of a share at 45. A is then worth 195 in an index of 995, whose level falls by 5.
   expect(4 * shares!).toBeCloseTo(4 + 1 / 3, 12);
   expect(weight).toBeCloseTo(195 / 995, 12);
-  expect(valueOf(4, 45) / divisor!).toBeCloseTo(995, 10);
+  expect(computeValue(4, 45) / divisor!).toBeCloseTo(995, 10);
   // A short position pays the whole dividend, as in a total return.
-  const short = { ...createPositionBefore('net'), weight: -0.2 };
-  expect(computeProForma(createAction('DIVIDEND', 5), short, returnUnknown)).toEqual(
-    computeProForma(createAction('DIVIDEND', 5), { ...short, variant: 'total' }, returnUnknown),
+  const shortPosition = { ...createPositionBefore('net'), weight: -0.2 };
+  expect(computeProForma(createAction('DIVIDEND', 5), shortPosition, returnUnknown)).toEqual(
+    computeProForma(createAction('DIVIDEND', 5), { ...shortPosition, variant: 'total' }, returnUnknown),
   );
 });
 
 test('a spin-off keeps the name as it is and brings shares that weigh nothing yet, unless it is ignored', () => {
   const spinOff = { ...createAction('SPIN_OFF', 0.25), related: 'S' };
   const stays = { weight: 0.2, shares: 1, divisor: 1, proceeds: null };
-  const received = { identifier: 'S', ratio: 0.25, weight: 0 };
-  expect(computeProForma(spinOff, createPositionBefore(), returnUnknown)).toEqual({ ...stays, received });
+  const receivedRow = { identifier: 'S', ratio: 0.25, weight: 0 };
+  expect(computeProForma(spinOff, createPositionBefore(), returnUnknown)).toEqual({ ...stays, received: receivedRow });
   const { treatment } = createPositionBefore();
-  const ignored = { ...createPositionBefore(), treatment: { ...treatment, spin_offs: 'ignore' as const } };
-  expect(computeProForma(spinOff, ignored, returnUnknown)).toEqual({ ...stays, received: null });
+  const ignoredPosition = { ...createPositionBefore(), treatment: { ...treatment, spin_offs: 'ignore' as const } };
+  expect(computeProForma(spinOff, ignoredPosition, returnUnknown)).toEqual({ ...stays, received: null });
   expect(computeProForma(spinOff, { ...createPositionBefore(), isTotal: true }, returnUnknown)).toEqual({
     ...stays,
     received: null,
@@ -171,15 +171,15 @@ test('a split multiplies only shares, a security that leaves has none, and right
 });
 
 test('of a merger into shares and cash the shares stay and the cash buys all that is held then', () => {
-  const mixed = { ...createAction('MERGER', 2), related: 'B', cash: 10 };
-  const after = computeProForma(mixed, createPositionBefore(), () => 20 / 50);
+  const mixedMerger = { ...createAction('MERGER', 2), related: 'B', cash: 10 };
+  const after = computeProForma(mixedMerger, createPositionBefore(), () => 20 / 50);
   // Four A at 50 become eight B at 20 and 40 in cash, that is 160 and 40 next to 800 in other securities; 960 remain
   // invested.
   expect(after).toMatchObject({ weight: 0, shares: 0, proceeds: 10 });
   expect(after.divisor).toBeCloseTo(960 / 1000, 12);
   expect(after.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(160 / 960, 12) });
   const choices = computeOfferChoices(
-    { cash: createAction('ACQUISITION', 50), shares: mixed },
+    { cash: createAction('ACQUISITION', 50), shares: mixedMerger },
     createPositionBefore(),
     () => 20 / 50,
   );
@@ -228,15 +228,15 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   const { weight, shares, divisor } = computeProForma(rights, createPositionBefore(), returnUnknown);
   expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
   // The index pays 30 for a fifth share of A, and its level does not change.
-  expect(valueOf(5, 46) / divisor!).toBeCloseTo(1000, 10);
+  expect(computeValue(5, 46) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
   const by = Object.fromEntries(computeRightsChoices(rights, createPositionBefore()).map((one) => [one.choice, one]));
   // Holdings from four shares by choice: five after paying 30; four, with 16 in cash; four plus 16 / 46 of a share;
   // four.
   expect([by['take_up']!.shares, by['take_up']!.cash]).toEqual([1.25, -7.5]);
-  expect(by['take_up']!.weight).toBeCloseTo((5 * 46) / valueOf(5, 46), 12);
+  expect(by['take_up']!.weight).toBeCloseTo((5 * 46) / computeValue(5, 46), 12);
   expect([by['sell']!.shares, by['sell']!.cash]).toEqual([1, 4]);
-  expect(by['sell']!.weight).toBeCloseTo((4 * 46) / valueOf(4, 46), 12);
+  expect(by['sell']!.weight).toBeCloseTo((4 * 46) / computeValue(4, 46), 12);
   expect(4 * by['sell_to_fund']!.shares).toBeCloseTo(4 + 16 / 46, 12);
   expect(by['sell_to_fund']!.weight).toBeCloseTo(0.2, 12);
   expect(by['lapse']).toEqual({ ...by['sell']!, choice: 'lapse', cash: 0 });
@@ -254,14 +254,14 @@ test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 %
   ]);
   expect(listOffers([cash]).size).toBe(0);
   expect(listOffers([cash, { ...shares, exDay: cash.exDay + 1 }]).size).toBe(0);
-  const [taken, swapped] = computeOfferChoices(offers.get(cash)!, createPositionBefore(), (name) =>
+  const [takenOffer, swappedOffer] = computeOfferChoices(offers.get(cash)!, createPositionBefore(), (name) =>
     name === 'B' ? 27 / 50 : null,
   );
   // The other securities are 80 % of the index: all that is left after accepting cash, or held next to 4 * 2 * 27 /
   // 1000 = 0.216 in B.
-  expect(taken).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
-  expect(swapped!.others).toBeCloseTo(1 / 1.016, 12);
-  expect(swapped!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });
+  expect(takenOffer).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
+  expect(swappedOffer!.others).toBeCloseTo(1 / 1.016, 12);
+  expect(swappedOffer!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });
   expect(
     computeOfferChoices(offers.get(cash)!, createPositionBefore(), () => null).map(({ choice }) => choice),
   ).toEqual(['accept_cash']);

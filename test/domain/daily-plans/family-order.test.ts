@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { sortFamily } from '#domain/daily-plans/family-order.js';
 import { fc } from '../../fast-check.js';
 
-const orderOf = (ids: readonly string[], parents: Readonly<Record<string, readonly string[]>>) =>
+const computeOrder = (ids: readonly string[], parents: Readonly<Record<string, readonly string[]>>) =>
   sortFamily(ids, (id) => parents[id] ?? []);
 
 test('parents come before their derived indices, also through indices outside the plan', () => {
-  const { waves, ancestors } = orderOf(['BLEND', 'HEDGED', 'CORE', 'LOWVOL'], {
+  const { waves, ancestors } = computeOrder(['BLEND', 'HEDGED', 'CORE', 'LOWVOL'], {
     LOWVOL: ['CORE'],
     HEDGED: ['OUTSIDE'],
     OUTSIDE: ['CORE'],
@@ -18,7 +18,7 @@ test('parents come before their derived indices, also through indices outside th
 });
 
 test('a circle ends, with every index once', () => {
-  const { waves } = orderOf(['A', 'B', 'C'], { A: ['B'], B: ['A'] });
+  const { waves } = computeOrder(['A', 'B', 'C'], { A: ['B'], B: ['A'] });
   expect(waves.flat().toSorted()).toEqual(['A', 'B', 'C']);
 });
 
@@ -31,10 +31,11 @@ test('every family is ordered: each index once, after all of its ancestors', () 
         parents[Number(id)]!.filter((parent) => parent < Number(id)).map(String);
       const ids = parents.map((_, k) => String(k));
       const { waves } = sortFamily(ids, listEarlierParents);
-      const waveOf = new Map(waves.flatMap((wave, k) => wave.map((id) => [id, k] as const)));
-      expect(waveOf.size).toBe(ids.length);
+      const waveIndices = new Map(waves.flatMap((wave, k) => wave.map((id) => [id, k] as const)));
+      expect(waveIndices.size).toBe(ids.length);
       for (const id of ids)
-        for (const parent of listEarlierParents(id)) expect(waveOf.get(parent)!).toBeLessThan(waveOf.get(id)!);
+        for (const parent of listEarlierParents(id))
+          expect(waveIndices.get(parent)!).toBeLessThan(waveIndices.get(id)!);
     }),
   );
 });

@@ -9,7 +9,7 @@ import type { PluginDocument } from '#domain/documents/plugin-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { fc } from '../../fast-check.js';
-import { alignDays, marketOf } from '../rules/rule-market.js';
+import { alignDays, createTableMarket } from '../rules/rule-market.js';
 
 beforeAll(() => loadPluginSandbox());
 
@@ -38,10 +38,10 @@ const findPlugin = (source: string, inputs: PluginDocument['inputs']): PluginDoc
   source,
 });
 
-function sectionOf(rows: Rows, stored: PluginDocument) {
-  const plugins = { OWN: { plugin: 'own', parameters: {}, code: resolvePluginCode(stored, {}, '0'.repeat(64)) } };
+function createSection(rows: Rows, plugin: PluginDocument) {
+  const plugins = { OWN: { plugin: 'own', parameters: {}, code: resolvePluginCode(plugin, {}, '0'.repeat(64)) } };
   const identifiers = Array.from({ length: NAMES }, (_, i) => `N${i}`);
-  const market = alignDays(marketOf({ identifiers, fields: { CLOSE: rows } }));
+  const market = alignDays(createTableMarket({ identifiers, fields: { CLOSE: rows } }));
   const datapoints = readDefinitions({ plugins });
   return createIndexCrossSections({ market, treatment: TreatmentSpec.parse({}), currency: 'USD', datapoints }).at(
     DECISION,
@@ -49,8 +49,8 @@ function sectionOf(rows: Rows, stored: PluginDocument) {
   );
 }
 
-const valuesOf = (rows: Rows, stored: PluginDocument, text = 'OWN'): Float64Array =>
-  sectionOf(rows, stored).numbers(parseExpression(text).tree, COLUMNS);
+const computeValues = (rows: Rows, plugin: PluginDocument, text = 'OWN'): Float64Array =>
+  createSection(rows, plugin).numbers(parseExpression(text).tree, COLUMNS);
 
 const latestInput = { close: { expression: 'CLOSE', sessions: 1 } };
 const window = { h: { expression: 'CLOSE', sessions: 6 } };
@@ -62,7 +62,9 @@ describe('a plug-in', () => {
     fc.assert(
       fc.property(closes, (rows) => {
         const text = '(CLOSE / max(CLOSE, window=6) - 0.5) * 3';
-        expect(valuesOf(rows, findPlugin(source, inputs))).toEqual(valuesOf(rows, findPlugin(source, inputs), text));
+        expect(computeValues(rows, findPlugin(source, inputs))).toEqual(
+          computeValues(rows, findPlugin(source, inputs), text),
+        );
       }),
       { numRuns: 60 },
     );
@@ -73,10 +75,10 @@ describe('a plug-in', () => {
       'function compute({ h }, p, n) { return Array.from({ length: n }, (_, i) => { let s = 0; for (let t = 0; t < 6; t++) { const v = h[6 * i + t]; s = s * 100 + (v === v ? v : 0); } return s; }); }';
     fc.assert(
       fc.property(closes, (rows) => {
-        const meant = Array.from({ length: NAMES }, (_, i) =>
+        const expected = Array.from({ length: NAMES }, (_, i) =>
           rows.slice(DECISION - 5, DECISION + 1).reduce((sum, row) => sum * 100 + (row[i] ?? 0), 0),
         );
-        expect([...valuesOf(rows, findPlugin(source, window))]).toEqual(meant);
+        expect([...computeValues(rows, findPlugin(source, window))]).toEqual(expected);
       }),
       { numRuns: 60 },
     );
@@ -84,8 +86,8 @@ describe('a plug-in', () => {
 
   test('is a datapoint of expressions: its ranks are those of its values', () => {
     const rows: Rows = Array.from({ length: SESSIONS }, () => [3, 1, 2, 7, 5, 4, 6]);
-    const stored = findPlugin('function compute({ close }) { return close.map((v) => -v); }', latestInput);
-    expect([...valuesOf(rows, stored, 'rank(OWN)')]).toEqual([3, 1, 2, 7, 5, 4, 6]);
+    const plugin = findPlugin('function compute({ close }) { return close.map((v) => -v); }', latestInput);
+    expect([...computeValues(rows, plugin, 'rank(OWN)')]).toEqual([3, 1, 2, 7, 5, 4, 6]);
   });
 });
 
@@ -98,7 +100,7 @@ describe('100 plug-ins that look for later data', () => {
     'seen.concat(...h)',
     'Object.values(globalThis).filter((v) => typeof v === "number")',
   ];
-  const sourceOf = (k: number): string => `
+  const formatSource = (k: number): string => `
     const seen = [];
     let calls = 0;
     function compute({ h }, parameters, n) {
@@ -113,12 +115,12 @@ describe('100 plug-ins that look for later data', () => {
   test('find none: no bit changes with the data after the decision', () => {
     const draw = fc.sample(fc.tuple(closes, closes), { numRuns: 100, seed: 7 });
     draw.forEach(([rows, other], k) => {
-      const stored = findPlugin(sourceOf(k), window);
-      const later = rows.map((row, t) => (t <= DECISION ? row : other[t]!));
-      const before = valuesOf(rows, stored);
+      const plugin = findPlugin(formatSource(k), window);
+      const laterRows = rows.map((row, t) => (t <= DECISION ? row : other[t]!));
+      const before = computeValues(rows, plugin);
       // A decision on other data must not leave anything that the next call could read.
-      valuesOf(other, stored);
-      expect(valuesOf(later, stored)).toEqual(before);
+      computeValues(other, plugin);
+      expect(computeValues(laterRows, plugin)).toEqual(before);
       expect(before.every((value) => Number.isFinite(value))).toBe(true);
     });
   });
@@ -126,10 +128,10 @@ describe('100 plug-ins that look for later data', () => {
 
 test('a plug-in that fails refuses the decision with its fault and the date', () => {
   const rows: Rows = Array.from({ length: SESSIONS }, () => Array.from({ length: NAMES }, () => 1));
-  const stored = findPlugin('function compute() { throw new Error("no luck"); }', latestInput);
+  const plugin = findPlugin('function compute() { throw new Error("no luck"); }', latestInput);
   let thrown: unknown;
   try {
-    valuesOf(rows, stored);
+    computeValues(rows, plugin);
   } catch (error) {
     thrown = error;
   }
@@ -151,7 +153,7 @@ describe('datapoints that are known at decisions only', () => {
     },
     plugins: { OWN: { plugin: 'own', parameters: {} } },
   });
-  const faultOf = (text: string) => findOverTimeFault(parseExpression(text).tree, definitions);
+  const findFault = (text: string) => findOverTimeFault(parseExpression(text).tree, definitions);
 
   test.each([
     ['mean(RANKED, window=5)', 'RANKED', 'rank'],
@@ -160,14 +162,14 @@ describe('datapoints that are known at decisions only', () => {
     ['max(MEAN, window=5)', 'MEAN', 'mean'],
     ['OWN(lag=1)', 'OWN', 'the plug-in own'],
     ['std(OWN, window=5)', 'OWN', 'the plug-in own'],
-  ])('%s is refused', (text, name, called) => {
-    expect(faultOf(text)).toEqual({ name, called });
+  ])('%s is refused', (text, name, expected) => {
+    expect(findFault(text)).toEqual({ name, called: expected });
   });
 
   test.each(['RANKED', 'zscore(OWN)', 'MEAN(lag=3)', 'mean(RATIO, window=5)', 'RATIO(lag=2)', 'CLOSE(lag=1)'])(
     '%s is accepted',
     (text) => {
-      expect(faultOf(text)).toBeUndefined();
+      expect(findFault(text)).toBeUndefined();
     },
   );
 });

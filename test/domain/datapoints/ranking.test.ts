@@ -23,7 +23,7 @@ test.each(COUNTS)(
       fc.property(
         fc.array(value, { minLength: count, maxLength: count, size: 'max' }),
         fc.boolean(),
-        (list, ascending) => {
+        (list, isAscending) => {
           const values = Float64Array.from(list);
           const positions = Int32Array.from(list, (_, i) => i);
           const expected = list
@@ -32,10 +32,10 @@ test.each(COUNTS)(
               if (Number.isNaN(a.number) || Number.isNaN(b.number))
                 return Number(Number.isNaN(a.number)) - Number(Number.isNaN(b.number)) || a.i - b.i;
               if (a.number === b.number) return a.i - b.i;
-              return a.number < b.number === ascending ? -1 : 1;
+              return a.number < b.number === isAscending ? -1 : 1;
             })
             .map(({ i }) => i);
-          expect([...rankPositions(values, positions, ascending)]).toEqual(expected);
+          expect([...rankPositions(values, positions, isAscending)]).toEqual(expected);
         },
       ),
       { numRuns: 20 },
@@ -45,7 +45,7 @@ test.each(COUNTS)(
 
 test('positions that are a part of the values are ranked alone', () => {
   const values = Float64Array.from({ length: 4000 }, (_, i) => (i * 7919) % 4001);
-  const odd = Int32Array.from({ length: 2000 }, (_, i) => 2 * i + 1);
-  const order = rankPositions(values, odd, false);
-  expect([...order]).toEqual([...odd].toSorted((a, b) => values[b]! - values[a]!));
+  const oddColumns = Int32Array.from({ length: 2000 }, (_, i) => 2 * i + 1);
+  const order = rankPositions(values, oddColumns, false);
+  expect([...order]).toEqual([...oddColumns].toSorted((a, b) => values[b]! - values[a]!));
 });

@@ -7,7 +7,7 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { readDefinitions } from '#domain/documents/definitions.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { fc } from '../../fast-check.js';
-import { alignDays, marketOf } from '../rules/rule-market.js';
+import { alignDays, createTableMarket } from '../rules/rule-market.js';
 
 beforeAll(() => loadPluginSandbox());
 
@@ -33,7 +33,7 @@ function evaluateRows(expression: string, h: Float64Array, count = h.length): Fl
   return requireSandbox().compute({ source, parameters: {}, inputs }, [h, new Float64Array(count)], count);
 }
 
-const rowsOf = (h: Float64Array): number[][] =>
+const listRows = (h: Float64Array): number[][] =>
   Array.from({ length: COUNT }, (_, k) => [...h.subarray(k * LENGTH, (k + 1) * LENGTH)]);
 
 const expectClose = (got: Float64Array, expected: readonly number[]): void => {
@@ -57,8 +57,8 @@ describe('functions that expressions have, too', () => {
       fc.assert(
         fc.property(closes, (rows) => {
           const identifiers = Array.from(COLUMNS, (k) => `N${k}`);
-          const known = rows.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
-          const market = alignDays(marketOf({ identifiers, fields: { CLOSE: known } }));
+          const knownRows = rows.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
+          const market = alignDays(createTableMarket({ identifiers, fields: { CLOSE: knownRows } }));
           const terms = {
             market,
             treatment: TreatmentSpec.parse({}),
@@ -88,10 +88,10 @@ describe('functions of pairs, runs and shapes agree with plain code', () => {
 
   test('dot, beta and correlation, with one row for all', () => {
     fc.assert(
-      fc.property(values, values, (h, others) => {
-        const [market] = rowsOf(others);
+      fc.property(values, values, (h, otherValues) => {
+        const [market] = listRows(otherValues);
         const text = `[${market!.map((v) => (v === v ? v : 'NaN')).join(',')}]`;
-        const pairs = rowsOf(h).map((row) => selectPairs(row, market!));
+        const pairs = listRows(h).map((row) => selectPairs(row, market!));
         const isFlat = (p: readonly (readonly [number, number])[], k: 0 | 1): boolean =>
           p.length < 2 || p.every((pair) => pair[k] === p[0]![k]);
         expectClose(

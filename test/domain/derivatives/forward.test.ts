@@ -17,10 +17,10 @@ describe('a forward', () => {
   test('equals the worked roll of the contract: S 4000, r 5 %, q 1.5 %, b 0.2 %, 73 and 164 days', () => {
     const terms = { spot: 4000, rates: { riskFree: 0.05, dividend: 0.015, borrow: 0.002 } };
     const front = priceForward({ ...terms, days: 73 });
-    const back = priceForward({ ...terms, days: 164 });
+    const backForward = priceForward({ ...terms, days: 164 });
     expect(front.fairValue).toBeCloseTo(4026.487311980664, 9);
-    expect(back.fairValue).toBeCloseTo(4059.7514737589586, 9);
-    expect(computeAnnualisedRoll(front, back)).toBeCloseTo(-0.033, 13);
+    expect(backForward.fairValue).toBeCloseTo(4059.7514737589586, 9);
+    expect(computeAnnualisedRoll(front, backForward)).toBeCloseTo(-0.033, 13);
     expect(front.carry.financing).toBeCloseTo(40.20066833667224, 10);
     expect(front.carry.dividend).toBeCloseTo(-11.982017986508097, 10);
     expect(front.carry.borrow).toBeCloseTo(-1.5996800426624003, 10);
@@ -31,10 +31,10 @@ describe('a forward', () => {
     fc.assert(
       fc.property(spot, rates, days, days, (s, r, a, gap) => {
         const front = priceForward({ spot: s, rates: r, days: a });
-        const back = priceForward({ spot: s, rates: r, days: a + gap });
+        const backForward = priceForward({ spot: s, rates: r, days: a + gap });
         const expected = r.dividend + r.borrow - r.riskFree;
         const error = 1e-13 / (gap / 365);
-        expect(Math.abs(computeAnnualisedRoll(front, back) - expected)).toBeLessThan(1e-11 + error);
+        expect(Math.abs(computeAnnualisedRoll(front, backForward) - expected)).toBeLessThan(1e-11 + error);
       }),
     );
   });
@@ -51,8 +51,8 @@ describe('a forward', () => {
         ),
         (s, r, d, fractions) => {
           const dividends = fractions.filter((x) => x.days <= d).map((x) => ({ days: x.days, amount: x.amount * s }));
-          const priceAtSpot = (change: Partial<typeof r>, moved = s) =>
-            priceForward({ spot: moved, days: d, rates: { ...r, ...change }, dividends }).fairValue;
+          const priceAtSpot = (change: Partial<typeof r>, movedSpot = s) =>
+            priceForward({ spot: movedSpot, days: d, rates: { ...r, ...change }, dividends }).fairValue;
           const h = 1e-6;
           const forward = priceForward({ spot: s, days: d, rates: r, dividends });
           const scale = s * Math.exp(10) * 1e-10;

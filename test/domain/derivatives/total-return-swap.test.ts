@@ -105,11 +105,11 @@ describe('a total return swap', () => {
     });
     const discount = Math.exp((-0.05 * 90) / 365);
     const equity = 1e6 * (1.1 * Math.exp((-0.02 * 90) / 365) - discount);
-    const fixed = (Math.exp((0.05 * 180) / 365) - 1) / 0.5;
-    const financing = 1e6 * (fixed + 0.01) * 0.5 * discount;
+    const fixedRate = (Math.exp((0.05 * 180) / 365) - 1) / 0.5;
+    const financing = 1e6 * (fixedRate + 0.01) * 0.5 * discount;
     expect(swap.equityLeg).toBeCloseTo(equity, 6);
     expect(swap.financingLeg).toBeCloseTo(financing, 6);
     expect(swap.accruedEquity).toBeCloseTo(1e5, 6);
-    expect(swap.accruedFinancing).toBeCloseTo((1e6 * (fixed + 0.01) * 90) / 360, 6);
+    expect(swap.accruedFinancing).toBeCloseTo((1e6 * (fixedRate + 0.01) * 90) / 360, 6);
   });
 });

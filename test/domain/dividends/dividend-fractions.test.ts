@@ -49,11 +49,11 @@ test('dividends to come are at the last price and rate, on the shares that split
 });
 
 test('a later announcement is unknown, and known a day nearer the ex-date', () => {
-  const announced = {
+  const announcedMarket = {
     ...market,
     actions: market.actions.map((one) => ({ ...one, announcedDay: parseValidDay('2024-01-05') })),
   };
-  const sm = alignDays(announced);
+  const sm = alignDays(announcedMarket);
   const last = sm.sessions.length - 1;
   expect(listAnnouncedDividends(sm, last - 1, terms)).toEqual([]);
   expect(listAnnouncedDividends(sm, last, terms)).toHaveLength(2);

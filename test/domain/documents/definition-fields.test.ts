@@ -10,11 +10,12 @@ const fields = createDefinitionFields();
 
 /** Returns true if a field applies, given the values of the other fields. */
 const isRead = ({ when }: ParameterSpec, values: Readonly<Record<string, unknown>>): boolean =>
-  when === null || when.some((all) => Object.entries(all).every(([name, own]) => own.includes(String(values[name]))));
+  when === null ||
+  when.some((all) => Object.entries(all).every(([name, texts]) => texts.includes(String(values[name]))));
 
 describe('the fields of a definition', () => {
   test('have the defaults that a document without them is stored with', () => {
-    const stored = IndexDocument.parse({
+    const document = IndexDocument.parse({
       id: 'A',
       name: 'A',
       calendar: 'XNYS',
@@ -24,8 +25,8 @@ describe('the fields of a definition', () => {
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
     const derivation = DerivationPayload.parse({ source_index_id: 'P' });
-    const { universe, events, rebalance, pipeline } = stored;
-    const parts = { index: stored, universe, events, rebalance, reviews: stored, derivation, ...pipeline };
+    const { universe, events, rebalance, pipeline } = document;
+    const parts = { index: document, universe, events, rebalance, reviews: document, derivation, ...pipeline };
     for (const [part, specs] of Object.entries(fields) as [keyof typeof fields, readonly ParameterSpec[]][])
       for (const { name, required, default: otherwise = null } of specs.filter((spec) => !spec.required))
         expect([part, name, required, (parts[part] as Record<string, unknown>)[name] ?? null]).toEqual([

@@ -17,9 +17,9 @@ test.each([
   ['shrinkage', ['factors', 'eigenvalue_simulations', 'threshold', 'lags']],
   ['gerber', ['factors', 'eigenvalue_simulations', 'lags', 'target', 'intensity', 'intensity_method', 'half_life']],
   ['styles', ['factors', 'threshold', 'lags', 'target', 'intensity', 'intensity_method']],
-] as const)('a setting that the estimator does not read is reported: %s', (estimator, idle) => {
+] as const)('a setting that the estimator does not read is reported: %s', (estimator, idleSetting) => {
   const findings = reportIdleSettings(RiskModelRequest.parse({ ...SET, estimator }), 'risk_model.');
-  expect(findings.map(({ path }) => path)).toEqual(idle.map((name) => `risk_model.${name}`));
+  expect(findings.map(({ path }) => path)).toEqual(idleSetting.map((name) => `risk_model.${name}`));
   for (const finding of findings) expect(finding).toMatchObject({ severity: 'warning', code: 'NO_EFFECT' });
 });
 

@@ -23,8 +23,8 @@ const template = {
 };
 
 test('another id and another base date change documents and what refers to them, in expressions too, and nothing else', () => {
-  const parsed = MethodologyTemplate.parse(template);
-  expect(createTemplateDocuments(parsed, { indexId: 'MINE', baseDate: '2020-02-03' })).toEqual([
+  const parsedTemplate = MethodologyTemplate.parse(template);
+  expect(createTemplateDocuments(parsedTemplate, { indexId: 'MINE', baseDate: '2020-02-03' })).toEqual([
     { id: 'MINE-PARENT', name: 'Parent', base_date: '2020-02-03' },
     {
       id: 'MINE',
@@ -36,14 +36,16 @@ test('another id and another base date change documents and what refers to them,
       path: { base: '2020-02-03', from: '2018-01-03' },
     },
   ]);
-  expect(createTemplateDocuments(parsed, {})).toEqual(template.documents);
+  expect(createTemplateDocuments(parsedTemplate, {})).toEqual(template.documents);
 });
 
 test('a file whose documents have other ids, or with an unknown member, is no template', () => {
   const findProblems = (file: object) =>
     MethodologyTemplate.safeParse(file).error?.issues.map(({ path }) => path.join('.'));
-  const [parent, main] = template.documents;
-  expect(findProblems({ ...template, documents: [{ ...parent, id: 'OTHER' }, main] })).toEqual(['documents.0.id']);
+  const [parent, mainDocument] = template.documents;
+  expect(findProblems({ ...template, documents: [{ ...parent, id: 'OTHER' }, mainDocument] })).toEqual([
+    'documents.0.id',
+  ]);
   expect(findProblems({ ...template, colour: 'blue' })).toEqual(['']);
   expect(findProblems({ ...template, source: { ...template.source, date: 'May 2020' } })).toEqual(['source.date']);
 });

@@ -32,11 +32,11 @@ test('a higher threshold or a shorter window never restates more', () => {
   const sizes = fc.array(fc.double({ min: 0, max: 50, noNaN: true }), { minLength: 1, maxLength: 12 });
   fc.assert(
     fc.property(sizes, fc.double({ min: 0.1, max: 30, noNaN: true }), fc.integer({ min: 1, max: 12 }), (bps, m, w) => {
-      const decided = decideError({ materiality_bps: m, correction_window: w }, listDifferences(...bps));
+      const decision = decideError({ materiality_bps: m, correction_window: w }, listDifferences(...bps));
       const stricter = decideError({ materiality_bps: 2 * m, correction_window: w }, listDifferences(...bps));
-      const longer = decideError({ materiality_bps: m, correction_window: w + 1 }, listDifferences(...bps));
-      if (decided.decision === 'left') expect(stricter.decision).toBe('left');
-      expect(rank[longer.decision]).toBeGreaterThanOrEqual(rank[decided.decision]);
+      const longerDecision = decideError({ materiality_bps: m, correction_window: w + 1 }, listDifferences(...bps));
+      if (decision.decision === 'left') expect(stricter.decision).toBe('left');
+      expect(rank[longerDecision.decision]).toBeGreaterThanOrEqual(rank[decision.decision]);
     }),
   );
 });

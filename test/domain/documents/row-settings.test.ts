@@ -6,23 +6,23 @@ const average = { id: 'carbon', type: 'WeightedAverage', params: { field: 'CARBO
 const turnover = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };
 const body = { id: 'core', name: 'Core', constraints: [average, turnover] };
 
-const paramOf = (set: ConstraintSet | undefined, row: number, name: string) => set?.constraints[row]?.params[name];
+const readParam = (set: ConstraintSet | undefined, row: number, name: string) => set?.constraints[row]?.params[name];
 
 describe('a row that leaves a changed default open', () => {
   test('states the default of today where a set is accepted, and the earlier one where an earlier version stored it', () => {
     const accepted = checkConstraintSet(body).set;
-    expect(paramOf(accepted, 0, 'missing')).toBe('renormalise');
-    expect(paramOf(readConstraintSet(body), 0, 'missing')).toBe('zero');
-    expect(paramOf(readConstraintSet(accepted), 0, 'missing')).toBe('renormalise');
+    expect(readParam(accepted, 0, 'missing')).toBe('renormalise');
+    expect(readParam(readConstraintSet(body), 0, 'missing')).toBe('zero');
+    expect(readParam(readConstraintSet(accepted), 0, 'missing')).toBe('renormalise');
   });
 
   test('of turnover stays open in a set, which is of no index: a run measures it from the index', () => {
-    expect(paramOf(checkConstraintSet(body).set, 1, 'reference')).toBeUndefined();
+    expect(readParam(checkConstraintSet(body).set, 1, 'reference')).toBeUndefined();
   });
 
   test('keeps what a client states', () => {
     const stating = { ...body, constraints: [{ ...average, params: { ...average.params, missing: 'zero' } }] };
-    expect(paramOf(checkConstraintSet(stating).set, 0, 'missing')).toBe('zero');
+    expect(readParam(checkConstraintSet(stating).set, 0, 'missing')).toBe('zero');
   });
 
   test('has the default of today in the catalogue', () => {

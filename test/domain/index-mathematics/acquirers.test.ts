@@ -5,19 +5,19 @@ import { expectNear, runIndexCase, listWeekdays } from './index-case.js';
 const DAYS = listWeekdays(6);
 
 /** Runs an index with universe A and B, in which B merges into C, 2 shares for one, on the second session. */
-function runMerger(events: object | undefined, more: object = {}) {
+function runMerger(events: object | undefined, members: object = {}) {
   return runIndexCase({
     close: { A: [100, 100, 110, 110], B: [100, 90, null, null], C: [40, 50, 60, 60] },
     universe: ['A', 'B'],
     actions: [{ name: 'B', type: 'MERGER', value: 2, related: 'C', ex: DAYS[1]! }],
     ...(events === undefined ? {} : { events }),
-    ...more,
+    ...members,
   });
 }
 
-const readHeldAt = ({ index: { book } }: ReturnType<typeof runMerger>, at: number): string[] =>
+const readHeldAt = ({ index: { book } }: ReturnType<typeof runMerger>, row: number): string[] =>
   Array.from(book.columns)
-    .filter((_, slot) => book.weights[at * book.columns.length + slot] !== 0)
+    .filter((_, slot) => book.weights[row * book.columns.length + slot] !== 0)
     .map((column) => book.sm.identifiers[column]!);
 
 describe('a merger into a security outside the universe', () => {

@@ -10,7 +10,7 @@ import {
   expectNear,
   readLevels,
   runIndexCase,
-  shareChangesOf,
+  listShareChanges,
   type IndexCase,
   listWeekdays,
 } from './index-case.js';
@@ -28,20 +28,20 @@ const listSteps = (first: number, changes: Readonly<Record<number, number>> = {}
 const listPricesUntil = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
 
 /** Runs an index with settings that are amended from the review of 15 March on. */
-function runAmended(changes: object, more: Partial<IndexCase>): Run {
+function runAmended(changes: object, members: Partial<IndexCase>): Run {
   return runIndexCase({
     close: { A: listSteps(100), B: listSteps(100) },
     rebalance: { frequency: 'weekly', anchor: 'first_session' },
-    ...more,
-    document: { ...more.document, amendments: [{ effective_from: '2024-03-13', changes }] },
+    ...members,
+    document: { ...members.document, amendments: [{ effective_from: '2024-03-13', changes }] },
   });
 }
 
-function readHeldAt({ index: { book } }: Run, at: number): Record<string, number> {
+function readHeldAt({ index: { book } }: Run, row: number): Record<string, number> {
   const H = book.columns.length;
   return Object.fromEntries(
     [...book.columns].flatMap((column, slot) => {
-      const weight = book.weights[at * H + slot]!;
+      const weight = book.weights[row * H + slot]!;
       return weight === 0 ? [] : [[book.sm.identifiers[column]!, Math.round(weight * 1e12) / 1e12]];
     }),
   );
@@ -90,7 +90,9 @@ describe('an amendment of the treatment', () => {
 
   test('of a parent is followed by the index derived from its prices: an overlay on it', () => {
     const parent = IndexDocument.parse({
-      ...documentOf({ pipeline: { treatment: { special_dividends: 'ignore' }, weighting: { type: 'EqualWeight' } } }),
+      ...createDocument({
+        pipeline: { treatment: { special_dividends: 'ignore' }, weighting: { type: 'EqualWeight' } },
+      }),
       amendments: [
         { effective_from: '2024-03-13', changes: { pipeline: { treatment: { special_dividends: 'adjust' } } } },
       ],
@@ -110,7 +112,7 @@ describe('an amendment of the treatment', () => {
   });
 });
 
-const documentOf = (rest: object): object => ({
+const createDocument = (rest: object): object => ({
   id: 'X',
   name: 'X',
   calendar: 'MAIN',
@@ -121,14 +123,16 @@ const documentOf = (rest: object): object => ({
 
 test('an amendment of the rounding makes index shares whole from its first review on, without a change of the level', () => {
   const sketch = { close: { A: listSteps(7), B: listSteps(11, { 5: 12 }) }, document: { base_market_value: 1000 } };
-  const [plain, run] = [runAmended({ rounding: {} }, sketch), runAmended({ rounding: { shares: 0 } }, sketch)];
-  const sharesOf = (of: Run, review: number): number[] =>
+  const [plainRun, run] = [runAmended({ rounding: {} }, sketch), runAmended({ rounding: { shares: 0 } }, sketch)];
+  const readShares = (of: Run, review: number): number[] =>
     Array.from(createIndexShares(of.index.book, 'USD')(of.index.compositions.list[review]!).shares!);
-  expect(sharesOf(run, 1)).toEqual(sharesOf(plain, 1));
-  const whole = sharesOf(plain, 2).map(Math.round);
-  sharesOf(run, 2).forEach((held, k) => expectNear(held, whole[k]!));
-  expect(sharesOf(plain, 2).every((held) => Math.abs(held - Math.round(held)) > 1e-3)).toBe(true);
-  expect(run.index.book.value.slice(0, REVIEW + 1)).toEqual(plain.index.book.value.slice(0, REVIEW + 1));
+  expect(readShares(run, 1)).toEqual(readShares(plainRun, 1));
+  const roundedShares = readShares(plainRun, 2).map(Math.round);
+  readShares(run, 2).forEach((shareCount, k) => expectNear(shareCount, roundedShares[k]!));
+  expect(readShares(plainRun, 2).every((shareCount) => Math.abs(shareCount - Math.round(shareCount)) > 1e-3)).toBe(
+    true,
+  );
+  expect(run.index.book.value.slice(0, REVIEW + 1)).toEqual(plainRun.index.book.value.slice(0, REVIEW + 1));
 });
 
 describe('an amendment of the changes between reviews', () => {
@@ -140,7 +144,7 @@ describe('an amendment of the changes between reviews', () => {
         fields: { SHARES_OUTSTANDING: { A: listSteps(100, { 2: 150, 11: 300 }), B: listSteps(100) } },
       },
     );
-    expect(shareChangesOf(run)).toEqual([{ session: 11, column: 0, before: 150, after: 300 }]);
+    expect(listShareChanges(run)).toEqual([{ session: 11, column: 0, before: 150, after: 300 }]);
     expect(readHeldAt(run, 3)).toEqual({ A: 0.5, B: 0.5 });
     expect(readHeldAt(run, 4)).toEqual({ A: 0.6, B: 0.4 });
     expect(readHeldAt(run, 11)).toEqual({ A: 0.75, B: 0.25 });
@@ -176,7 +180,7 @@ describe('an amendment of the changes between reviews', () => {
 
 test('an amendment of an overlay is followed from the close of its date on, from the level of that close', () => {
   const market = buildMarket({ dates: DAYS, close: { A: listSteps(100), B: listSteps(100, { 12: 120 }) } });
-  const X = IndexDocument.parse(documentOf({ pipeline: { weighting: { type: 'EqualWeight' } } }));
+  const X = IndexDocument.parse(createDocument({ pipeline: { weighting: { type: 'EqualWeight' } } }));
   const overlay = createOverlayIndex(
     { type: 'fee', percent: 10 },
     { base_date: DAYS[0], amendments: [{ effective_from: '2024-03-13', changes: { overlay: { percent: 0 } } }] },

@@ -15,7 +15,7 @@ const weekly = { frequency: 'weekly', anchor: 'first_session' };
 const list = (...identifiers: string[]) => ({ universe: { kind: 'list', identifiers } });
 
 /** Returns the weights by identifier for each review date. */
-function reviewsOf({ index: { compositions } }: Run): Record<string, Record<string, number>> {
+function listReviews({ index: { compositions } }: Run): Record<string, Record<string, number>> {
   const { sm } = compositions;
   return Object.fromEntries(
     compositions.list.map(({ session, columns, weights }) => [
@@ -26,9 +26,9 @@ function reviewsOf({ index: { compositions } }: Run): Record<string, Record<stri
 }
 
 function readHeldOn({ index: { book } }: Run, date: string): string[] {
-  const at = DAYS.indexOf(date);
+  const row = DAYS.indexOf(date);
   return Array.from(book.columns)
-    .filter((_, slot) => book.weights[at * book.columns.length + slot] !== 0)
+    .filter((_, slot) => book.weights[row * book.columns.length + slot] !== 0)
     .map((column) => book.sm.identifiers[column]!);
 }
 
@@ -65,14 +65,14 @@ describe('an amended universe', () => {
 
 test('decisions on the data known at the time follow each text of a methodology', () => {
   // On 26 March, the share counts of A are corrected from 100 to 500 for all dates.
-  const createContentWithCount = (countOfA: number): MarketData =>
+  const createContentWithCount = (securityCount: number): MarketData =>
     buildMarket({
       dates: DAYS,
       close: { A: listRows(100, 1), B: listRows(50, -0.5), C: repeatPrice(20) },
-      fields: { SHARES_OUTSTANDING: { A: repeatPrice(countOfA), B: repeatPrice(300), C: repeatPrice(1000) } },
+      fields: { SHARES_OUTSTANDING: { A: repeatPrice(securityCount), B: repeatPrice(300), C: repeatPrice(1000) } },
     });
-  const [before, since] = [createContentWithCount(100), createContentWithCount(500)];
-  const corrected = parseValidDay('2024-03-26');
+  const [firstContent, laterContent] = [createContentWithCount(100), createContentWithCount(500)];
+  const correctionDay = parseValidDay('2024-03-26');
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -86,17 +86,19 @@ test('decisions on the data known at the time follow each text of a methodology'
       { effective_from: '2024-04-03', changes: { pipeline: { weighting: { type: 'EqualWeight' } } } },
     ],
   });
-  const knownMarkets = { at: (day: number) => (day < corrected ? before : since) };
-  const result = reviewsOf(runOn(CALENDARS, since, document, { createDecider: indexDecider, known: knownMarkets }));
-  const closeOf = { A: (t: number) => 100 + t, B: (t: number) => 50 - 0.5 * t, C: () => 20 };
-  for (const [date, held] of Object.entries(result)) {
+  const knownMarkets = { at: (day: number) => (day < correctionDay ? firstContent : laterContent) };
+  const result = listReviews(
+    runOn(CALENDARS, laterContent, document, { createDecider: indexDecider, known: knownMarkets }),
+  );
+  const closeFunctions = { A: (t: number) => 100 + t, B: (t: number) => 50 - 0.5 * t, C: () => 20 };
+  for (const [date, holdings] of Object.entries(result)) {
     const t = DAYS.indexOf(date);
-    const countOf = { A: date < '2024-03-26' ? 100 : 500, B: 300, C: 1000 };
+    const shareCounts = { A: date < '2024-03-26' ? 100 : 500, B: 300, C: 1000 };
     const members = date < '2024-03-14' ? (['A', 'B'] as const) : (['A', 'B', 'C'] as const);
-    const values = members.map((name) => (date < '2024-04-03' ? countOf[name] * closeOf[name](t) : 1));
+    const values = members.map((name) => (date < '2024-04-03' ? shareCounts[name] * closeFunctions[name](t) : 1));
     const sum = values.reduce((total, value) => total + value, 0);
-    expect(Object.keys(held), date).toEqual([...members]);
-    members.forEach((name, i) => expectNear(held[name]!, values[i]! / sum));
+    expect(Object.keys(holdings), date).toEqual([...members]);
+    members.forEach((name, i) => expectNear(holdings[name]!, values[i]! / sum));
   }
   expect(Object.keys(result)).toHaveLength(7);
 });
@@ -120,7 +122,7 @@ describe('an index on an amended one', () => {
     ],
   });
   const run = (body: object, request: RunRequest = {}) =>
-    reviewsOf(
+    listReviews(
       runOn(CALENDARS, market, IndexDocument.parse({ ...begin, id: 'X', name: 'X', ...body }), {
         createDecider: indexDecider,
         documents: { P: parent },
@@ -136,13 +138,13 @@ describe('an index on an amended one', () => {
       pipeline: { weighting: { type: 'EqualWeight' } },
       amendments: [{ effective_from: '2024-03-13', changes: { pipeline: { weighting: { type: 'PriceWeight' } } } }],
     });
-    for (const [date, held] of Object.entries(result)) {
+    for (const [date, holdings] of Object.entries(result)) {
       const t = DAYS.indexOf(date);
       const price = { A: 100 + t, B: 50 - 0.2 * t, C: 20 + 0.3 * t, D: 80 + 0.1 * t };
       const members = listParentOn(date);
       const values = members.map((name) => (date < '2024-03-13' ? 1 : price[name as 'A']));
-      expect(Object.keys(held), date).toEqual(members);
-      members.forEach((name, i) => expectNear(held[name]!, values[i]! / values.reduce((a, b) => a + b), 1e-11));
+      expect(Object.keys(holdings), date).toEqual(members);
+      members.forEach((name, i) => expectNear(holdings[name]!, values[i]! / values.reduce((a, b) => a + b), 1e-11));
     }
   });
 
@@ -150,7 +152,7 @@ describe('an index on an amended one', () => {
     'that is optimised solves over them under its own rows (on data known at the time: %s)',
     (isKnown) => {
       const limitWeights = (upper: number) => [{ id: 'most', type: 'PositionBounds', params: { lower: 0, upper } }];
-      const found = run(
+      const indexRun = run(
         {
           derivation: {
             source_index_id: 'P',
@@ -163,16 +165,16 @@ describe('an index on an amended one', () => {
         isKnown ? { known: { at: () => market } } : {},
       );
       const forecast = { A: 0.1, B: 0.08, C: 0.06, D: 0.2 };
-      for (const [date, held] of Object.entries(found)) {
+      for (const [date, holdings] of Object.entries(indexRun)) {
         // The security with the largest forecast is at its bound; the security with the next largest forecast receives
         // the rest.
         const [best, next] = listParentOn(date).toSorted((a, b) => forecast[b as 'A'] - forecast[a as 'A']);
         const upper = date < '2024-03-27' ? 0.6 : 0.7;
-        expectNear(held[best!]!, upper, 1e-6);
-        expectNear(held[next!]!, 1 - upper, 1e-6);
-        expect(Object.values(held).filter((weight) => weight > 1e-6)).toHaveLength(2);
+        expectNear(holdings[best!]!, upper, 1e-6);
+        expectNear(holdings[next!]!, 1 - upper, 1e-6);
+        expect(Object.values(holdings).filter((weight) => weight > 1e-6)).toHaveLength(2);
       }
-      expect(Object.keys(found)).toHaveLength(7);
+      expect(Object.keys(indexRun)).toHaveLength(7);
     },
   );
 });

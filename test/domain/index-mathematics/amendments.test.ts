@@ -3,7 +3,7 @@ import { listDefinitionChanges } from '#domain/backtest/plan-changes.js';
 import { limitPlanToDate } from '#domain/backtest/plan-through.js';
 import type { Run } from '#domain/backtest/run.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { findTextOn } from '#domain/documents/amended-texts.js';
+import { findTextInEffect } from '#domain/documents/amended-texts.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
@@ -21,45 +21,49 @@ const universeChange = { universe: { kind: 'list', identifiers: ['A'] } };
 const runAmendments = (...amendments: object[]): Run => runIndexCase({ ...sketch, document: { amendments } });
 
 /** Returns the securities and their weights for each review. */
-function reviewsOf(run: Run): { date: string; held: Record<string, number> }[] {
+function listReviews(run: Run): { date: string; holdings: Record<string, number> }[] {
   const { sm, compositions } = { sm: run.index.book.sm, compositions: run.index.compositions.list };
   return compositions.map(({ session, columns, weights }) => ({
     date: formatDay(sm.sessions[session]!),
-    held: Object.fromEntries([...columns].map((column, k) => [sm.identifiers[column]!, weights[k]!])),
+    holdings: Object.fromEntries([...columns].map((column, k) => [sm.identifiers[column]!, weights[k]!])),
   }));
 }
-const levelsOf = ({ index }: Run): number[] => [...index.book.value];
+const listLevels = ({ index }: Run): number[] => [...index.book.value];
 
 describe('an amendment', () => {
-  const plain = runIndexCase(sketch);
+  const plainRun = runIndexCase(sketch);
   const run = runAmendments({ effective_from: '2024-03-20', changes: capChange });
 
   test('is followed from the first review on or after its date; history before it stays, bit for bit', () => {
-    const [before, after] = [reviewsOf(plain), reviewsOf(run)];
+    const [before, after] = [listReviews(plainRun), listReviews(run)];
     expect(after.map(({ date }) => date)).toEqual(before.map(({ date }) => date));
-    for (const [r, { date, held }] of after.entries()) {
-      if (date < '2024-03-22') expect(held).toEqual(before[r]!.held);
+    for (const [r, { date, holdings }] of after.entries()) {
+      if (date < '2024-03-22') expect(holdings).toEqual(before[r]!.holdings);
       else {
         const t = DAYS.indexOf(date);
         const caps = { A: 100 * (100 + t), B: 300 * (50 - 0.5 * t), C: 20_000 };
         const sum = caps.A + caps.B + caps.C;
-        expect(held['A']).toBeCloseTo(caps.A / sum, 12);
-        expect(held['C']).toBeCloseTo(caps.C / sum, 12);
+        expect(holdings['A']).toBeCloseTo(caps.A / sum, 12);
+        expect(holdings['C']).toBeCloseTo(caps.C / sum, 12);
       }
     }
-    const changed = DAYS.indexOf('2024-03-22');
-    expect(levelsOf(run).slice(0, changed + 1)).toEqual(levelsOf(plain).slice(0, changed + 1));
-    expect(levelsOf(run).at(-1)).not.toBe(levelsOf(plain).at(-1));
+    const changedRow = DAYS.indexOf('2024-03-22');
+    expect(listLevels(run).slice(0, changedRow + 1)).toEqual(listLevels(plainRun).slice(0, changedRow + 1));
+    expect(listLevels(run).at(-1)).not.toBe(listLevels(plainRun).at(-1));
   });
 
   test('is followed at once where it rebalances', () => {
-    const at = reviewsOf(runAmendments({ effective_from: '2024-03-20', rebalance: true, changes: universeChange }));
-    const dates = at.map(({ date }) => date);
-    expect(dates).toContain('2024-03-20');
-    expect(at.filter(({ date }) => date >= '2024-03-20').every(({ held }) => Object.keys(held).join() === 'A')).toBe(
-      true,
+    const reviews = listReviews(
+      runAmendments({ effective_from: '2024-03-20', rebalance: true, changes: universeChange }),
     );
-    expect(at.filter(({ date }) => date < '2024-03-20').every(({ held }) => Object.keys(held).length === 3)).toBe(true);
+    const dates = reviews.map(({ date }) => date);
+    expect(dates).toContain('2024-03-20');
+    expect(
+      reviews.filter(({ date }) => date >= '2024-03-20').every(({ holdings }) => Object.keys(holdings).join() === 'A'),
+    ).toBe(true);
+    expect(
+      reviews.filter(({ date }) => date < '2024-03-20').every(({ holdings }) => Object.keys(holdings).length === 3),
+    ).toBe(true);
   });
 
   test('may change the schedule, and another one continues from its text', () => {
@@ -67,7 +71,7 @@ describe('an amendment', () => {
       { effective_from: '2024-03-12', changes: { rebalance: { frequency: 'monthly' } } },
       { effective_from: '2024-04-02', rebalance: true, changes: universeChange },
     ];
-    expect(reviewsOf(runAmendments(...amendments)).map(({ date }) => date)).toEqual([
+    expect(listReviews(runAmendments(...amendments)).map(({ date }) => date)).toEqual([
       '2024-03-04',
       '2024-03-08',
       '2024-04-01',
@@ -76,14 +80,14 @@ describe('an amendment', () => {
   });
 
   test('reviews with a notice period: the text is that of the effective date', () => {
-    const lagged = runIndexCase({
+    const laggedRun = runIndexCase({
       ...sketch,
       rebalance: { ...sketch.rebalance, effective_lag: 3 },
       document: { amendments: [{ effective_from: '2024-03-22', changes: universeChange }] },
     });
-    const at = reviewsOf(lagged);
-    expect(Object.keys(at.find(({ date }) => date === '2024-03-15')!.held)).toHaveLength(3);
-    expect(Object.keys(at.find(({ date }) => date === '2024-03-22')!.held)).toEqual(['A']);
+    const reviews = listReviews(laggedRun);
+    expect(Object.keys(reviews.find(({ date }) => date === '2024-03-15')!.holdings)).toHaveLength(3);
+    expect(Object.keys(reviews.find(({ date }) => date === '2024-03-22')!.holdings)).toEqual(['A']);
   });
 });
 
@@ -102,7 +106,7 @@ test('the text in force on a day has the changes up to it', () => {
     ...body,
     amendments: [createAmendment('2024-03-20', capChange), createAmendment('2024-04-02', universeChange)],
   });
-  const findDocumentOn = (date: string) => findTextOn(document, parseValidDay(date)).document;
+  const findDocumentOn = (date: string) => findTextInEffect(document, parseValidDay(date)).document;
   expect(findDocumentOn('2024-03-19').pipeline!.weighting.type).toBe('EqualWeight');
   expect(findDocumentOn('2024-03-20').pipeline!.weighting.type).toBe('MarketCapWeight');
   expect(findDocumentOn('2024-03-20').universe).toBeUndefined();
@@ -123,14 +127,14 @@ test('the methodology states which text applies when', () => {
 });
 
 test('a run stays that of its definition while amendments take effect after its end', () => {
-  const planOf = (...amendments: object[]) => ({
+  const createPlan = (...amendments: object[]) => ({
     runId: 'X',
     name: 'X',
     indexId: 'X',
     documents: { X: IndexDocument.parse({ ...body, ...(amendments.length === 0 ? {} : { amendments }) }) },
     request: {} as never, // this test does not compare requests
   });
-  const [before, after] = [planOf(), planOf(createAmendment('2024-03-20', capChange))];
+  const [before, after] = [createPlan(), createPlan(createAmendment('2024-03-20', capChange))];
   const listChangesThrough = (date: string) =>
     listDefinitionChanges({ plan: limitPlanToDate(before, date) }, { plan: limitPlanToDate(after, date) });
   expect(listChangesThrough('2024-03-19')).toEqual([]);
@@ -183,8 +187,8 @@ describe('amendments that cannot be followed are refused', () => {
     expect(listFoundErrors({ rebalance: { frequency: 'never' }, amendments })).toEqual([
       'NOT_IN_CHOICES rebalance.frequency',
     ]);
-    const wrong = createAmendment('2024-03-20', { rebalance: { frequency: 'never' } });
-    expect(listAmendmentFindings(wrong, amendments[1]!)).toEqual([
+    const wrongAmendment = createAmendment('2024-03-20', { rebalance: { frequency: 'never' } });
+    expect(listAmendmentFindings(wrongAmendment, amendments[1]!)).toEqual([
       'NOT_IN_CHOICES amendments[0].changes.rebalance.frequency',
     ]);
   });

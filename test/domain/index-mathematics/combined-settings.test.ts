@@ -17,7 +17,7 @@ const DAYS = listWeekdays(SESSIONS);
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 const COUNTRIES = ['US', 'GB', 'FR'];
 const RATES: Readonly<Record<string, number>> = { US: 0.3, GB: 0, FR: 0.15 };
-const countryOf = (name: string): string => COUNTRIES[NAMES.indexOf(name) % 3]!;
+const getCountry = (name: string): string => COUNTRIES[NAMES.indexOf(name) % 3]!;
 
 const randomRule = fc.constantFrom(
   undefined,
@@ -71,7 +71,7 @@ const randomCase = fc.record({
 type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
 /** Returns the market of a random case; prices and share counts after a session can be shifted. */
-function marketOf({ steps, events, counts, shift }: RandomCase, changedAfter = Infinity) {
+function createMarket({ steps, events, counts, shift }: RandomCase, changedAfter = Infinity) {
   const listPath = (n: number): number[] => {
     let price = 40 + 15 * n;
     return DAYS.map(
@@ -105,14 +105,14 @@ function marketOf({ steps, events, counts, shift }: RandomCase, changedAfter = I
     close,
     actions,
     fields: { SHARES_OUTSTANDING: Object.fromEntries(shares) },
-    reference: Object.fromEntries(NAMES.map((name) => [name, { CURRENCY: 'USD', COUNTRY: countryOf(name) }])),
+    reference: Object.fromEntries(NAMES.map((name) => [name, { CURRENCY: 'USD', COUNTRY: getCountry(name) }])),
   };
 }
 
 const createTopFilters = (count: number) => [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count } }];
 
-function caseOf(drawn: RandomCase): Omit<IndexCase, 'close'> {
-  const { rebalance, weighting, cap, threshold, replacement, exits, amended, decimals, reviews } = drawn;
+function createCase(drawnCase: RandomCase): Omit<IndexCase, 'close'> {
+  const { rebalance, weighting, cap, threshold, replacement, exits, amended, decimals, reviews } = drawnCase;
   const { members, weights, shares } = reviews;
   const specs = [
     { id: 'members', scope: 'membership', schedule: members, selection: createTopFilters(3) },
@@ -152,13 +152,13 @@ function caseOf(drawn: RandomCase): Omit<IndexCase, 'close'> {
   };
 }
 
-function termsOf({ weighting, threshold, decimals }: RandomCase): ReplayTerms {
+function createTerms({ weighting, threshold, decimals }: RandomCase): ReplayTerms {
   return {
     special: 'adjust',
     rights: 'price_only',
     spinOffs: 'zero_price',
     keepsShares: false,
-    withholdingTax: (name) => RATES[countryOf(name)]!,
+    withholdingTax: (name) => RATES[getCountry(name)]!,
     ...(decimals === undefined ? {} : { rounded: { decimals, first: 5e4 } }),
     threshold: weighting === 'MarketCapWeight' ? threshold : undefined,
   };
@@ -166,25 +166,25 @@ function termsOf({ weighting, threshold, decimals }: RandomCase): ReplayTerms {
 
 describe('all of it in one document, on random markets', () => {
   test('levels, divisor, dividend points and weights are those of numbers of shares written out', () => {
-    const seen = { phases: 0, priced: 0, changes: 0, reviews: 0, amended: 0 };
+    const seenCounts = { phases: 0, priced: 0, changes: 0, reviews: 0, amended: 0 };
     fc.assert(
-      fc.property(randomCase, (drawn) => {
-        const run = runIndexCase({ ...marketOf(drawn), ...caseOf(drawn) });
-        const expected = replay(run, termsOf(drawn));
+      fc.property(randomCase, (drawnCase) => {
+        const run = runIndexCase({ ...createMarket(drawnCase), ...createCase(drawnCase) });
+        const expected = replay(run, createTerms(drawnCase));
         const { reinvested, columns, weights, sm, value, divisor } = run.index.book;
         const { price, total, net } = {
           price: readLevels(run, 'price'),
           total: readLevels(run, 'total'),
           net: readLevels(run, 'net'),
         };
-        for (const [levels, plain] of [
+        for (const [levels, plainLevels] of [
           [price, expected.price],
           [total, expected.total],
           [net, expected.net],
           [[...value], expected.net],
           [[...divisor], expected.divisor],
         ] as const)
-          levels.forEach((level, t) => expectNear(level, plain[t]!, 1e-10));
+          levels.forEach((level, t) => expectNear(level, plainLevels[t]!, 1e-10));
         for (let t = 1; t < price.length; t++) {
           const { points, netPoints } = reinvested!;
           expectNear(total[t]!, (total[t - 1]! * (price[t]! + points[t]!)) / price[t - 1]!);
@@ -196,34 +196,34 @@ describe('all of it in one document, on random markets', () => {
           ),
         );
         for (const one of run.rebalances) {
-          if (one.phase !== undefined) seen.phases++;
-          if (one.pricing !== undefined) seen.priced++;
-          if (one.cause !== undefined) seen.changes++;
-          if ((one.reviews?.length ?? 0) > 1) seen.reviews++;
-          if (one.amendment !== undefined) seen.amended++;
+          if (one.phase !== undefined) seenCounts.phases++;
+          if (one.pricing !== undefined) seenCounts.priced++;
+          if (one.cause !== undefined) seenCounts.changes++;
+          if ((one.reviews?.length ?? 0) > 1) seenCounts.reviews++;
+          if (one.amendment !== undefined) seenCounts.amended++;
         }
       }),
       { numRuns: RUNS },
     );
-    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(0);
+    expect(Math.min(...Object.values(seenCounts)), JSON.stringify(seenCounts)).toBeGreaterThan(0);
   });
 
   test('no data after a session changes constituents and target weights that were decided by then', () => {
     fc.assert(
-      fc.property(randomCase, (drawn) => {
+      fc.property(randomCase, (drawnCase) => {
         const listDecisions = (changedAfter: number) => {
-          const { rebalances } = runIndexCase({ ...marketOf(drawn, changedAfter), ...caseOf(drawn) });
+          const { rebalances } = runIndexCase({ ...createMarket(drawnCase, changedAfter), ...createCase(drawnCase) });
           return rebalances
             .filter(
               ({ decision, session, targets }) =>
-                decision <= drawn.since && (targets !== undefined || session <= drawn.since),
+                decision <= drawnCase.since && (targets !== undefined || session <= drawnCase.since),
             )
             .map((one) => {
               const { columns, weights } = one.targets ?? one;
               return [one.session, [...columns], [...weights]];
             });
         };
-        expect(listDecisions(drawn.since)).toEqual(listDecisions(Infinity));
+        expect(listDecisions(drawnCase.since)).toEqual(listDecisions(Infinity));
       }),
       { numRuns: RUNS },
     );
@@ -236,10 +236,10 @@ describe('all of it in one document, on random markets', () => {
         randomCase,
         fc.integer({ min: 8, max: 25 }),
         fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }),
-        (drawn, rows, steps) => {
+        (drawnCase, rows, steps) => {
           expectResumes({
-            market: buildMarket({ dates: DAYS, ...marketOf(drawn) }),
-            document: documentOf(drawn),
+            market: buildMarket({ dates: DAYS, ...createMarket(drawnCase) }),
+            document: createDocument(drawnCase),
             request: { createDecider: indexDecider },
             rows,
             steps,
@@ -254,8 +254,8 @@ describe('all of it in one document, on random markets', () => {
   });
 });
 
-function documentOf(drawn: RandomCase): IndexDocument {
-  const { universe, selection, weighting, treatment, document, ...members } = caseOf(drawn);
+function createDocument(drawnCase: RandomCase): IndexDocument {
+  const { universe, selection, weighting, treatment, document, ...members } = createCase(drawnCase);
   return IndexDocument.parse({
     id: 'X',
     name: 'X',

@@ -6,11 +6,11 @@ import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case
 const DAYS = listWeekdays(12);
 
 /** Returns the weights after a close, by security. */
-function readHeldAt({ index: { book } }: Run, at: number): Record<string, number> {
+function readHeldAt({ index: { book } }: Run, row: number): Record<string, number> {
   const H = book.columns.length;
   return Object.fromEntries(
     [...book.columns].flatMap((column, slot) => {
-      const weight = book.weights[at * H + slot]!;
+      const weight = book.weights[row * H + slot]!;
       return weight === 0 ? [] : [[book.sm.identifiers[column]!, weight]];
     }),
   );
@@ -149,12 +149,12 @@ test('a spun-off security leaves at its first close if the treatment requires it
     universe: ['A', 'B'],
     actions: [{ name: 'A', type: 'SPIN_OFF' as const, value: 1, related: 'KID', ex: DAYS[1]! }],
   };
-  const dropped = runIndexCase({ ...sketch, treatment: { spin_offs: 'drop_after_first_session' } });
-  expect(Object.keys(readHeldAt(dropped, 1))).toEqual(['A', 'B']);
-  expectNear(readHeldAt(dropped, 1)['A']!, 40 / 90);
-  expectNear(dropped.index.book.value[1]!, 100);
-  expectNear(dropped.index.book.divisor[1]!, 0.9);
-  expectNear(dropped.index.book.value[2]!, (100 * (40 + 55)) / 90);
+  const droppedRun = runIndexCase({ ...sketch, treatment: { spin_offs: 'drop_after_first_session' } });
+  expect(Object.keys(readHeldAt(droppedRun, 1))).toEqual(['A', 'B']);
+  expectNear(readHeldAt(droppedRun, 1)['A']!, 40 / 90);
+  expectNear(droppedRun.index.book.value[1]!, 100);
+  expectNear(droppedRun.index.book.divisor[1]!, 0.9);
+  expectNear(droppedRun.index.book.value[2]!, (100 * (40 + 55)) / 90);
   expect(Object.keys(readHeldAt(runIndexCase(sketch), 1))).toEqual(['A', 'B', 'KID']);
 });
 
@@ -251,8 +251,10 @@ describe('a price-weighted index', () => {
   });
 
   test('is the same rebalanced every day and never', () => {
-    const [daily, never] = ['daily', 'none'].map((frequency) => runIndexCase({ ...split, rebalance: { frequency } }));
-    daily!.index.book.value.forEach((level, t) => expectNear(never!.index.book.value[t]!, level));
-    daily!.index.book.divisor.forEach((divisor, t) => expectNear(never!.index.book.divisor[t]!, divisor));
+    const [dailyRun, unchangedRun] = ['daily', 'none'].map((frequency) =>
+      runIndexCase({ ...split, rebalance: { frequency } }),
+    );
+    dailyRun!.index.book.value.forEach((level, t) => expectNear(unchangedRun!.index.book.value[t]!, level));
+    dailyRun!.index.book.divisor.forEach((divisor, t) => expectNear(unchangedRun!.index.book.divisor[t]!, divisor));
   });
 });

@@ -78,7 +78,7 @@ export function readLevels({ variants }: Run, variant: 'price' | 'total' | 'net'
 }
 
 /** Returns the changes of share counts that an index adopted between reviews. */
-export function shareChangesOf({ index }: Run): { session: number; column: number; before: number; after: number }[] {
+export function listShareChanges({ index }: Run): { session: number; column: number; before: number; after: number }[] {
   const { session, column, before, after } = index.book.shareChanges!;
   return Array.from(session, (on, i) => ({ session: on, column: column[i]!, before: before[i]!, after: after[i]! }));
 }

@@ -1,39 +1,43 @@
 import { expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { CALENDARS, expectNear, runIndexCase, shareChangesOf, type IndexCase, listWeekdays } from './index-case.js';
+import { CALENDARS, expectNear, runIndexCase, listShareChanges, type IndexCase, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(12);
 const repeatPrice = (price: number): number[] => DAYS.map(() => price);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
-const createScheduleAt = (at: number, more: object = {}) => ({ frequency: 'custom', dates: [DAYS[at]], ...more });
+const createScheduleAt = (row: number, members: object = {}) => ({
+  frequency: 'custom',
+  dates: [DAYS[row]],
+  ...members,
+});
 
 /**
  * Runs an index of A to D with market values 400, 300, 200 and 100, in which the named security is acquired at 100 on a
  * session.
  */
-function runAcquisition(name: string, at: number, more: Partial<IndexCase> = {}) {
+function runAcquisition(name: string, row: number, members: Partial<IndexCase> = {}) {
   const close: Record<string, (number | null)[]> = {
     A: repeatPrice(100),
     B: repeatPrice(100),
     C: repeatPrice(100),
     D: repeatPrice(100),
   };
-  close[name] = repeatPrice(100).map((price, t) => (t > at ? null : price));
+  close[name] = repeatPrice(100).map((price, t) => (t > row ? null : price));
   return runIndexCase({
     close,
     fields: { SHARES_OUTSTANDING: { A: repeatPrice(4), B: repeatPrice(3), C: repeatPrice(2), D: repeatPrice(1) } },
     selection: TOP_2,
-    actions: [{ name, type: 'ACQUISITION', value: 100, ex: DAYS[at]! }],
+    actions: [{ name, type: 'ACQUISITION', value: 100, ex: DAYS[row]! }],
     events: { replacement: 'next_ranked' },
-    ...more,
+    ...members,
   });
 }
 
-function readHeldAt({ index: { book } }: ReturnType<typeof runAcquisition>, at: number): Record<string, number> {
+function readHeldAt({ index: { book } }: ReturnType<typeof runAcquisition>, row: number): Record<string, number> {
   const H = book.columns.length;
   const weights = [...book.columns].map((column, k): [string, number] => [
     book.sm.identifiers[column]!,
-    Math.round(book.weights[at * H + k]! * 1e9) / 1e9,
+    Math.round(book.weights[row * H + k]! * 1e9) / 1e9,
   ]);
   return Object.fromEntries(weights.filter(([, weight]) => weight !== 0));
 }
@@ -62,7 +66,7 @@ test('share counts of a phase are those of its securities: without a change noth
       RANK: { A: DAYS.map((_, t) => (t < 3 ? 9 : 1)), B: repeatPrice(5), C: repeatPrice(4), D: repeatPrice(2) },
     },
   });
-  expect(shareChangesOf(run)).toEqual([]);
+  expect(listShareChanges(run)).toEqual([]);
   run.index.book.divisor.forEach((divisor) => expectNear(divisor, 1));
 });
 
@@ -87,11 +91,11 @@ test('an immediate amendment has the dates of its rebalance, and its events appl
   const [, amended] = run.rebalances;
   expect([amended!.session, amended!.decision].map((session) => session - run.index.book.from)).toEqual([5, 2]);
   expect(readHeldAt(run, 8)).toEqual({ B: 0.5, C: 0.5 });
-  const early = runAcquisition('A', 3, {
+  const earlyRun = runAcquisition('A', 3, {
     events: {},
     document: { amendments: [{ effective_from: DAYS[5], changes: { events: { replacement: 'next_ranked' } } }] },
   });
-  expect(readHeldAt(early, 4)).toEqual({ B: 1 });
+  expect(readHeldAt(earlyRun, 4)).toEqual({ B: 1 });
 });
 
 test('a phase that began before an amendment ends by the text that it began with', () => {

@@ -21,7 +21,7 @@ interface ParentCase {
   readonly selection?: readonly object[];
 }
 
-function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
+function createCaseComposer({ delisted, rebalance, both, selection = [] }: ParentCase) {
   const market = buildMarket({
     dates: DAYS,
     close: {
@@ -57,7 +57,7 @@ function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
 
 /** Returns the composition of a parent index as known on a session, by identifier. */
 function createKnownComposer(session: number, input: ParentCase) {
-  const composer = composerOf(input);
+  const composer = createCaseComposer(input);
   const sm = composer.market('P');
   const { columns, weights } = composer.decidedOn('P', findLastAtMost(sm.sessions, parseValidDay(DAYS[session]!)))!;
   return Object.fromEntries(Array.from(columns, (column, k) => [sm.identifiers[column], weights[k]]));
@@ -68,8 +68,8 @@ describe.each([
   ['weights', {}],
   ['shares', { pricing_date: { rule: 'sessions_before', sessions: 0 } }],
   ['weights', { phase: { sessions: 2 } }],
-])('a parent with weights_as %j and %j', (weightsAs, more) => {
-  const rebalance = { weights_as: weightsAs, ...more };
+])('a parent with weights_as %j and %j', (weightsAs, members) => {
+  const rebalance = { weights_as: weightsAs, ...members };
 
   test.each([DECISION, EFFECTIVE - 1])('is known on session %d without an exit that comes later', (session) => {
     const expected = createKnownComposer(session, { rebalance });
@@ -83,10 +83,10 @@ describe.each([
 });
 
 describe('an index on the constituents of a parent with the same base date and notice', () => {
-  const both = { base_date: DAYS[EFFECTIVE] };
+  const terms = { base_date: DAYS[EFFECTIVE] };
   const rebalance = { dates: [] };
   const listFirstComposition = (input: Omit<ParentCase, 'rebalance'>) => {
-    const [composition] = composerOf({ rebalance, both, ...input }).compositions('C').list;
+    const [composition] = createCaseComposer({ rebalance, both: terms, ...input }).compositions('C').list;
     const { columns, decision, session } = composition!;
     return [decision, session, Array.from(columns, (column) => 'ABC'[column]).join('')];
   };
@@ -99,7 +99,11 @@ describe('an index on the constituents of a parent with the same base date and n
   });
 
   test('follows those in force later', () => {
-    const reviewed = composerOf({ rebalance: { dates: [DAYS[EFFECTIVE + 6]] }, both, delisted: EFFECTIVE + 3 });
+    const reviewed = createCaseComposer({
+      rebalance: { dates: [DAYS[EFFECTIVE + 6]] },
+      both: terms,
+      delisted: EFFECTIVE + 3,
+    });
     expect(reviewed.compositions('C').list.map(({ columns }) => columns.length)).toEqual([3, 2]);
   });
 });

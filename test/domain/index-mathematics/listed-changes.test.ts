@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { fc } from '../../fast-check.js';
-import { expectNear, runIndexCase, shareChangesOf, listWeekdays } from './index-case.js';
+import { expectNear, runIndexCase, listShareChanges, listWeekdays } from './index-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 /** Number of sessions; only books of more than 64 sessions list the changes of their share counts. */
@@ -24,7 +24,7 @@ const randomCase = fc.record({
 type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
 /** Returns the share counts of a security in the data; null where the data has no count. */
-function countsOf({ steps, split }: RandomCase, n: number): (number | null)[] {
+function listCounts({ steps, split }: RandomCase, n: number): (number | null)[] {
   let count = 100 + 20 * n;
   return DAYS.map((_, t) => {
     if (split.name === n && split.at === t) count *= 2;
@@ -35,8 +35,8 @@ function countsOf({ steps, split }: RandomCase, n: number): (number | null)[] {
   });
 }
 
-function runOf(drawn: RandomCase): Run {
-  const { prices, hasFloat, threshold, members, split } = drawn;
+function runOf(drawnCase: RandomCase): Run {
+  const { prices, hasFloat, threshold, members, split } = drawnCase;
   const close = (n: number): number[] => {
     let price = 40 + 10 * n;
     return DAYS.map((_, t) => {
@@ -47,7 +47,7 @@ function runOf(drawn: RandomCase): Run {
   const floats = Object.fromEntries(NAMES.map((name) => [name, { FREE_FLOAT: 0.5 }]));
   return runIndexCase({
     close: Object.fromEntries(NAMES.map((name, n) => [name, close(n)])),
-    fields: { SHARES_OUTSTANDING: Object.fromEntries(NAMES.map((name, n) => [name, countsOf(drawn, n)])) },
+    fields: { SHARES_OUTSTANDING: Object.fromEntries(NAMES.map((name, n) => [name, listCounts(drawnCase, n)])) },
     ...(hasFloat ? { reference: floats } : {}),
     actions: [{ name: NAMES[split.name]!, type: 'SPLIT', value: 2, ex: DAYS[split.at]! }],
     selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: members } }],
@@ -58,58 +58,58 @@ function runOf(drawn: RandomCase): Run {
 }
 
 /** Returns the changes by definition: compares every share count of every constituent on every session. */
-function listPlainChanges(run: Run, drawn: RandomCase) {
-  const { split, threshold, hasFloat } = drawn;
-  const counts = NAMES.map((_, n) => countsOf(drawn, n).map((count) => count && count * (hasFloat ? 0.5 : 1)));
-  const [adopted, latest] = [new Map<number, number | null>(), new Map<number, number>()];
-  const changes: ReturnType<typeof shareChangesOf> = [];
+function listPlainChanges(run: Run, drawnCase: RandomCase) {
+  const { split, threshold, hasFloat } = drawnCase;
+  const counts = NAMES.map((_, n) => listCounts(drawnCase, n).map((count) => count && count * (hasFloat ? 0.5 : 1)));
+  const [adoptedCounts, latestCounts] = [new Map<number, number | null>(), new Map<number, number>()];
+  const changes: ReturnType<typeof listShareChanges> = [];
   DAYS.forEach((_, session) => {
-    for (const column of [...adopted.keys()].toSorted((a, b) => a - b)) {
-      const [count, base] = [counts[column]![session]!, adopted.get(column)!];
+    for (const column of [...adoptedCounts.keys()].toSorted((a, b) => a - b)) {
+      const [count, base] = [counts[column]![session]!, adoptedCounts.get(column)!];
       const before = base === null ? null : base * (split.name === column && split.at === session ? 2 : 1);
-      adopted.set(column, before);
-      if (count === null || count === latest.get(column)) continue;
-      latest.set(column, count);
-      if (before === null) adopted.set(column, count);
+      adoptedCounts.set(column, before);
+      if (count === null || count === latestCounts.get(column)) continue;
+      latestCounts.set(column, count);
+      if (before === null) adoptedCounts.set(column, count);
       else if (count !== before && Math.abs(count / before - 1) >= threshold - 1e-12) {
-        adopted.set(column, count);
+        adoptedCounts.set(column, count);
         changes.push({ session, column, before, after: count });
       }
     }
     const review = run.rebalances.find((one) => one.session === session);
     if (review === undefined) return;
-    adopted.clear();
-    latest.clear();
+    adoptedCounts.clear();
+    latestCounts.clear();
     for (const column of review.columns) {
       const count = counts[column]![session]!;
-      adopted.set(column, count);
-      if (count !== null) latest.set(column, count);
+      adoptedCounts.set(column, count);
+      if (count !== null) latestCounts.set(column, count);
     }
   });
   return changes;
 }
 
 test('changes of counts that a book lists at its beginning are those found by comparing every count on every session', () => {
-  let seen = 0;
+  let seenCount = 0;
   fc.assert(
-    fc.property(randomCase, (drawn) => {
-      const run = runOf(drawn);
-      const changes = shareChangesOf(run);
-      expect(changes).toEqual(listPlainChanges(run, drawn));
-      seen += changes.length;
+    fc.property(randomCase, (drawnCase) => {
+      const run = runOf(drawnCase);
+      const changes = listShareChanges(run);
+      expect(changes).toEqual(listPlainChanges(run, drawnCase));
+      seenCount += changes.length;
       // The level is continuous, because the divisor changes by the market value of the new shares.
       const { divisor, weights, columns } = run.index.book;
       for (const { session } of changes) {
         const sessionChanges = changes.filter((one) => one.session === session);
-        const grown = sessionChanges.reduce((sum, { column, before, after }) => {
+        const growth = sessionChanges.reduce((sum, { column, before, after }) => {
           const weight = weights[(session - 1) * columns.length + columns.indexOf(column)]!;
           return sum + weight * (after / before - 1);
         }, 1);
         if (run.rebalances.every((one) => one.session !== session))
-          expectNear(divisor[session]! / divisor[session - 1]!, grown);
+          expectNear(divisor[session]! / divisor[session - 1]!, growth);
       }
     }),
     { numRuns: RUNS },
   );
-  expect(seen).toBeGreaterThan(RUNS);
+  expect(seenCount).toBeGreaterThan(RUNS);
 });

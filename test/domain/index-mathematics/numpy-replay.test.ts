@@ -25,7 +25,7 @@ interface ReplayedLevels {
   readonly shares: Readonly<Record<string, number[]>>;
 }
 
-const drawn = fc.record({
+const drawnCase = fc.record({
   steps: fc.array(fc.integer({ min: -60, max: 60 }), { minLength: 500, maxLength: 500 }),
   paid: fc.uniqueArray(
     fc.record({
@@ -39,10 +39,10 @@ const drawn = fc.record({
   lag: fc.integer({ min: 0, max: 6 }),
 });
 
-type RandomCase = typeof drawn extends fc.Arbitrary<infer T> ? T : never;
+type RandomCase = typeof drawnCase extends fc.Arbitrary<infer T> ? T : never;
 
 /** Returns an index run and the input of its replay. */
-function caseOf({ steps, paid, lag }: RandomCase): { readonly run: Run; readonly input: object } {
+function runCase({ steps, paid, lag }: RandomCase): { readonly run: Run; readonly input: object } {
   const listPath = (start: number, n: number): number[] => {
     let value = start;
     return DAYS.map((_, t) => (value *= 1 + steps[(7 * t + n * 31) % steps.length]! / 1000));
@@ -74,8 +74,8 @@ function caseOf({ steps, paid, lag }: RandomCase): { readonly run: Run; readonly
       },
     ],
   });
-  const listCells = (cellOf: (name: string, t: number) => number): number[][] =>
-    DAYS.map((_, t) => NAMES.map((name) => cellOf(name, t)));
+  const listCells = (getCell: (name: string, t: number) => number): number[][] =>
+    DAYS.map((_, t) => NAMES.map((name) => getCell(name, t)));
   const sum = (type: string, unit: number) =>
     listCells((name, t) =>
       paid
@@ -90,7 +90,7 @@ function caseOf({ steps, paid, lag }: RandomCase): { readonly run: Run; readonly
     special: sum('SPECIAL_DIVIDEND', 0.4),
     split: sum('SPLIT', 1).map((row) => row.map((size) => 1 + size)),
     count: COUNT,
-    reviews: reviewsOf(lag),
+    reviews: listReviews(lag),
   };
   return { run, input };
 }
@@ -99,36 +99,36 @@ function caseOf({ steps, paid, lag }: RandomCase): { readonly run: Run; readonly
  * Returns the reviews on Fridays, computed by hand: the first Friday of a month reviews weights, the third Friday
  * selects.
  */
-function reviewsOf(lag: number): object[] {
+function listReviews(lag: number): object[] {
   const fridays = DAYS.flatMap((day, t) => (new Date(day).getUTCDay() === 5 ? [t] : []));
-  const scheduled = fridays.flatMap((t) => {
+  const scheduledSessions = fridays.flatMap((t) => {
     const nth = Math.ceil(Number(DAYS[t]!.slice(8)) / 7);
     if (t === 0 || (nth !== 1 && nth !== 3)) return [];
     return [{ effective: t, reference: Math.max(0, t - lag), scope: nth === 3 ? 'membership' : 'weights' }];
   });
-  return [{ effective: 0, reference: 0, scope: 'membership' }, ...scheduled];
+  return [{ effective: 0, reference: 0, scope: 'membership' }, ...scheduledSessions];
 }
 
 test.skipIf(python === undefined)('levels, divisor and index shares are those that numpy computes', () => {
-  const cases = fc.sample(drawn, { numRuns: RUNS, seed: 20240304 }).map(caseOf);
+  const cases = fc.sample(drawnCase, { numRuns: RUNS, seed: 20240304 }).map(runCase);
   const { stdout, stderr } = spawnSync(python!, ['test/domain/index-mathematics/numpy_replay.py'], {
     input: cases.map(({ input }) => JSON.stringify(input)).join('\n'),
     maxBuffer: 1 << 28,
     encoding: 'utf8',
   });
   expect(stderr).toBe('');
-  const replayed = JSON.parse(stdout) as ReplayedLevels[];
+  const replayedLevels = JSON.parse(stdout) as ReplayedLevels[];
   for (const [k, { run }] of cases.entries()) {
-    const { price, total, divisor, shares } = replayed[k]!;
+    const { price, total, divisor, shares } = replayedLevels[k]!;
     readLevels(run, 'price').forEach((level, t) => expectNear(level, price[t]!, 1e-11));
     readLevels(run, 'total').forEach((level, t) => expectNear(level, total[t]!, 1e-11));
     run.index.book.divisor.forEach((value, t) => expectNear(value, divisor[t]!, 1e-11));
-    const sharesOf = createIndexShares(run.index.book, 'USD');
+    const indexShares = createIndexShares(run.index.book, 'USD');
     expect(run.index.compositions.list).toHaveLength(Object.keys(shares).length);
     for (const composition of run.index.compositions.list) {
       const expected = shares[String(composition.session - run.index.book.from)]!;
-      const heldShares = sharesOf(composition).shares!;
-      expect(composition.columns).toHaveLength(expected.filter((own) => own > 0).length);
+      const heldShares = indexShares(composition).shares!;
+      expect(composition.columns).toHaveLength(expected.filter((weight) => weight > 0).length);
       composition.columns.forEach((column, i) => {
         expectNear(heldShares[i]!, expected[NAMES.indexOf(run.index.book.sm.identifiers[column]!)]!, 1e-11);
       });

@@ -47,14 +47,14 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
   const market = createMarket(sm.market, sm.sessions);
   const result: ReplayedIndex = { price: [], total: [], net: [], divisor: [], points: [], changes: [], weights: [] };
   const index = { shares: new Map<string, number>(), divisor: terms.rounded?.first ?? 1, counts: createEmptyCounts() };
-  const pending = new Map<number, { shares: Shares; session: number; counts: Counts; entered: number | undefined }>();
+  const orders = new Map<number, { shares: Shares; session: number; counts: Counts; entered: number | undefined }>();
   const base = run.document.base_value;
   let perShare = 0;
-  const decided = run.index.compositions.list;
+  const decisions = run.index.compositions.list;
   for (let t = 0; t < from + length; t++) {
     market.open(t);
     const before = computeWorth(index.shares, market);
-    for (const { shares, counts } of [index, ...pending.values()]) {
+    for (const { shares, counts } of [index, ...orders.values()]) {
       if (terms.threshold !== undefined) changeCounts(shares, counts, market, t, terms);
       adjust(shares, market.actionsOn(t), terms);
     }
@@ -63,23 +63,23 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
     keepDivisor(index, terms);
     market.close(t);
     const value = computeWorth(index.shares, market);
-    const computeDividends = (tax: ReplayTerms['withholdingTax']): number => dividendsOf(index.shares, market, tax);
+    const computeDividends = (tax: ReplayTerms['withholdingTax']): number => sumDividends(index.shares, market, tax);
     if (t > from) {
       const price = value / index.divisor;
-      const grow = (level: number, paid: number): number =>
-        (level * (price + paid / index.divisor)) / result.price.at(-1)!;
+      const grow = (level: number, dividend: number): number =>
+        (level * (price + dividend / index.divisor)) / result.price.at(-1)!;
       result.total.push(grow(result.total.at(-1)!, computeDividends(0)));
       result.net.push(grow(result.net.at(-1)!, computeDividends(terms.withholdingTax)));
       result.points.push(computeDividends(0) / index.divisor);
       result.price.push(price);
     }
-    for (const one of pending.values()) removeLeavers(one, market, t, terms);
-    const left = removeLeavers(index, market, t, terms);
+    for (const one of orders.values()) removeLeavers(one, market, t, terms);
+    const leavers = removeLeavers(index, market, t, terms);
     if (index.shares.size > 0)
-      changeDivisor(result, index, computeWorthWith(index.shares, market, left), computeWorth(index.shares, market));
-    for (const one of decided)
-      if (findPricingSession(one, market) === t) pending.set(one.session * 1000 + t, pendingOf(one, market, t, terms));
-    for (const [key, { session, shares, counts, entered = 1 }] of pending) {
+      changeDivisor(result, index, computeWorthWith(index.shares, market, leavers), computeWorth(index.shares, market));
+    for (const one of decisions)
+      if (findPricingSession(one, market) === t) orders.set(one.session * 1000 + t, createOrder(one, market, t, terms));
+    for (const [key, { session, shares, counts, entered = 1 }] of orders) {
       if (session !== t) continue;
       const worthBefore = computeWorth(index.shares, market);
       if (t === from) perShare = (base * index.divisor) / computeWorth(shares, market);
@@ -89,7 +89,7 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
       index.counts = counts;
       if (terms.keepsShares || entered !== 1)
         changeDivisor(result, index, worthBefore, computeWorth(index.shares, market));
-      pending.delete(key);
+      orders.delete(key);
     }
     keepDivisor(index, terms);
     if (t === from) {
@@ -98,8 +98,8 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
     }
     if (t < from) continue;
     result.divisor.push(index.divisor);
-    const whole = computeWorth(index.shares, market);
-    result.weights.push(new Map([...index.shares].map(([name, q]) => [name, (q * market.money(name)) / whole])));
+    const wholeWorth = computeWorth(index.shares, market);
+    result.weights.push(new Map([...index.shares].map(([name, q]) => [name, (q * market.money(name)) / wholeWorth])));
   }
   return result;
 }
@@ -121,7 +121,7 @@ function findPricingSession(
 /**
  * Returns the numbers of shares that a decision holds at its closes; with fixed numbers, one share of each security.
  */
-function pendingOf(
+function createOrder(
   one: Run['rebalances'][number],
   market: Market,
   t: number,
@@ -132,14 +132,14 @@ function pendingOf(
   // Securities that have ended by the pricing date are excluded.
   const isAvailable = (_: number, k: number): boolean =>
     one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
-  const [of, wanted] = [decided.filter(isAvailable), wantedOf.filter(isAvailable)];
-  const moneyOf = [...of].map((column) => market.money(market.names[column]!));
-  const unit = keepsShares ? sum(moneyOf) : 1;
+  const [of, wantedWeights] = [decided.filter(isAvailable), wantedOf.filter(isAvailable)];
+  const columnMoney = [...of].map((column) => market.money(market.names[column]!));
+  const unit = keepsShares ? sum(columnMoney) : 1;
   const countEntries = [...of].map((c): [string, number] => [market.names[c]!, market.count(market.names[c]!, t)]);
   return {
     session,
     entered,
-    shares: new Map([...of].map((c, k) => [market.names[c]!, (unit * wanted[k]!) / moneyOf[k]!])),
+    shares: new Map([...of].map((c, k) => [market.names[c]!, (unit * wantedWeights[k]!) / columnMoney[k]!])),
     counts: { adopted: new Map(countEntries), seen: new Map(countEntries) },
   };
 }
@@ -165,7 +165,7 @@ function changeCounts(
       .filter(({ type, identifier }) => type === 'MERGER' && shares.has(identifier))
       .map(({ related }) => related),
   );
-  for (const [name, held] of shares) {
+  for (const [name, shareCount] of shares) {
     const count = market.count(name, t);
     if (Number.isNaN(count) || count === seen.get(name) || issuing.has(name)) continue;
     seen.set(name, count);
@@ -173,7 +173,7 @@ function changeCounts(
     if (!adopted.has(name)) adopted.set(name, count);
     if (Math.abs(factor - 1) < threshold! - 1e-12) continue;
     adopted.set(name, count);
-    shares.set(name, held * factor);
+    shares.set(name, shareCount * factor);
   }
 }
 
@@ -189,16 +189,16 @@ function keepDivisor(index: { divisor: number }, { rounded }: ReplayTerms): void
     index.divisor = Math.round(index.divisor * 10 ** rounded.decimals) / 10 ** rounded.decimals;
 }
 
-function dividendsOf(shares: Shares, market: Market, tax: ReplayTerms['withholdingTax']): number {
-  const rateOf = (name: string): number => (typeof tax === 'number' ? tax : tax(name));
-  return sum([...shares].map(([name, q]) => q * market.dividend(name) * (1 - rateOf(name)) * market.rate(name)));
+function sumDividends(shares: Shares, market: Market, tax: ReplayTerms['withholdingTax']): number {
+  const getRate = (name: string): number => (typeof tax === 'number' ? tax : tax(name));
+  return sum([...shares].map(([name, q]) => q * market.dividend(name) * (1 - getRate(name)) * market.rate(name)));
 }
 
-function changeDivisor(found: ReplayedIndex, index: { divisor: number }, before: number, after: number): void {
+function changeDivisor(replayed: ReplayedIndex, index: { divisor: number }, before: number, after: number): void {
   if (before === after || before === 0) return;
   const divisorBefore = index.divisor;
   index.divisor *= after / before;
-  found.changes.push({ before, divisorBefore, after, divisorAfter: index.divisor });
+  replayed.changes.push({ before, divisorBefore, after, divisorAfter: index.divisor });
 }
 
 /** Applies splits, rights and spin-offs to the shares before the session opens. */
@@ -221,33 +221,33 @@ function removeLeavers(
   t: number,
   { spinOffs }: ReplayTerms,
 ): Shares {
-  const left: Shares = new Map();
+  const leavers: Shares = new Map();
   for (const { identifier, type, value, related, cash = 0 } of market.actionsOn(t)) {
     const shareCount = shares.get(identifier);
     if (type === 'SPIN_OFF' && spinOffs === 'drop_after_first_session' && shares.has(related!)) {
-      left.set(related!, shares.get(related!)!);
+      leavers.set(related!, shares.get(related!)!);
       for (const counts of [shares, adopted, seen]) counts.delete(related!);
     }
     if (shareCount === undefined || !(type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING')) continue;
     for (const counts of [shares, adopted, seen]) counts.delete(identifier);
     if (type === 'MERGER' && shares.has(related!) && adopted.has(related!))
       adopted.set(related!, adopted.get(related!)! * (1 + (shareCount * value) / shares.get(related!)!));
-    if (type !== 'MERGER') left.set(identifier, shareCount);
+    if (type !== 'MERGER') leavers.set(identifier, shareCount);
     else {
       shares.set(related!, (shares.get(related!) ?? 0) + shareCount * value);
       // The cash part of the consideration leaves the index.
-      left.set(identifier, (shareCount * cash * market.rate(identifier)) / market.money(identifier));
+      leavers.set(identifier, (shareCount * cash * market.rate(identifier)) / market.money(identifier));
     }
   }
-  return left;
+  return leavers;
 }
 
 function computeWorth(shares: Shares, market: Market): number {
   return sum([...shares].map(([name, q]) => q * market.money(name)));
 }
 
-function computeWorthWith(shares: Shares, market: Market, left: Shares): number {
-  return computeWorth(shares, market) + computeWorth(left, market);
+function computeWorthWith(shares: Shares, market: Market, leavers: Shares): number {
+  return computeWorth(shares, market) + computeWorth(leavers, market);
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
@@ -269,24 +269,24 @@ interface Market {
 function createMarket({ identifiers, dates, fields, actions, reference }: MarketData, sessions: Int32Array): Market {
   const close = fields.get('CLOSE')!;
   const N = identifiers.length;
-  const carried = new Map<string, number>();
-  const paid = new Map<string, number>();
+  const prices = new Map<string, number>();
+  const paidDividends = new Map<string, number>();
   const currencies = new Map(
     identifiers.map((name) => [name, (reference.rows.get(name)?.[0]?.values[0] as string | undefined) ?? 'USD']),
   );
   const listActionsThrough = (t: number) =>
     actions.filter(({ exDay }) => exDay <= sessions[t]! && (t === 0 || exDay > sessions[t - 1]!));
-  const computeMoney = (name: string): number => carried.get(name)! * readRate(name);
+  const computeMoney = (name: string): number => prices.get(name)! * readRate(name);
   const readRate = (name: string): number => {
     const currency = currencies.get(name)!;
-    return currency === 'USD' || name.length === 6 ? 1 : carried.get(`${currency}USD`)!;
+    return currency === 'USD' || name.length === 6 ? 1 : prices.get(`${currency}USD`)!;
   };
   return {
     names: identifiers,
     actionsOn: listActionsThrough,
     rate: readRate,
-    money: (name) => (carried.get(name) === undefined ? 0 : computeMoney(name)),
-    dividend: (name) => paid.get(name) ?? 0,
+    money: (name) => (prices.get(name) === undefined ? 0 : computeMoney(name)),
+    dividend: (name) => paidDividends.get(name) ?? 0,
     count(name, t) {
       const row = dates.indexOf(sessions[t]!);
       return row < 0
@@ -298,27 +298,27 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
         const isEnd = type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING';
         return isEnd && identifier === name && exDay <= sessions[t]!;
       }),
-    open: () => paid.clear(),
+    open: () => paidDividends.clear(),
     adjust(t, { special, rights }) {
       for (const { identifier, type, value, subscriptionPrice } of listActionsThrough(t)) {
-        const before = carried.get(identifier);
+        const before = prices.get(identifier);
         if (before === undefined) continue;
-        if (type === 'SPLIT') carried.set(identifier, before / value);
-        if (type === 'SPECIAL_DIVIDEND' && special === 'adjust') carried.set(identifier, before - value);
+        if (type === 'SPLIT') prices.set(identifier, before / value);
+        if (type === 'SPECIAL_DIVIDEND' && special === 'adjust') prices.set(identifier, before - value);
         if (type === 'RIGHTS_ISSUE' && subscriptionPrice !== null && rights !== undefined)
-          carried.set(identifier, (before + value * subscriptionPrice) / (1 + value));
+          prices.set(identifier, (before + value * subscriptionPrice) / (1 + value));
       }
     },
     close(t) {
       const row = dates.indexOf(sessions[t]!);
       identifiers.forEach((name, i) => {
         const bar = row < 0 ? Number.NaN : close[row * N + i]!;
-        if (bar === bar) carried.set(name, bar);
+        if (bar === bar) prices.set(name, bar);
       });
       for (const { identifier, type, value, related, cash = 0 } of listActionsThrough(t)) {
-        if (type === 'DIVIDEND') paid.set(identifier, (paid.get(identifier) ?? 0) + value);
-        if (type === 'ACQUISITION' || (type === 'DELISTING' && value > 0)) carried.set(identifier, value);
-        if (type === 'MERGER') carried.set(identifier, (value * computeMoney(related!)) / readRate(identifier) + cash);
+        if (type === 'DIVIDEND') paidDividends.set(identifier, (paidDividends.get(identifier) ?? 0) + value);
+        if (type === 'ACQUISITION' || (type === 'DELISTING' && value > 0)) prices.set(identifier, value);
+        if (type === 'MERGER') prices.set(identifier, (value * computeMoney(related!)) / readRate(identifier) + cash);
       }
     },
   };

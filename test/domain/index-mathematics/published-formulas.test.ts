@@ -11,7 +11,7 @@ describe('total return of a capitalisation-weighted index', () => {
   const names = Object.keys(shares) as Name[]; // Object.keys is typed as returning any strings
   const computePrice = (name: Name, t: number): number =>
     40 + 25 * names.indexOf(name) + 6 * Math.sin(t / (3 + names.indexOf(name)));
-  const paid: Readonly<Record<Name, Readonly<Record<number, number>>>> = {
+  const dividends: Readonly<Record<Name, Readonly<Record<number, number>>>> = {
     A: { 5: 0.4, 33: 0.5 },
     B: { 12: 1.1 },
     C: { 12: 0.9, 47: 1 },
@@ -24,7 +24,7 @@ describe('total return of a capitalisation-weighted index', () => {
     weighting: { type: 'MarketCapWeight' },
     rebalance: { frequency: 'monthly' },
     actions: names.flatMap((name) =>
-      Object.entries(paid[name]).map(([t, value]) => ({ name, type: 'DIVIDEND', value, ex: DAYS[Number(t)]! })),
+      Object.entries(dividends[name]).map(([t, value]) => ({ name, type: 'DIVIDEND', value, ex: DAYS[Number(t)]! })),
     ),
   });
 
@@ -35,7 +35,7 @@ describe('total return of a capitalisation-weighted index', () => {
     const [pr, tr] = [readLevels(run, 'price'), readLevels(run, 'total')];
     let total = 100;
     for (let t = 1; t < DAYS.length; t++) {
-      const points = names.reduce((sum, name) => sum + shares[name] * (paid[name][t] ?? 0), 0) / divisor;
+      const points = names.reduce((sum, name) => sum + shares[name] * (dividends[name][t] ?? 0), 0) / divisor;
       total *= (computePortfolioValue(t) / divisor + points) / (computePortfolioValue(t - 1) / divisor);
       expectNear(pr[t]!, computePortfolioValue(t) / divisor);
       expectNear(tr[t]!, total);
@@ -92,9 +92,9 @@ describe('a price average of one share each, reviewed quarterly', () => {
       if (t === SPECIAL) D *= (sum(t - 1) - 18) / sum(t - 1);
       expectNear(value[t]!, sum(t) / D, 1e-11);
       if (t === REVIEW) {
-        const leaving = sum(t);
+        const leavingValue = sum(t);
         members = ['A', 'B', 'D'];
-        D *= sum(t) / leaving;
+        D *= sum(t) / leavingValue;
       }
       expectNear(divisor[t]! / before, D / ((400 + 120 + 60) / 100), 1e-11);
     }

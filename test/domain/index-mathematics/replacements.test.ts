@@ -9,7 +9,7 @@ const repeatPrice = (price: number, sessions = 5): number[] => Array.from({ leng
  * Runs an index on A to D with market values 400, 300, 200 and 100; it holds A and B. A is acquired on the third
  * session.
  */
-function runReplacement(more: Partial<IndexCase> = {}) {
+function runReplacement(members: Partial<IndexCase> = {}) {
   const close = {
     A: [100, 100, 100, null, null],
     B: repeatPrice(100),
@@ -22,17 +22,17 @@ function runReplacement(more: Partial<IndexCase> = {}) {
     selection: TOP_2,
     actions: [{ name: 'A', type: 'ACQUISITION', value: 100, ex: DAYS[2]! }],
     events: { replacement: 'next_ranked' },
-    ...more,
+    ...members,
   });
 }
 
 type Case = ReturnType<typeof runReplacement>;
 
-function readHeldAt({ index: { book } }: Case, at: number): Record<string, number> {
+function readHeldAt({ index: { book } }: Case, row: number): Record<string, number> {
   const H = book.columns.length;
   return Object.fromEntries(
     [...book.columns].flatMap((column, slot) => {
-      const weight = book.weights[at * H + slot]!;
+      const weight = book.weights[row * H + slot]!;
       return weight === 0 ? [] : [[book.sm.identifiers[column]!, Math.round(weight * 1e12) / 1e12]];
     }),
   );
@@ -137,7 +137,7 @@ describe('a constituent that leaves between reviews', () => {
 });
 
 describe('a ranking between reviews', () => {
-  const growing = {
+  const growingCase = {
     close: { A: repeatPrice(100), B: [100, 100, 40, 40, 44], C: repeatPrice(100), D: repeatPrice(100) },
     actions: [],
   };
@@ -145,12 +145,12 @@ describe('a ranking between reviews', () => {
   test('takes out a constituent below the rank, for the best that is none', () => {
     const events = { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule: { frequency: 'custom', dates: [DAYS[3]] } } };
     // B is worth 120 on the third session and ranks third, after C at 200 and before D at 100.
-    expect(readHeldAt(runReplacement({ ...growing, events }), 3)).toEqual({
+    expect(readHeldAt(runReplacement({ ...growingCase, events }), 3)).toEqual({
       A: expect.any(Number),
       B: expect.any(Number),
     });
     const low = { ...events, fast_exit: { ...events.fast_exit, rank: 2 } };
-    const run = runReplacement({ ...growing, events: low });
+    const run = runReplacement({ ...growingCase, events: low });
     expect(Object.keys(readHeldAt(run, 2))).toEqual(['A', 'B']);
     expect(Object.keys(readHeldAt(run, 3))).toEqual(['A', 'C']);
     expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_exit', session: 3 });
@@ -187,8 +187,8 @@ describe('a ranking between reviews', () => {
     expect(readHeldAt(run, 2)).toEqual({ A: 0.5, D: 0.5 });
     expectNear(run.index.book.value[4]!, 105);
     expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_entry', session: 2 });
-    const later = { fast_entry: { ...events.fast_entry, rank: 1 } };
-    expect(Object.keys(readHeldAt(runReplacement({ close, actions: [], events: later }), 4))).toEqual(['A', 'B']);
+    const laterEvents = { fast_entry: { ...events.fast_entry, rank: 1 } };
+    expect(Object.keys(readHeldAt(runReplacement({ close, actions: [], events: laterEvents }), 4))).toEqual(['A', 'B']);
   });
 
   test('keeps the shares of the others, and takes in market value where that is the weight', () => {

@@ -107,13 +107,13 @@ function sketch({
   );
   // Spun-off securities have prices from the ex-date on; acquired and merged securities have no later prices.
   for (const { name, type, related, ex } of actions) {
-    const at = days.indexOf(ex);
-    if (type === 'SPIN_OFF') close[related!] = listPath(5, at).map((price, t) => (t < at ? null : price));
+    const row = days.indexOf(ex);
+    if (type === 'SPIN_OFF') close[related!] = listPath(5, row).map((price, t) => (t < row ? null : price));
     if (type === 'MERGER' || type === 'ACQUISITION')
-      close[name] = close[name]!.map((price, t) => (t > at ? null : price));
+      close[name] = close[name]!.map((price, t) => (t > row ? null : price));
   }
   const currencies = Object.keys(close).map((name) => [name, { CURRENCY: CURRENCIES[name[0]!] ?? 'USD' }]);
-  const shares = sharesOf(Object.keys(close), { days, actions, counts });
+  const shares = createShares(Object.keys(close), { days, actions, counts });
   return {
     sketch: {
       close: { ...close, EURUSD: listPath(1.1, 77), GBPUSD: listPath(1.3, 88) },
@@ -130,7 +130,7 @@ function sketch({
       },
       weighting: { type: weighting },
       rebalance: { frequency, effective_lag: lag },
-      ...changesOf({ threshold, isReplaced: isReplaced && lag === 0 }),
+      ...listChanges({ threshold, isReplaced: isReplaced && lag === 0 }),
     },
     terms: {
       ...terms,
@@ -147,7 +147,7 @@ interface CountSketch {
 }
 
 /** Returns share counts that change by splits on their ex-dates and by the given changes. */
-function sharesOf(names: readonly string[], { days, actions, counts }: CountSketch): Record<string, number[]> {
+function createShares(names: readonly string[], { days, actions, counts }: CountSketch): Record<string, number[]> {
   return Object.fromEntries(
     names.map((name, n) => {
       const nameCounts = counts.filter((one) => NAMES[one.name] === name[0]);
@@ -163,7 +163,7 @@ function sharesOf(names: readonly string[], { days, actions, counts }: CountSket
 }
 
 /** Returns the settings of an index document for changes between reviews. */
-function changesOf({ threshold, isReplaced }: { threshold: number | undefined; isReplaced: boolean }) {
+function listChanges({ threshold, isReplaced }: { threshold: number | undefined; isReplaced: boolean }) {
   const counts = threshold === undefined ? {} : { share_changes: 'effective', threshold };
   if (!isReplaced) return { events: counts };
   const exit = { rank: 4, field: 'MARKET_CAP', schedule: { frequency: 'weekly', weekday: 1 } };

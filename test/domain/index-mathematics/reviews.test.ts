@@ -26,12 +26,12 @@ function replayReturn(run: Run, close: Readonly<Record<string, readonly number[]
   let shares: Record<string, number> = {};
   for (let t = 0; t < DAYS.length; t++) {
     if (t > 0) levels.push(Object.entries(shares).reduce((sum, [name, q]) => sum + q * close[name]![t]!, 0));
-    const taken = run.rebalances.find(({ session }) => session - book.from === t);
-    if (taken === undefined) continue;
+    const takenRebalance = run.rebalances.find(({ session }) => session - book.from === t);
+    if (takenRebalance === undefined) continue;
     shares = Object.fromEntries(
-      [...taken.columns].map((column, k) => {
+      [...takenRebalance.columns].map((column, k) => {
         const name = book.sm.identifiers[column]!;
-        return [name, (taken.weights[k]! * levels[t]!) / close[name]![t]!];
+        return [name, (takenRebalance.weights[k]! * levels[t]!) / close[name]![t]!];
       }),
     );
   }
@@ -127,8 +127,8 @@ describe('a rebalance that is spread over closes', () => {
     const scale = close.NEAR[9]! / close.NEXT[9]!;
     for (let k = 1; k <= 5; k++) {
       const t = 8 + k;
-      const [near, next] = [(1 - k / 5) * close.NEAR[t]!, (k / 5) * scale * close.NEXT[t]!];
-      expectNear(readWeightsOn(run, DAYS[t]!)['NEXT']!, next / (near + next), 1e-12);
+      const [nearValue, nextValue] = [(1 - k / 5) * close.NEAR[t]!, (k / 5) * scale * close.NEXT[t]!];
+      expectNear(readWeightsOn(run, DAYS[t]!)['NEXT']!, nextValue / (nearValue + nextValue), 1e-12);
     }
     expectReplayed(run, close);
   });
@@ -286,13 +286,13 @@ test('no data after the reference date changes members or target weights, on ran
   const names = ['A', 'B', 'C', 'D'];
   fc.assert(
     fc.property(draws, ({ steps, later, reference, pricing, scope }) => {
-      const effective = 20;
+      const effectiveRow = 20;
       const runWith = (isChanged: boolean): Run => {
         const close = Object.fromEntries(
           names.map((name, n) => {
             let price = 50 + 10 * n;
             const path = DAYS.map((_, t) => {
-              const from = isChanged && t > effective - reference ? later : steps;
+              const from = isChanged && t > effectiveRow - reference ? later : steps;
               return (price *= from[30 * n + t]!);
             });
             return [name, path];
@@ -300,7 +300,7 @@ test('no data after the reference date changes members or target weights, on ran
         );
         const counts = names.map((name, n) => [
           name,
-          DAYS.map((_, t) => (isChanged && t > effective - reference ? 99 : 1) * (n + 1 + (t > 9 ? n : 0))),
+          DAYS.map((_, t) => (isChanged && t > effectiveRow - reference ? 99 : 1) * (n + 1 + (t > 9 ? n : 0))),
         ]);
         return runIndexCase({
           close,
@@ -313,7 +313,7 @@ test('no data after the reference date changes members or target weights, on ran
               scope,
               schedule: {
                 frequency: 'custom',
-                dates: [DAYS[effective]],
+                dates: [DAYS[effectiveRow]],
                 reference: { rule: 'sessions_before', sessions: reference },
                 pricing_date: { rule: 'sessions_before', sessions: pricing },
               },

@@ -27,13 +27,13 @@ test.each([
   [1e21, 2, 1e21],
   [123.4549, 2, 123.45],
   [0.04, 1, 0],
-])('%d is, to %i decimals, %d', (value, decimals, rounded) => {
-  expect(roundHalfAwayFromZero(value, decimals)).toBe(rounded);
+])('%d is, to %i decimals, %d', (value, decimals, expected) => {
+  expect(roundHalfAwayFromZero(value, decimals)).toBe(expected);
 });
 
 const DAYS = listWeekdays(8);
-const sharesOf = (run: Run, at: number): number[] => [
-  ...createIndexShares(run.index.book, 'USD')(run.index.compositions.list[at]!).shares!,
+const listShares = (run: Run, review: number): number[] => [
+  ...createIndexShares(run.index.book, 'USD')(run.index.compositions.list[review]!).shares!,
 ];
 
 describe('a base market value', () => {
@@ -43,7 +43,7 @@ describe('a base market value', () => {
       document: { base_value: 1000, base_market_value: 5e6 },
     });
     expect(run.index.book.divisor[0]).toBe(5000);
-    expect(sharesOf(run, 0)).toEqual([250_000, 125_000]);
+    expect(listShares(run, 0)).toEqual([250_000, 125_000]);
     expectNear(readLevels(run, 'price')[1]!, (250_000 * 11 + 125_000 * 20) / 5000);
   });
 });
@@ -57,7 +57,7 @@ describe('rounded index shares', () => {
   });
 
   test('are whole numbers, and the divisor compensates the difference in value', () => {
-    expect(sharesOf(run, 0).map((held) => Math.round(held * 1e9) / 1e9)).toEqual([48, 30, 26]);
+    expect(listShares(run, 0).map((shareCount) => Math.round(shareCount * 1e9) / 1e9)).toEqual([48, 30, 26]);
     const M = 48 * 7 + 30 * 11 + 26 * 13;
     expectNear(run.index.book.divisor[0]!, M / 100);
     expectNear(readLevels(run, 'price')[2]!, (48 * 9 + 30 * 12 + 26 * 14) / (M / 100));
@@ -66,14 +66,14 @@ describe('rounded index shares', () => {
   test('stay whole through a split of three for two, without a change of the level', () => {
     const D = (48 * 7 + 30 * 11 + 26 * 13) / 100;
     expectNear(readLevels(run, 'price')[3]!, (48 * 9 + 30 * 12 + 39 * 7) / D);
-    const odd = runIndexCase({
+    const oddRun = runIndexCase({
       close: { A: [10, 10, 10], B: [10, 10, 11] },
       actions: [{ name: 'B', type: 'SPLIT', value: 1.5, ex: DAYS[1]! }],
       document: { base_market_value: 150, rounding: { shares: 0 } },
     });
     // 7.5 shares of each security round to 8; the 8 shares of B become 12 at 10 / 1.5.
     const divisor = 160 / 100;
-    expectNear(readLevels(odd, 'price')[1]!, (8 * 10 + 12 * 10) / divisor);
+    expectNear(readLevels(oddRun, 'price')[1]!, (8 * 10 + 12 * 10) / divisor);
     const uneven = runIndexCase({
       close: { A: [10, 10, 10], B: [10, 10, 11] },
       actions: [{ name: 'B', type: 'SPLIT', value: 1.45, ex: DAYS[1]! }],
@@ -83,14 +83,14 @@ describe('rounded index shares', () => {
     // divisor rises in proportion.
     const before = 8 * 10 + 8 * 10;
     const after = 8 * 10 + (12 * 10) / 1.45;
-    const changed = (1.6 * after) / before;
-    expectNear(uneven.index.book.divisor[1]!, changed);
-    expectNear(readLevels(uneven, 'price')[1]!, (8 * 10 + 12 * 10) / changed);
-    expectNear(readLevels(uneven, 'price')[2]!, (8 * 10 + 12 * 11) / changed);
+    const changedCount = (1.6 * after) / before;
+    expectNear(uneven.index.book.divisor[1]!, changedCount);
+    expectNear(readLevels(uneven, 'price')[1]!, (8 * 10 + 12 * 10) / changedCount);
+    expectNear(readLevels(uneven, 'price')[2]!, (8 * 10 + 12 * 11) / changedCount);
   });
 
   test('are whole after a change of the share count', () => {
-    const counted = runIndexCase({
+    const countedRun = runIndexCase({
       close: { A: [10, 10, 11], B: [10, 10, 10] },
       fields: { SHARES_OUTSTANDING: { A: [100, 110, 110], B: [100, 100, 100] } },
       weighting: { type: 'MarketCapWeight' },
@@ -98,20 +98,20 @@ describe('rounded index shares', () => {
       document: { base_market_value: 150, rounding: { shares: 0 } },
     });
     // 7.5 shares of each security round to 8. 8.8 shares of A round to 9, so the market value rises from 160 to 170.
-    expectNear(counted.index.book.divisor[1]!, 1.7);
-    expectNear(readLevels(counted, 'price')[1]!, 100);
-    expectNear(readLevels(counted, 'price')[2]!, (9 * 11 + 80) / 1.7);
-    const { before, after } = counted.index.book.shareChanges!;
+    expectNear(countedRun.index.book.divisor[1]!, 1.7);
+    expectNear(readLevels(countedRun, 'price')[1]!, 100);
+    expectNear(readLevels(countedRun, 'price')[2]!, (9 * 11 + 80) / 1.7);
+    const { before, after } = countedRun.index.book.shareChanges!;
     expectNear(after[0]! / before[0]!, 9 / 8);
   });
 
   test('are whole after a merger and after a rebalance', () => {
-    const merged = runIndexCase({
+    const mergedRun = runIndexCase({
       close: { A: [10, 10, 10, 12], B: [20, 20, null, null], C: [30, 30, 30, 33] },
       actions: [{ name: 'B', type: 'MERGER', value: 0.7, ex: DAYS[2]!, related: 'A' }],
       document: { base_market_value: 900, rounding: { shares: 0 } },
     });
-    const [level, divisor] = [readLevels(merged, 'price'), merged.index.book.divisor];
+    const [level, divisor] = [readLevels(mergedRun, 'price'), mergedRun.index.book.divisor];
     // 15 shares of B become 10.5 of A: with 30 held, 40.5 round to 41 shares of A, next to 10 of C.
     expectNear(divisor[2]!, (divisor[1]! * (41 * 10 + 10 * 30)) / (40.5 * 10 + 10 * 30));
     expectNear(level[3]!, (41 * 12 + 10 * 33) / divisor[2]!);
@@ -121,7 +121,7 @@ describe('rounded index shares', () => {
       document: { base_market_value: 1e6, rounding: { shares: 0, divisor: 4 } },
     });
     daily.index.compositions.list.forEach((_, r) =>
-      sharesOf(daily, r).forEach((held) => expectNear(held, Math.round(held), 1e-10)),
+      listShares(daily, r).forEach((shareCount) => expectNear(shareCount, Math.round(shareCount), 1e-10)),
     );
   });
 });
@@ -150,8 +150,8 @@ describe('a rounded divisor', () => {
     });
     const q = 1 / 3;
     expectNear(readLevels(run, 'price')[2]!, q * (120 + 100 + 95));
-    const exact = (120 + 95) / (120 + 100 + 95);
-    expect(run.index.book.divisor[2]).toBe(roundHalfAwayFromZero(exact, 2));
+    const exactWeight = (120 + 95) / (120 + 100 + 95);
+    expect(run.index.book.divisor[2]).toBe(roundHalfAwayFromZero(exactWeight, 2));
     expectNear(readLevels(run, 'price')[3]!, (q * (130 + 99)) / 0.68);
   });
 
@@ -161,7 +161,7 @@ describe('a rounded divisor', () => {
   });
 });
 
-const columnsOf = (run: Run) => {
+const createColumns = (run: Run) => {
   const bytes = createRunColumns(run, { contentHash: 'x' });
   return openColumns((from, to) => bytes.slice(from, to));
 };
@@ -169,13 +169,13 @@ const roundTo = (decimals: number, value: number): number => Math.round(value * 
 
 describe('levels and weights of a document with decimals', () => {
   const sketch = { close: { A: [3, 3.1, 3.3], B: [7, 7.2, 6.9] } };
-  const whole = runIndexCase(sketch);
+  const wholeRun = runIndexCase(sketch);
   const run = runIndexCase({ ...sketch, document: { rounding: { level: 2, weights: 4 } } });
-  const columns = columnsOf(run);
-  const levels = readLevels(whole, 'price').map((level) => roundTo(2, level));
-  const weightOfA = roundTo(4, 3.3 / 3 / (3.3 / 3 + 6.9 / 7));
+  const columns = createColumns(run);
+  const levels = readLevels(wholeRun, 'price').map((level) => roundTo(2, level));
+  const firstWeight = roundTo(4, 3.3 / 3 / (3.3 / 3 + 6.9 / 7));
 
-  test('are computed in full', () => expect(readLevels(run, 'price')).toEqual(readLevels(whole, 'price')));
+  test('are computed in full', () => expect(readLevels(run, 'price')).toEqual(readLevels(wholeRun, 'price')));
 
   test('are shown to them by every view and export', () => {
     expect(createClosesView(columns).price).toEqual(levels);
@@ -193,7 +193,7 @@ describe('levels and weights of a document with decimals', () => {
       risk: null,
       activeRisk: null,
     });
-    expect(view.weights.find(({ identifier }) => identifier === 'A')!.weight).toBe(weightOfA);
+    expect(view.weights.find(({ identifier }) => identifier === 'A')!.weight).toBe(firstWeight);
   });
 
   test('are printed in reports with two decimals fewer as percent', () => {
@@ -205,12 +205,12 @@ describe('levels and weights of a document with decimals', () => {
 
 test('an amendment changes the decimals of the levels after its first review, not of those before', () => {
   const { market, document } = runAmendable();
-  const columns = columnsOf(runOn(CALENDARS, market, document, { createDecider: indexDecider }));
-  const exact = columns.f64('levelPrice');
-  const shown = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
+  const columns = createColumns(runOn(CALENDARS, market, document, { createDecider: indexDecider }));
+  const exactLevels = columns.f64('levelPrice');
+  const shownLevels = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
   // Reviews are on Fridays; up to and including the review of 8 March, levels have the earlier number of decimals.
-  expect(shown).toEqual([...exact].map((level, t) => roundTo(t <= 4 ? 1 : 3, level)));
-  expect(createClosesView(columns).price).toEqual(shown);
+  expect(shownLevels).toEqual([...exactLevels].map((level, t) => roundTo(t <= 4 ? 1 : 3, level)));
+  expect(createClosesView(columns).price).toEqual(shownLevels);
 });
 
 /** Runs an index with weekly reviews; its levels have one decimal, and three decimals after the review of 8 March. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { openExtended } from '../backtest/extend/extended.js';
-import { eventsOf } from '../backtest/exported-events.js';
-import { expectNear, runIndexCase, shareChangesOf, listWeekdays } from './index-case.js';
+import { exportEvents } from '../backtest/exported-events.js';
+import { expectNear, runIndexCase, listShareChanges, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(12);
 const CAP_WEIGHTED_RULES = {
@@ -12,17 +12,17 @@ const CAP_WEIGHTED_RULES = {
 const repeatPrice = (price: number, sessions = 6): number[] => Array.from({ length: sessions }, () => price);
 
 /** Runs an index of A and B at 100 with 100 shares each; `shares` lists the share counts of A by session. */
-function runShareChanges(shares: readonly (number | null)[], more: object = {}) {
+function runShareChanges(shares: readonly (number | null)[], members: object = {}) {
   return runIndexCase({
     close: { A: repeatPrice(100, shares.length), B: repeatPrice(100, shares.length) },
     fields: { SHARES_OUTSTANDING: { A: shares, B: repeatPrice(100, shares.length) } },
     ...CAP_WEIGHTED_RULES,
-    ...more,
+    ...members,
   });
 }
 
-const weightOf = ({ index: { book } }: ReturnType<typeof runShareChanges>, at: number, name = 'A'): number =>
-  book.weights[at * book.columns.length + book.columns.indexOf(book.sm.columnOf(name))]!;
+const readWeight = ({ index: { book } }: ReturnType<typeof runShareChanges>, row: number, name = 'A'): number =>
+  book.weights[row * book.columns.length + book.columns.indexOf(book.sm.columnOf(name))]!;
 
 describe('a change of share counts', () => {
   test('applies after the close before its date: shares scale, the divisor adjusts, the level is continuous', () => {
@@ -31,9 +31,9 @@ describe('a change of share counts', () => {
     expect([...book.value]).toEqual([100, 100, 100, 100]);
     expectNear(book.divisor[1]!, 1);
     expectNear(book.divisor[2]!, 1.25);
-    expectNear(weightOf(run, 1), 0.5);
-    expectNear(weightOf(run, 2), 0.6);
-    expect(shareChangesOf(run)).toEqual([{ session: 2, column: 0, before: 100, after: 150 }]);
+    expectNear(readWeight(run, 1), 0.5);
+    expectNear(readWeight(run, 2), 0.6);
+    expect(listShareChanges(run)).toEqual([{ session: 2, column: 0, before: 100, after: 150 }]);
   });
 
   test('is earned from its date on: A has 60 % of the index over the session on which it rises by 10 %', () => {
@@ -44,7 +44,7 @@ describe('a change of share counts', () => {
   test('waits for the review below the threshold, which is measured from the counts last adopted', () => {
     const run = runShareChanges([100, 104, 106, 110, 111.4]);
     // The count first changes by 4 %, then by 6 % from 100; later by 3.8 % and 5.1 % from 106.
-    expect(shareChangesOf(run).map(({ session, before, after }) => [session, before, after])).toEqual([
+    expect(listShareChanges(run).map(({ session, before, after }) => [session, before, after])).toEqual([
       [2, 100, 106],
       [4, 106, 111.4],
     ]);
@@ -72,13 +72,13 @@ describe('a change of share counts', () => {
 
   test('is none if a split or a subscribed rights issue caused it, whenever the data reports it', () => {
     const split = { name: 'A', type: 'SPLIT', value: 4, ex: DAYS[1]! };
-    const halved = { close: { A: [100, 25, 25, 25], B: repeatPrice(100, 4) }, actions: [split] };
+    const halvedCase = { close: { A: [100, 25, 25, 25], B: repeatPrice(100, 4) }, actions: [split] };
     for (const shares of [
       [100, 400, 400, 400],
       [100, 100, 400, 400],
       [100, null, null, 400],
     ])
-      expect([...runShareChanges(shares, halved).index.book.divisor]).toEqual([1, 1, 1, 1]);
+      expect([...runShareChanges(shares, halvedCase).index.book.divisor]).toEqual([1, 1, 1, 1]);
     const rights = { name: 'A', type: 'RIGHTS_ISSUE', value: 0.5, subscription: 40, ex: DAYS[1]! };
     const run = runShareChanges([100, 100, 150], {
       close: { A: [100, 80, 80], B: repeatPrice(100, 3) },
@@ -103,30 +103,30 @@ describe('a change of share counts', () => {
   });
 
   test('changes pending shares as it changes held ones', () => {
-    const more = {
+    const otherCase = {
       rebalance: { frequency: 'custom', dates: [DAYS[4]], effective_lag: 3 },
       weighting: { type: 'MarketCapWeight', cap: 0.5 },
     };
     // The decision on the second session assigns half to each security; A doubles its shares during the notice period.
-    const run = runShareChanges([100, 100, 200, 200, 200, 200], more);
+    const run = runShareChanges([100, 100, 200, 200, 200, 200], otherCase);
     const { weights, counts, targets } = run.rebalances.at(-1)!;
     expectNear(targets!.weights[0]!, 0.5);
     expectNear(weights[0]!, 2 / 3);
     expect([...counts!.adopted]).toEqual([200, 100]);
     // The index has adopted the doubled shares as well, so nothing is traded.
-    expectNear(weightOf(run, 3), 2 / 3);
-    expectNear(weightOf(run, 5), 2 / 3);
+    expectNear(readWeight(run, 3), 2 / 3);
+    expectNear(readWeight(run, 5), 2 / 3);
   });
 
   test('that a review has seen is not applied again', () => {
     const run = runShareChanges([100, 103, 107, 107], { rebalance: { frequency: 'custom', dates: [DAYS[1]] } });
-    expectNear(weightOf(run, 1), 103 / 203);
-    expect(shareChangesOf(run)).toEqual([]);
+    expectNear(readWeight(run, 1), 103 / 203);
+    expect(listShareChanges(run)).toEqual([]);
   });
 
   test('is one event of the run, with its effect on the divisor', () => {
     const run = runShareChanges([100, 100, 150, 150]);
-    const rows = eventsOf(openExtended(createRunColumns(run, { contentHash: 's' })));
+    const rows = exportEvents(openExtended(createRunColumns(run, { contentHash: 's' })));
     expect(rows).toHaveLength(1);
     expect(rows[0]).toMatchObject({ date: DAYS[2], identifier: 'A', type: 'share_change', per_share: 1.5 });
     expectNear(rows[0]!['effect'] as number, 0.25);

@@ -12,13 +12,13 @@ const cutAfter = (price: number, last: number): (number | null)[] =>
   repeatPrice(price).map((p, t) => (t <= last ? p : null));
 
 /** Runs an index of A and B at 100, in which A has its last price on the third session. */
-function runSuspension(more: Partial<IndexCase> = {}) {
-  return runIndexCase({ close: { A: cutAfter(100, 2), B: repeatPrice(100) }, ...more });
+function runSuspension(members: Partial<IndexCase> = {}) {
+  return runIndexCase({ close: { A: cutAfter(100, 2), B: repeatPrice(100) }, ...members });
 }
 
-function weightOf({ index: { book } }: ReturnType<typeof runSuspension>, at: number, name = 'A'): number {
+function readWeight({ index: { book } }: ReturnType<typeof runSuspension>, row: number, name = 'A'): number {
   const slot = book.columns.indexOf(book.sm.columnOf(name));
-  return slot < 0 ? 0 : book.weights[at * book.columns.length + slot]!;
+  return slot < 0 ? 0 : book.weights[row * book.columns.length + slot]!;
 }
 
 /** Case with the delisting of Z, which the index does not hold. */
@@ -32,21 +32,21 @@ describe('a suspended constituent', () => {
   test('leaves after the sessions that its document waits for, up to 10,000', () => {
     for (const wait of [5, 60, 61, 80]) {
       const run = runSuspension({ treatment: { max_stale_sessions: wait } });
-      expectNear(weightOf(run, 2 + wait - 1), 0.5);
-      expect(weightOf(run, 2 + wait)).toBe(0);
+      expectNear(readWeight(run, 2 + wait - 1), 0.5);
+      expect(readWeight(run, 2 + wait)).toBe(0);
       expect(run.index.book.value.at(-1)).toBe(100);
     }
   });
 
   test('stays without an end if the document states null', () => {
-    expectNear(weightOf(runSuspension({ treatment: { max_stale_sessions: null } }), SESSIONS - 1), 0.5);
+    expectNear(readWeight(runSuspension({ treatment: { max_stale_sessions: null } }), SESSIONS - 1), 0.5);
   });
 
   test('is a gap on each session without a price, however long, before and after a review, a merger into it and a return', () => {
     const SECOND = 75;
-    const back = new Set([40, SECOND]);
+    const backSessions = new Set([40, SECOND]);
     const close = {
-      A: repeatPrice(100).map((price, t) => (t <= 2 || back.has(t) ? price : null)),
+      A: repeatPrice(100).map((price, t) => (t <= 2 || backSessions.has(t) ? price : null)),
       B: repeatPrice(100),
       C: cutAfter(100, 80),
       D: cutAfter(50, 3),
@@ -63,7 +63,7 @@ describe('a suspended constituent', () => {
     const expected = Array.from({ length: SESSIONS }, (_, t) => t).flatMap((t) =>
       Array.from(book.columns)
         .filter((column, slot) => {
-          const isHeld = (at: number): boolean => at >= 0 && book.weights[at * width + slot]! > 0;
+          const isHeld = (row: number): boolean => row >= 0 && book.weights[row * width + slot]! > 0;
           const prices = close[book.sm.identifiers[column] as keyof typeof close];
           return (isHeld(t) || isHeld(t - 1)) && prices[t] === null;
         })
@@ -95,19 +95,19 @@ describe('a suspended constituent', () => {
   });
 
   test('leaves after 5 sessions on a store without endings, and stays on one that has an action of that kind', () => {
-    const plain = runSuspension();
-    expectNear(weightOf(plain, 6), 0.5);
-    expect(weightOf(plain, 7)).toBe(0);
-    expect(plain.findings.filter(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject([
+    const plainRun = runSuspension();
+    expectNear(readWeight(plainRun, 6), 0.5);
+    expect(readWeight(plainRun, 7)).toBe(0);
+    expect(plainRun.findings.filter(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject([
       { severity: 'info', path: 'pipeline.treatment.max_stale_sessions', value: 5 },
     ]);
     const run = runSuspension(ENDING_CASE);
-    expectNear(weightOf(run, SESSIONS - 1), 0.5);
+    expectNear(readWeight(run, SESSIONS - 1), 0.5);
     expect(run.findings.find(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject({
       path: 'pipeline.treatment.max_stale_sessions',
       value: null,
     });
-    expect(weightOf(runSuspension({ ...ENDING_CASE, treatment: { max_stale_sessions: 5 } }), 7)).toBe(0);
+    expect(readWeight(runSuspension({ ...ENDING_CASE, treatment: { max_stale_sessions: 5 } }), 7)).toBe(0);
   });
 
   test('stays through a review that selects it, and another without a price is not newly selected', () => {
@@ -117,8 +117,8 @@ describe('a suspended constituent', () => {
       ...review,
     });
     // B has halved before the review, which restores equal weights.
-    expectNear(weightOf(run, 19), 2 / 3);
-    expectNear(weightOf(run, 20), 0.5);
+    expectNear(readWeight(run, 19), 2 / 3);
+    expectNear(readWeight(run, 20), 0.5);
     // C has a price before the index begins, but no price in the five sessions before the review.
     const close = {
       A: repeatPrice(100),
@@ -133,8 +133,8 @@ describe('a suspended constituent', () => {
       ],
     };
     const other = runSuspension({ close, ...review });
-    expect(weightOf(other, 20, 'C')).toBe(0);
-    expectNear(weightOf(other, 20), 0.5);
+    expect(readWeight(other, 20, 'C')).toBe(0);
+    expectNear(readWeight(other, 20), 0.5);
   });
 
   test('leaves with a review that does not select it, at its last price or written off', () => {
@@ -146,11 +146,11 @@ describe('a suspended constituent', () => {
         rebalance: { frequency: 'custom', dates: [DAYS[20]] },
         treatment: { max_stale_sessions: null, suspension },
       });
-    expect(weightOf(simulateDrop('last_price'), 20)).toBe(0);
+    expect(readWeight(simulateDrop('last_price'), 20)).toBe(0);
     expectNear(simulateDrop('last_price').index.book.value[20]!, 100);
     expectNear(simulateDrop('zero').index.book.value[19]!, 100);
     expectNear(simulateDrop('zero').index.book.value[20]!, 50);
-    expect(weightOf(simulateDrop('zero'), 20)).toBe(0);
+    expect(readWeight(simulateDrop('zero'), 20)).toBe(0);
   });
 
   test('is written off after the sessions that its document waits for, if it has such a period', () => {
@@ -158,7 +158,7 @@ describe('a suspended constituent', () => {
     expect(run.index.book.value[11]).toBe(100);
     expectNear(run.index.book.value[12]!, 50);
     expectNear(run.index.book.value.at(-1)!, 50);
-    expect(weightOf(run, 12, 'B')).toBe(1);
+    expect(readWeight(run, 12, 'B')).toBe(1);
     expectNear(runSuspension({ treatment: { max_stale_sessions: 10 } }).index.book.value[12]!, 100);
   });
 });

@@ -16,15 +16,15 @@ const sketch = {
   reference: { A: { COUNTRY: 'US' }, B: { COUNTRY: 'FR' }, C: { COUNTRY: 'JP' } },
   actions: (['A', 'B'] as const).map((name) => ({ name, type: 'DIVIDEND' as const, value: 10, ex: DAYS[1]! })),
 };
-const netOf = (withholding_tax: object, reinvestment = 'index'): number =>
+const computeNetLevel = (withholding_tax: object, reinvestment = 'index'): number =>
   readLevels(runIndexCase({ ...sketch, treatment: { dividends: 'net', reinvestment, withholding_tax } }), 'net')[1]!;
 
 describe('a withholding tax by country', () => {
   test('takes from each dividend the rate of its security: 3 of 10 in the United States, 1.5 by default', () => {
     // The price return level is 90. Half a share of each security is held, so 3.5 and 4.25 points are reinvested.
-    expectNear(netOf({ ...RATES, default: 0.15 }), 90 + 3.5 + 4.25);
-    expectNear(netOf({ field: 'COUNTRY', rates: { US: 0.3, FR: 0.25 } }), 90 + 3.5 + 3.75);
-    expectNear(netOf({ ...RATES, default: 0.15 }, 'constituent'), 90 + 3.5 + 4.25);
+    expectNear(computeNetLevel({ ...RATES, default: 0.15 }), 90 + 3.5 + 4.25);
+    expectNear(computeNetLevel({ field: 'COUNTRY', rates: { US: 0.3, FR: 0.25 } }), 90 + 3.5 + 3.75);
+    expectNear(computeNetLevel({ ...RATES, default: 0.15 }, 'constituent'), 90 + 3.5 + 4.25);
   });
 
   test('leaves price and total return as they are', () => {
@@ -36,17 +36,17 @@ describe('a withholding tax by country', () => {
 
   test('is that of the value on the ex-date', () => {
     const market = buildMarket({ dates: DAYS, close: { A: [100, 90, 80, 80] } });
-    const moved = {
+    const movedResidence = {
       columns: ['COUNTRY'],
       rows: new Map([['A', [createResidence(null, 'US'), createResidence(DAYS[2]!, 'GB')]]]),
     };
     const actions = [DAYS[1]!, DAYS[2]!].map((ex) => ({ name: 'A', type: 'DIVIDEND' as const, value: 10, ex }));
-    const marketOfActions = buildMarket({ dates: DAYS, close: { A: [100, 90, 80, 80] }, actions });
+    const dividendMarket = buildMarket({ dates: DAYS, close: { A: [100, 90, 80, 80] }, actions });
     const run = runIndexCase({
       close: { A: [100, 90, 80, 80] },
       actions,
       treatment: { dividends: 'net', withholding_tax: RATES },
-      market: { ...marketOfActions, reference: moved, contentHash: market.contentHash },
+      market: { ...dividendMarket, reference: movedResidence, contentHash: market.contentHash },
     });
     expectNear(readLevels(run, 'net')[2]!, ((97 / 100) * 100 * (80 + 10)) / 90);
   });
@@ -59,7 +59,7 @@ const createResidence = (from: string | null, country: string) => ({
 
 describe('a value without a rate and without a default', () => {
   test('is the error NO_RATE, which lists the values of the securities held', () => {
-    const catchRefusal = (): unknown => netOf(RATES);
+    const catchRefusal = (): unknown => computeNetLevel(RATES);
     expect(catchRefusal).toThrow(Refusal);
     try {
       catchRefusal();
@@ -72,7 +72,7 @@ describe('a value without a rate and without a default', () => {
   test('is a finding of the document, of the securities that the universe lists or of all', () => {
     const market = buildMarket({ dates: DAYS, ...sketch });
     const listFindings = (universe: object, tax: object) =>
-      checkOnMarket(documentOf(universe, tax), market, { severity: 'error', indexOf: () => undefined });
+      checkOnMarket(createDocument(universe, tax), market, { severity: 'error', indexOf: () => undefined });
     const listing = { kind: 'list', identifiers: ['A', 'B'] };
     expect(listFindings(listing, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR'] }]);
     expect(listFindings({ kind: 'all' }, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR', 'JP'] }]);
@@ -84,11 +84,11 @@ describe('a value without a rate and without a default', () => {
 });
 
 test('the methodology names every rate', () => {
-  const text = createMethodology(documentOf({ kind: 'all' }, { ...RATES, default: 0.15 })).join(' ');
+  const text = createMethodology(createDocument({ kind: 'all' }, { ...RATES, default: 0.15 })).join(' ');
   expect(text).toMatch(/withholding tax of the COUNTRY of each security: US 30 ?%, GB 0 ?%, others 15 ?%/);
 });
 
-function documentOf(universe: object, withholding_tax: object) {
+function createDocument(universe: object, withholding_tax: object) {
   return IndexDocument.parse({
     id: 'X',
     name: 'X',

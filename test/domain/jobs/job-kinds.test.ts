@@ -87,9 +87,9 @@ const PAYLOADS = {
   diff: { run_id: 'S1', from: 'a', to: 'b', engine_version: '1' },
 } as unknown as { readonly [K in JobKindName]: JobPayload<K> };
 
-const decodePayload = <K extends JobKindName>(kind: K, stored: unknown): unknown =>
-  JOB_KIND_CATALOGUE[kind].payload.safeParse(stored).data;
-const keyOf = (kind: JobKindName): string => JOB_KIND_CATALOGUE[kind].key(PAYLOADS[kind] as never);
+const decodePayload = <K extends JobKindName>(kind: K, storedPayload: unknown): unknown =>
+  JOB_KIND_CATALOGUE[kind].payload.safeParse(storedPayload).data;
+const computeKey = (kind: JobKindName): string => JOB_KIND_CATALOGUE[kind].key(PAYLOADS[kind] as never);
 
 describe.each(JOB_KINDS)('a payload of %s', (kind) => {
   test('is unchanged after a round trip through a database', () => {
@@ -97,7 +97,7 @@ describe.each(JOB_KINDS)('a payload of %s', (kind) => {
   });
 
   test('names its job', () => {
-    expect(keyOf(kind)).toBe('store_id' in PAYLOADS[kind] ? 'm' : 'S1');
+    expect(computeKey(kind)).toBe('store_id' in PAYLOADS[kind] ? 'm' : 'S1');
   });
 
   test('is none where a member is missing', () => {
@@ -159,7 +159,7 @@ describe('a payload that an earlier version stored', () => {
   });
 
   test('of a sweep depends on no stored index, and tests no choice', () => {
-    const { stored_id: _, folds: none, ...stored } = PAYLOADS.sweep;
-    expect(decodePayload('sweep', stored)).toMatchObject({ stored_id: null, folds: none });
+    const { stored_id: _, folds: none, ...storedPayload } = PAYLOADS.sweep;
+    expect(decodePayload('sweep', storedPayload)).toMatchObject({ stored_id: null, folds: none });
   });
 });

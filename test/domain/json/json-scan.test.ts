@@ -89,9 +89,9 @@ describe('the scan agrees with JSON.parse', () => {
         fc.nat(),
         fc.constantFrom('', ',', '"', '}', ']', '\\', '0', 'e', '-', '\u0000'),
         fc.boolean(),
-        (value, at, piece, replaces) => {
+        (value, position, piece, replaces) => {
           const text = JSON.stringify(value);
-          const cut = at % (text.length + 1);
+          const cut = position % (text.length + 1);
           expectAgreement(text.slice(0, cut) + piece + text.slice(cut + (replaces ? 1 : 0)));
         },
       ),
@@ -104,13 +104,13 @@ describe('what JSON.parse lets through is found', () => {
   test('a key that occurs twice anywhere, at the second one', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.string(), { minLength: 1, maxLength: 30 }), fc.nat(), (keys, pick) => {
-        const again = keys[pick % keys.length]!;
-        const members = [...keys, again].map((key) => `${JSON.stringify(key)}:0`);
+        const repeatedKey = keys[pick % keys.length]!;
+        const members = [...keys, repeatedKey].map((key) => `${JSON.stringify(key)}:0`);
         const text = `[{"inner":{${members.join(',')}}}]`;
         const { fault } = scanJson(text);
         if (keys.includes('__proto__')) return;
         expect(fault?.reason).toContain('occurs twice');
-        expect(fault?.offset).toBe(text.lastIndexOf(`${JSON.stringify(again)}:0`));
+        expect(fault?.offset).toBe(text.lastIndexOf(`${JSON.stringify(repeatedKey)}:0`));
       }),
     );
   });

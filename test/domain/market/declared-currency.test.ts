@@ -15,7 +15,7 @@ const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'];
 const EURUSD = [1.1, 1.2, null, 1.05];
 const CLOSE = { A: [100, 110, 99, 99], B: [50, 50, 55, 60], EURUSD };
 
-const indexOf = (currency = 'USD', universe: object = { kind: 'all' }) =>
+const createIndex = (currency = 'USD', universe: object = { kind: 'all' }) =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -26,7 +26,7 @@ const indexOf = (currency = 'USD', universe: object = { kind: 'all' }) =>
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-const marketOf = (
+const createMarket = (
   currency: string | null,
   reference: Record<string, Record<string, ReferenceValue>> = {},
 ): MarketData => ({ ...buildMarket({ dates: DATES, close: CLOSE, reference }), currency });
@@ -35,7 +35,7 @@ const listCodes = ({ findings }: Run): string[] => findings.map(({ code }) => co
 
 describe('the currency that a store declares', () => {
   test('is that of every security without a currency: prices are converted at the rate of the day, carried where there is none', () => {
-    const outcome = run(marketOf('EUR'), indexOf());
+    const outcome = run(createMarket('EUR'), createIndex());
     const rates = [1.1, 1.2, 1.2, 1.05];
     expect(outcome.index.compositions.list[0]!.columns).toHaveLength(2); // the exchange rate is not a constituent
     listLevels(outcome).forEach((level, t) =>
@@ -53,35 +53,35 @@ describe('the currency that a store declares', () => {
         code === 'FX_CROSSED' ? [[severity, message]] : [],
       );
     const listing = { kind: 'list', identifiers: ['A', 'B'] };
-    expect(listCrossedCurrencies(indexOf('EUR', listing))).toEqual([
+    expect(listCrossedCurrencies(createIndex('EUR', listing))).toEqual([
       ['warning', 'The data store has no exchange rate GBPEUR. It is computed as the cross rate of GBPUSD and EURUSD.'],
     ]);
-    expect(listCrossedCurrencies(indexOf('USD', listing))).toEqual([]);
-    expect(listCrossedCurrencies(indexOf('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);
+    expect(listCrossedCurrencies(createIndex('USD', listing))).toEqual([]);
+    expect(listCrossedCurrencies(createIndex('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);
   });
 
   test('leaves a name its own currency', () => {
-    const outcome = run(marketOf('EUR', { A: { CURRENCY: 'USD' }, B: { CURRENCY: '' } }), indexOf());
+    const outcome = run(createMarket('EUR', { A: { CURRENCY: 'USD' }, B: { CURRENCY: '' } }), createIndex());
     listLevels(outcome).forEach((level, t) =>
       expect(level).toBeCloseTo(50 * (CLOSE.A[t]! / 100 + ((CLOSE.B[t]! / 50) * [1.1, 1.2, 1.2, 1.05][t]!) / 1.1), 10),
     );
   });
 
   test('is needed in the currency of the index, in either direction', () => {
-    expect(findMissingRates(marketOf('EUR'), indexOf())).toEqual([]);
-    expect(findMissingRates(marketOf('USD'), indexOf('EUR'))).toEqual([]);
-    expect(findMissingRates(marketOf('JPY'), indexOf())).toEqual(['JPYUSD']);
+    expect(findMissingRates(createMarket('EUR'), createIndex())).toEqual([]);
+    expect(findMissingRates(createMarket('USD'), createIndex('EUR'))).toEqual([]);
+    expect(findMissingRates(createMarket('JPY'), createIndex())).toEqual(['JPYUSD']);
     expect(
       findMissingRates(
-        marketOf('JPY', { A: { CURRENCY: 'USD' } }),
-        indexOf('USD', { kind: 'list', identifiers: ['A'] }),
+        createMarket('JPY', { A: { CURRENCY: 'USD' } }),
+        createIndex('USD', { kind: 'list', identifiers: ['A'] }),
       ),
     ).toEqual([]);
-    expect(() => run(marketOf('JPY'), indexOf())).toThrow(expect.objectContaining({ code: 'FX_MISSING' }));
+    expect(() => run(createMarket('JPY'), createIndex())).toThrow(expect.objectContaining({ code: 'FX_MISSING' }));
   });
 
   test('may be a minor unit', () => {
-    const outcome = run(marketOf('GBX'), indexOf('GBP'));
+    const outcome = run(createMarket('GBX'), createIndex('GBP'));
     listLevels(outcome).forEach((level, t) =>
       expect(level).toBeCloseTo(
         (100 / 3) * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50 + [1.1, 1.2, 1.2, 1.05][t]! / 1.1),
@@ -91,14 +91,14 @@ describe('the currency that a store declares', () => {
   });
 
   test('does not apply to a rate, so that a run is compared with the unconverted rate', () => {
-    const result = run(marketOf('EUR'), indexOf(), {
+    const result = run(createMarket('EUR'), createIndex(), {
       benchmark: { kind: 'identifier', id: 'EURUSD', price_column: 'CLOSE' },
     });
     expect(result.benchmark!.relative.benchmarkReturn).toBeCloseTo(1.05 / 1.1 - 1, 12);
   });
 
   test('gives the bits that a CURRENCY of its names gives, on random markets', () => {
-    let ran = 0;
+    let ranCount = 0;
     fc.assert(
       fc.property(
         randomMarket,
@@ -123,22 +123,23 @@ describe('the currency that a store declares', () => {
               ),
             },
           });
-          const named = tryRun(addCurrency('EUR'), document);
-          const declared = tryRun({ ...addCurrency(null), currency: 'EUR' }, document);
-          expect(declared?.level).toEqual(named?.level);
-          expect(declared?.portfolio.weights).toEqual(named?.portfolio.weights);
-          expect(declared?.findings).toEqual(named?.findings);
-          if (named !== undefined) ran++;
+          const namedRun = tryRun(addCurrency('EUR'), document);
+          const declaredRun = tryRun({ ...addCurrency(null), currency: 'EUR' }, document);
+          expect(declaredRun?.level).toEqual(namedRun?.level);
+          expect(declaredRun?.portfolio.weights).toEqual(namedRun?.portfolio.weights);
+          expect(declaredRun?.findings).toEqual(namedRun?.findings);
+          if (namedRun !== undefined) ranCount++;
         },
       ),
       { numRuns: RUNS },
     );
-    expect(ran).toBeGreaterThan(RUNS / 30);
+    expect(ranCount).toBeGreaterThan(RUNS / 30);
   });
 
   test('belongs to the history of a market: a run is not extended on another', async () => {
-    const { digests } = await digestContent(marketOf(null));
-    const hashPrefix = (currency: string | null) => createPrefix(marketOf(currency), digests, marketOf(null).dates[2]!);
+    const { digests } = await digestContent(createMarket(null));
+    const hashPrefix = (currency: string | null) =>
+      createPrefix(createMarket(currency), digests, createMarket(null).dates[2]!);
     expect(comparePrefixes(hashPrefix('EUR'), hashPrefix('EUR'))).toBeNull();
     expect(comparePrefixes(hashPrefix('EUR'), hashPrefix(null))).toBe('history');
     expect(comparePrefixes(hashPrefix('EUR'), hashPrefix('USD'))).toBe('history');
@@ -147,7 +148,7 @@ describe('the currency that a store declares', () => {
 
 describe('without a declared currency', () => {
   test('an index reports how many of its securities are assumed to be in its currency', () => {
-    const result = run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf());
+    const result = run(createMarket(null, { A: { CURRENCY: 'USD' } }), createIndex());
     expect(result.findings).toMatchObject([
       { code: 'DEFAULT_TAKEN', path: 'pipeline.treatment.max_stale_sessions', value: 5 },
       {
@@ -158,23 +159,28 @@ describe('without a declared currency', () => {
         message: expect.stringContaining('2 of 3 securities of the data store have no CURRENCY (B, EURUSD)'),
       },
     ]);
-    expect(listCodes(run(marketOf(null), indexOf('USD', { kind: 'list', identifiers: ['A'] })))).toEqual([
+    expect(listCodes(run(createMarket(null), createIndex('USD', { kind: 'list', identifiers: ['A'] })))).toEqual([
       'DEFAULT_TAKEN',
       'CURRENCY_ASSUMED',
     ]);
     expect(
-      listCodes(run(marketOf(null, { A: { CURRENCY: 'USD' } }), indexOf('USD', { kind: 'list', identifiers: ['A'] }))),
+      listCodes(
+        run(createMarket(null, { A: { CURRENCY: 'USD' } }), createIndex('USD', { kind: 'list', identifiers: ['A'] })),
+      ),
     ).toEqual(['DEFAULT_TAKEN']);
   });
 
   test('a rate between currencies in use needs none', () => {
     expect(
-      listSecuritiesWithoutCurrency(marketOf(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } }), indexOf()),
+      listSecuritiesWithoutCurrency(
+        createMarket(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } }),
+        createIndex(),
+      ),
     ).toEqual([]);
   });
 
   test('a security counts while its currency begins after its first bar, and not when it begins with it', () => {
-    const market = marketOf(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'USD' }, EURUSD: { CURRENCY: 'USD' } });
+    const market = createMarket(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'USD' }, EURUSD: { CURRENCY: 'USD' } });
     const createMarketFrom = (validFrom: number): MarketData => ({
       ...market,
       reference: {
@@ -182,7 +188,7 @@ describe('without a declared currency', () => {
         rows: new Map([...market.reference.rows, ['A', [{ validFrom, values: ['USD'] }]]]),
       },
     });
-    expect(listSecuritiesWithoutCurrency(createMarketFrom(market.dates[0]!), indexOf())).toEqual([]);
-    expect(listSecuritiesWithoutCurrency(createMarketFrom(market.dates[0]! + 1), indexOf())).toEqual(['A']);
+    expect(listSecuritiesWithoutCurrency(createMarketFrom(market.dates[0]!), createIndex())).toEqual([]);
+    expect(listSecuritiesWithoutCurrency(createMarketFrom(market.dates[0]! + 1), createIndex())).toEqual(['A']);
   });
 });

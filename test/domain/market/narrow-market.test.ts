@@ -51,10 +51,10 @@ test('keeps sectors, or datapoints from the beginning, for what reads them; neve
     rows: new Map([['A', [{ validFrom: 12, values: ['sector of A'] }]]]),
   });
   expect([...sectors.dates]).toEqual([12, 15]);
-  const whole = narrowMarket(referenced, { columns: [0, 1], from: 12, to: 12, keeps: 'datapoints' });
-  expect([...whole.dates]).toEqual([10, 12]);
-  expect([...whole.fields.keys()]).toEqual(['CLOSE', 'VOLUME']);
-  expect(whole.fields.get('VOLUME')!.length).toBe(4);
+  const wholeHistory = narrowMarket(referenced, { columns: [0, 1], from: 12, to: 12, keeps: 'datapoints' });
+  expect([...wholeHistory.dates]).toEqual([10, 12]);
+  expect([...wholeHistory.fields.keys()]).toEqual(['CLOSE', 'VOLUME']);
+  expect(wholeHistory.fields.get('VOLUME')!.length).toBe(4);
 });
 
 test('cuts the window, also where it begins and ends between days', () => {

@@ -5,7 +5,7 @@ import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
 import { findMissingRates } from '#domain/checks/required-rates.js';
 import { createReferenceSpells, findSpell } from '#domain/market/reference-spells.js';
 
-function marketOf(
+function createMarket(
   identifiers: readonly string[],
   columns: readonly string[],
   rows: Readonly<Record<string, readonly ReferenceRow[]>>,
@@ -29,7 +29,7 @@ test('columns with more periods than are cached return the same values for every
     validFrom: day,
     values: [day, -day, 'same'],
   }));
-  const market = marketOf(['A'], ['UP', 'DOWN', 'STEADY'], { A: rows });
+  const market = createMarket(['A'], ['UP', 'DOWN', 'STEADY'], { A: rows });
   for (const [column, expected] of [
     ['UP', 7],
     ['STEADY', 'same'],
@@ -58,9 +58,9 @@ test('missing rates are those of all currencies that the requested securities ev
       fc.subarray(rates),
       fc.subarray(names, { minLength: 1 }),
       fc.constantFrom('USD', 'EUR'),
-      (rows, heldNames, listed, to) => {
-        const market = marketOf([...names, ...heldNames].sort(), ['CURRENCY'], rows);
-        for (const universe of [undefined, { kind: 'list', identifiers: listed }]) {
+      (rows, heldNames, listedNames, to) => {
+        const market = createMarket([...names, ...heldNames].sort(), ['CURRENCY'], rows);
+        for (const universe of [undefined, { kind: 'list', identifiers: listedNames }]) {
           const document = IndexDocument.parse({
             id: 'T',
             name: 'T',
@@ -71,15 +71,15 @@ test('missing rates are those of all currencies that the requested securities ev
             rebalance: { frequency: 'monthly' },
             pipeline: { weighting: { type: 'EqualWeight' } },
           });
-          const request = universe === undefined ? names : listed;
-          const had = request
+          const request = universe === undefined ? names : listedNames;
+          const previousValues = request
             .flatMap((name) => rows[name]!.map(({ values }) => values[0]))
             .filter((code) => typeof code === 'string' && code !== '' && code !== to);
           const isDirect = (a: unknown, b: unknown) =>
             heldNames.some((pair) => [`${a}${b}`, `${b}${a}`].includes(pair));
           const isCrossed = (a: unknown, b: unknown) =>
             ['USD', 'EUR', 'GBP', 'JPY', 'CHF'].some((cross) => isDirect(a, cross) && isDirect(cross, b));
-          const pairs = had
+          const pairs = previousValues
             .filter((code) => !isDirect(code, to) && !isCrossed(code, to))
             .map((code) => `${String(code)}${to}`);
           for (const _ of ['first', 'again'])

@@ -18,7 +18,7 @@ const CORRELATIONS = [
   [0.491, 0.779, 0.668, 0.653, 0.306, 0.652, 1],
 ];
 
-function contextOf(identifiers: readonly string[], index: Float64Array, matrix: Float64Array) {
+function createContext(identifiers: readonly string[], index: Float64Array, matrix: Float64Array) {
   const warnings: string[] = [];
   const context: ReturnsContext = {
     identifiers,
@@ -33,7 +33,7 @@ function contextOf(identifiers: readonly string[], index: Float64Array, matrix: 
 }
 
 const createSevenMarkets = () =>
-  contextOf(
+  createContext(
     MARKETS,
     Float64Array.from(WEIGHTS, (weight) => weight / 100),
     Float64Array.from(
@@ -68,15 +68,15 @@ describe('Black-Litterman', () => {
 
   test('meets a view that is certain, and repeats of it change nothing', () => {
     const { context } = createSevenMarkets();
-    const certain = { ...germany, confidence: 1 };
-    const once = createReturns('black_litterman', { views: [certain] }, context);
-    expect(once[3]! - 0.295 * once[2]! - 0.705 * once[5]!).toBeCloseTo(0.05, 12);
-    const twice = createReturns(
+    const certainView = { ...germany, confidence: 1 };
+    const onceReturns = createReturns('black_litterman', { views: [certainView] }, context);
+    expect(onceReturns[3]! - 0.295 * onceReturns[2]! - 0.705 * onceReturns[5]!).toBeCloseTo(0.05, 12);
+    const twiceReturns = createReturns(
       'black_litterman',
-      { views: [certain, { ...certain, weights: { GER: 2, FRA: -0.59, UKG: -1.41 }, value: 0.1 }] },
+      { views: [certainView, { ...certainView, weights: { GER: 2, FRA: -0.59, UKG: -1.41 }, value: 0.1 }] },
       context,
     );
-    twice.forEach((value, i) => expect(value).toBeCloseTo(once[i]!, 12));
+    twiceReturns.forEach((value, i) => expect(value).toBeCloseTo(onceReturns[i]!, 12));
   });
 
   test('refuses views that are certain of two things, with both numbers', () => {
@@ -93,8 +93,8 @@ describe('Black-Litterman', () => {
   test('omits a view of an absent security, and reports it', () => {
     const { context, warnings } = createSevenMarkets();
     const views = [germany, { weights: { GER: 1, NZL: -1 }, value: 0.2, confidence: 0.9 }];
-    const without = createReturns('black_litterman', { views: [germany] }, createSevenMarkets().context);
-    expect(createReturns('black_litterman', { views }, context)).toEqual(without);
+    const uncertainReturns = createReturns('black_litterman', { views: [germany] }, createSevenMarkets().context);
+    expect(createReturns('black_litterman', { views }, context)).toEqual(uncertainReturns);
     expect(warnings).toEqual(['View 2 is ignored: NZL is not in the problem.']);
   });
 
@@ -108,7 +108,7 @@ describe('Black-Litterman', () => {
     );
     const names = ['A', 'B', 'C', 'D'];
     const index = Float64Array.of(0.4, 0.3, 0.2, 0.1);
-    const { context } = contextOf(names, index, Float64Array.from(sigma.flat()));
+    const { context } = createContext(names, index, Float64Array.from(sigma.flat()));
     const views = [
       { weights: { A: 1 }, value: 0.07, confidence: 0.3 },
       { weights: { B: 1, C: -0.5, D: -0.5 }, value: 0.02, confidence: 0.8 },
@@ -189,8 +189,8 @@ describe('other models of expected returns', () => {
       createReturns('capm', { shrinkage }, context).reduce((sum, value, i) => sum + value * context.index[i]!, 0) /
       context.index.reduce((sum, value) => sum + value, 0);
     expect(computeIndexReturns(0.4)).toBeCloseTo(computeIndexReturns(0), 12);
-    const alike = createReturns('capm', { shrinkage: 1 }, context);
-    for (const value of alike) expect(value).toBeCloseTo(alike[0]!, 15);
+    const equalReturns = createReturns('capm', { shrinkage: 1 }, context);
+    for (const value of equalReturns) expect(value).toBeCloseTo(equalReturns[0]!, 15);
   });
 
   test('a missing datapoint counts as the mean of the others, and is reported', () => {

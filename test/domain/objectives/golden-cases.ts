@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
-import { objectiveOf } from '../optimisation/small-problems.js';
+import { createObjective } from '../optimisation/small-problems.js';
 
 /**
  * A problem of test/golden/objectives with the optimum of each objective; make.py in this folder computes the optima.
@@ -34,7 +34,7 @@ export const goldenCases: readonly GoldenCase[] = (JSON.parse(readFileSync(file,
 export function createGoldenProblem(golden: GoldenCase, { type, ...params }: GoldenAnswer['objective']): Problem {
   const n = golden.index.length;
   const previous = Float64Array.from(golden.previous);
-  const objective = objectiveOf({ type, ...params });
+  const objective = createObjective({ type, ...params });
   const costs = createCostsWith(type, golden.costs);
   return createProblem({
     identifiers: golden.index.map((_, i) => `N${String(i).padStart(2, '0')}`),

@@ -11,11 +11,11 @@ import { goldenCases, createGoldenProblem } from './golden-cases.js';
  * solves all problems.
  */
 const CASE_INTERVALS: Readonly<Record<string, number>> = IS_SOAK ? {} : { min_cdar: 6, min_cvar: 2 };
-const casesOf = (type: string) => goldenCases.filter((_, i) => i % (CASE_INTERVALS[type] ?? 1) === 0);
+const listCases = (type: string) => goldenCases.filter((_, i) => i % (CASE_INTERVALS[type] ?? 1) === 0);
 
 describe('problems, each with different rows and costs, have the optima of the cone programmes', () => {
   test.each(OBJECTIVE_CLASSES.map(({ type }) => type))('%s', (type) => {
-    for (const golden of casesOf(type)) {
+    for (const golden of listCases(type)) {
       const { objective, value, weights } = golden.answers.find((answer) => answer.objective.type === type)!;
       const problem = createGoldenProblem(golden, objective);
       const solution = solveConvex(solvers.solver, problem)!;

@@ -20,15 +20,15 @@ const requireSolution = (problem: Problem) => {
   if (solution === undefined) throw new Error('no answer');
   return solution;
 };
-const createMarket = (objective: SmallMarket['objective'], more: Partial<SmallMarket> = {}) =>
-  buildProblem({ names: NAMES, seed: 5, rows: [], objective: objective!, ...more });
+const createMarket = (objective: SmallMarket['objective'], members: Partial<SmallMarket> = {}) =>
+  buildProblem({ names: NAMES, seed: 5, rows: [], objective: objective!, ...members });
 const computeDistance = (a: Float64Array, b: Float64Array) =>
-  a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0);
+  a.reduce((largest, value, i) => Math.max(largest, Math.abs(value - b[i]!)), 0);
 const computeDotProduct = (a: Float64Array, b: Float64Array) => a.reduce((total, value, i) => total + value * b[i]!, 0);
-const sumOf = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
+const sumValues = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
 
 /** Returns the share of each security in the variance. */
-function sharesOf({ metric }: Problem, weights: Float64Array): Float64Array {
+function computeShares({ metric }: Problem, weights: Float64Array): Float64Array {
   const product = applyMetric(metric, weights);
   const variance = computeDotProduct(weights, product);
   return weights.map((weight, i) => (weight * product[i]!) / variance);
@@ -37,9 +37,9 @@ function sharesOf({ metric }: Problem, weights: Float64Array): Float64Array {
 describe('the least variance', () => {
   test('is the largest utility at a risk aversion beyond all returns', () => {
     for (const rows of [[], CAPS]) {
-      const least = requireSolution(createMarket({ type: 'min_variance' }, { rows })).weights;
+      const leastWeights = requireSolution(createMarket({ type: 'min_variance' }, { rows })).weights;
       const averse = requireSolution(createMarket({ type: 'max_utility', risk_aversion: 1e9 }, { rows })).weights;
-      expect(computeDistance(least, averse)).toBeLessThan(1e-8);
+      expect(computeDistance(leastWeights, averse)).toBeLessThan(1e-8);
     }
   });
 });
@@ -74,13 +74,13 @@ describe('the largest Sharpe ratio', () => {
 
   test('invests as much as the rows allow if portfolios have equal ratios', () => {
     const cash = [{ type: 'WeightSum', params: { lower: 0.5, upper: 0.9 } }];
-    const less = requireSolution(createMarket(objective, { rows: cash })).weights;
-    const whole = requireSolution(createMarket(objective)).weights;
-    expect(sumOf(less)).toBeCloseTo(0.9, 10);
+    const partWeights = requireSolution(createMarket(objective, { rows: cash })).weights;
+    const wholeWeights = requireSolution(createMarket(objective)).weights;
+    expect(sumValues(partWeights)).toBeCloseTo(0.9, 10);
     expect(
       computeDistance(
-        less.map((weight) => weight / 0.9),
-        whole,
+        partWeights.map((weight) => weight / 0.9),
+        wholeWeights,
       ),
     ).toBeLessThan(1e-9);
   });
@@ -99,20 +99,20 @@ describe('more candidates', () => {
     { type: 'min_cdar', confidence: 0.9 },
   ];
   test.each(objectives)('never worsen $type', (objective) => {
-    const fewer = ['N000', 'N003', 'N007', 'N011'].map((name) => ({
+    const fewerRows = ['N000', 'N003', 'N007', 'N011'].map((name) => ({
       type: 'PositionBounds',
       params: { identifiers: [name], upper: 0 },
     }));
     const best = requireSolution(createMarket(objective, { rows: CAPS })).objective;
-    let among = best;
-    for (let count = 1; count <= fewer.length; count++) {
+    let leastVariance = best;
+    for (let count = 1; count <= fewerRows.length; count++) {
       const { objective: found } = requireSolution(
-        createMarket(objective, { rows: [...CAPS, ...fewer.slice(0, count)] }),
+        createMarket(objective, { rows: [...CAPS, ...fewerRows.slice(0, count)] }),
       );
-      expect(found).toBeGreaterThanOrEqual(among - 1e-12 * Math.abs(among));
-      among = found;
+      expect(found).toBeGreaterThanOrEqual(leastVariance - 1e-12 * Math.abs(leastVariance));
+      leastVariance = found;
     }
-    expect(among).toBeGreaterThan(best);
+    expect(leastVariance).toBeGreaterThan(best);
   });
 });
 
@@ -120,38 +120,39 @@ describe('risk parity', () => {
   test('has equal contributions', () => {
     const problem = createMarket({ type: 'risk_parity' });
     const solution = requireSolution(problem);
-    for (const share of sharesOf(problem, solution.weights)) expect(Math.abs(share * NAMES - 1)).toBeLessThan(1e-10);
+    for (const share of computeShares(problem, solution.weights))
+      expect(Math.abs(share * NAMES - 1)).toBeLessThan(1e-10);
     expect(Math.abs(solution.objective)).toBeLessThan(1e-12);
   });
 
   test('has the contributions of its budgets, by name and by group', () => {
     const budgets = { S0: 0.3, S1: 0.1, S2: 0.25, S3: 0.05, S4: 0.1, N003: 0.2 };
     const problem = createMarket({ type: 'risk_parity', budgets });
-    const shares = sharesOf(problem, requireSolution(problem).weights);
+    const shares = computeShares(problem, requireSolution(problem).weights);
     expect(shares[3]).toBeCloseTo(0.2, 10);
     for (const [sector, budget] of [0.3, 0.1, 0.25, 0.05, 0.1].entries()) {
       const members = shares.filter((_, i) => i % 5 === sector && i !== 3);
-      expect(sumOf(members)).toBeCloseTo(budget, 10);
+      expect(sumValues(members)).toBeCloseTo(budget, 10);
       for (const share of members) expect(share).toBeCloseTo(budget / members.length, 10);
     }
   });
 
   test('distributes the budget of an excluded security, and reports a budget without a security', () => {
     const rows = [{ type: 'Exclude', params: { identifiers: ['N003'] } }];
-    const equal = createMarket({ type: 'risk_parity' }, { rows });
-    const shares = sharesOf(equal, requireSolution(equal).weights);
+    const equalProblem = createMarket({ type: 'risk_parity' }, { rows });
+    const shares = computeShares(equalProblem, requireSolution(equalProblem).weights);
     expect(shares[3]).toBeCloseTo(0, 14);
     for (const [i, share] of shares.entries()) if (i !== 3) expect(share).toBeCloseTo(1 / (NAMES - 1), 10);
     const budgets = { N003: 0.4, N004: 0.2, S1: 0.4 };
-    const lost = createMarket({ type: 'risk_parity', budgets }, { rows });
-    const report = lost.warnings.map(({ message, path }) => `${path}: ${message}`).join();
+    const budgetProblem = createMarket({ type: 'risk_parity', budgets }, { rows });
+    const report = budgetProblem.warnings.map(({ message, path }) => `${path}: ${message}`).join();
     expect(report).toContain('objective.budgets: No security that may be held has the budget of N003');
     // The named security, the members of S1 and N003 may not be held; the other securities have no budget.
     const rest = NAMES - 2 - Array.from({ length: NAMES }).filter((_, i) => i % 5 === 1).length;
     expect(report).toContain(
       `objective.budgets: ${rest} of ${NAMES} securities have no risk budget and no weight: N000,`,
     );
-    expect(sharesOf(lost, requireSolution(lost).weights)[4]).toBeCloseTo(0.2 / 0.6, 10);
+    expect(computeShares(budgetProblem, requireSolution(budgetProblem).weights)[4]).toBeCloseTo(0.2 / 0.6, 10);
     expect(() => createMarket({ type: 'risk_parity', budgets: { N003: 0.5, NOBODY: 0.5 } }, { rows })).toThrow(
       'None of the 2 budgets (N003, NOBODY) belongs to a security that may be held',
     );
@@ -162,7 +163,7 @@ describe('risk parity', () => {
     const problem = createMarket({ type: 'risk_parity' }, { rows });
     const { weights, objective } = requireSolution(problem);
     expect(objective).toBeGreaterThan(1e-6);
-    const shares = sharesOf(problem, weights);
+    const shares = computeShares(problem, weights);
     // Securities below the cap exceed their budgets by a common factor, because capped securities contribute less.
     const ratios = shares.filter((_, i) => weights[i]! < 0.07 - 1e-9).map((share) => share * NAMES);
     expect(ratios.length).toBeGreaterThan(2);
@@ -177,7 +178,7 @@ describe('the largest diversification', () => {
     const decorrelated = requireSolution(createMarket({ type: 'max_decorrelation' })).weights.map(
       (weight, i) => weight / volatilities[i]!,
     );
-    const rescaled = decorrelated.map((weight) => weight / sumOf(decorrelated));
+    const rescaled = decorrelated.map((weight) => weight / sumValues(decorrelated));
     expect(computeDistance(requireSolution(problem).weights, rescaled)).toBeLessThan(1e-9);
   });
 
@@ -190,7 +191,7 @@ describe('the largest diversification', () => {
       'min_tracking_error',
     ]) {
       const problem = createMarket({ type }, { rows: CAPS });
-      const scaled = createProblem({
+      const scaledProblem = createProblem({
         ...problem,
         metric: createDenseMetric(
           createMetricMatrix(problem.metric).map((value) => 7 * value),
@@ -200,9 +201,10 @@ describe('the largest diversification', () => {
         rows: CAPS.map((row) => ({ id: '', ...row })),
         datapoints: { numbers: () => problem.index, categories: () => [], medianValueTraded: () => problem.index },
       });
-      expect(computeDistance(requireSolution(problem).weights, requireSolution(scaled).weights), type).toBeLessThan(
-        1e-9,
-      );
+      expect(
+        computeDistance(requireSolution(problem).weights, requireSolution(scaledProblem).weights),
+        type,
+      ).toBeLessThan(1e-9);
     }
   });
 });
@@ -220,11 +222,11 @@ describe('costs', () => {
   ];
 
   test.each(objectives)('of zero change nothing: $type', (objective) => {
-    const free = requireSolution(createMarket(objective, { rows: CAPS, hasPrevious: true })).weights;
+    const freeWeights = requireSolution(createMarket(objective, { rows: CAPS, hasPrevious: true })).weights;
     const costless = requireSolution(
       createMarket(objective, { rows: CAPS, hasPrevious: true, costs: { bps: 0, impact: 0 } }),
     ).weights;
-    expect(computeDistance(free, costless)).toBeLessThan(1e-9);
+    expect(computeDistance(freeWeights, costless)).toBeLessThan(1e-9);
   });
 
   // Risk parity is excluded: it subtracts costs from the evenness of risk, which falls without bound as a weight

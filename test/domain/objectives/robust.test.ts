@@ -23,7 +23,7 @@ interface UncertaintySets {
 }
 
 /** Returns the uncertainty sets of a solver; the standard error of a return is its volatility. */
-function robustnessOf(metric: Metric, { returns, covariance }: UncertaintySets): Robustness {
+function createRobustness(metric: Metric, { returns, covariance }: UncertaintySets): Robustness {
   const spread = covariance?.radius ?? 0;
   if (returns === undefined) return { returns: null, spread };
   const { set, radius } = returns;
@@ -36,7 +36,7 @@ function robustnessOf(metric: Metric, { returns, covariance }: UncertaintySets):
 
 const addUncertainty = (problem: Problem, sets: UncertaintySets): Problem => ({
   ...problem,
-  robustness: robustnessOf(problem.metric, sets),
+  robustness: createRobustness(problem.metric, sets),
 });
 
 const requireSolution = (problem: Problem) => {
@@ -64,9 +64,9 @@ const SLOW_CASES = new Set([5, 6]);
 
 describe('the optimum for the worst of a set is that of the cone programme', () => {
   test.each(['min_variance', 'max_utility', 'max_return', 'max_sharpe'])('%s', (type) => {
-    const casesOfType = cases.filter(({ objective }) => objective.type === type);
-    expect(casesOfType.length).toBeGreaterThan(4);
-    for (const { seed, objective, uncertainty, value, weights } of casesOfType) {
+    const typeCases = cases.filter(({ objective }) => objective.type === type);
+    expect(typeCases.length).toBeGreaterThan(4);
+    for (const { seed, objective, uncertainty, value, weights } of typeCases) {
       if (!IS_SOAK && SLOW_CASES.has(seed)) continue;
       const label = `seed ${seed} ${JSON.stringify(uncertainty)}`;
       const golden = goldenCases.find((each) => each.seed === seed)!;
@@ -97,7 +97,7 @@ const createMarket = (objective: NonNullable<SmallMarket['objective']>, rows: re
   buildProblem({ names: NAMES, seed: 5, rows, objective });
 
 /** Returns uncertainty sets whose size grows with a radius, depending on the objective. */
-function setsOf(type: string, radius: number): UncertaintySets[] {
+function createSets(type: string, radius: number): UncertaintySets[] {
   const returns = (['ellipsoid', 'diagonal', 'box'] as const).map((set) => ({ returns: { set, radius: radius / 4 } }));
   if (type === 'max_return') return returns;
   return [...returns, { covariance: { radius } }, { ...returns[1]!, covariance: { radius } }];
@@ -106,11 +106,11 @@ function setsOf(type: string, radius: number): UncertaintySets[] {
 describe('a set of radius 0 is the problem without it', () => {
   test.each(OBJECTIVES)('$type', (objective) => {
     for (const rows of [ROWS, SHORT_BOUNDS]) {
-      const plain = requireSolution(createMarket(objective, rows));
-      for (const sets of setsOf(objective.type, 0)) {
+      const plainSolution = requireSolution(createMarket(objective, rows));
+      for (const sets of createSets(objective.type, 0)) {
         const { weights, objective: value } = requireSolution(addUncertainty(createMarket(objective, rows), sets));
-        expect(value).toBeCloseTo(plain.objective, 12);
-        weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
+        expect(value).toBeCloseTo(plainSolution.objective, 12);
+        weights.forEach((weight, i) => expect(weight).toBeCloseTo(plainSolution.weights[i]!, 9));
       }
     }
   });
@@ -120,9 +120,9 @@ describe('a larger set', () => {
   test.each(OBJECTIVES)('never has a better worst case, and its answer is the best for it: $type', (objective) => {
     for (const rows of [ROWS, SHORT_BOUNDS]) {
       const radii = [0, 0.1, 0.3, 1];
-      for (const k of setsOf(objective.type, 1).keys()) {
+      for (const k of createSets(objective.type, 1).keys()) {
         const problems = radii.map((radius) =>
-          addUncertainty(createMarket(objective, rows), setsOf(objective.type, radius)[k]!),
+          addUncertainty(createMarket(objective, rows), createSets(objective.type, radius)[k]!),
         );
         const answers = problems.flatMap((problem) => {
           const solution = solveConvex(solvers.solver, problem);
@@ -144,12 +144,12 @@ describe('a larger set', () => {
 test('an ellipsoid with the shape of the covariance leaves the portfolio of the largest Sharpe ratio, and its ratio less by the radius', () => {
   const objective = { type: 'max_sharpe', risk_free_rate: -0.05 };
   const rows = [ROWS[0]!];
-  const plain = requireSolution(createMarket(objective, rows));
+  const plainSolution = requireSolution(createMarket(objective, rows));
   const worst = requireSolution(
     addUncertainty(createMarket(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }),
   );
-  worst.weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
-  expect(-worst.objective).toBeCloseTo(-plain.objective - 0.1, 10);
+  worst.weights.forEach((weight, i) => expect(weight).toBeCloseTo(plainSolution.weights[i]!, 9));
+  expect(-worst.objective).toBeCloseTo(-plainSolution.objective - 0.1, 10);
 });
 
 test('the worst variance is that of a covariance of the set, and no other of it has more', () => {
@@ -158,11 +158,11 @@ test('the worst variance is that of a covariance of the set, and no other of it 
   const matrix = createMetricMatrix(metric);
   const volatility = computeMetricDiagonal(metric).map(Math.sqrt);
   const spread = 0.3;
-  const computeVarianceAt = (weights: Float64Array, errorOf: (i: number, j: number) => number) => {
+  const computeVarianceAt = (weights: Float64Array, drawError: (i: number, j: number) => number) => {
     let total = 0;
     for (let i = 0; i < NAMES; i++)
       for (let j = 0; j < NAMES; j++) {
-        const error = spread * errorOf(i, j) * volatility[i]! * volatility[j]!;
+        const error = spread * drawError(i, j) * volatility[i]! * volatility[j]!;
         total += weights[i]! * weights[j]! * (matrix[i * NAMES + j]! + error);
       }
     return total;
@@ -172,8 +172,8 @@ test('the worst variance is that of a covariance of the set, and no other of it 
     const worst = computeWorstVariance(metric, { returns: null, spread }, weights);
     expect(computeVarianceAt(weights, (i, j) => Math.sign(weights[i]! * weights[j]!)) / worst).toBeCloseTo(1, 12);
     const signs = Float64Array.from({ length: NAMES * NAMES }, () => 2 * random() - 1);
-    const any = computeVarianceAt(weights, (i, j) => signs[Math.min(i, j) * NAMES + Math.max(i, j)]!);
-    expect(any).toBeLessThanOrEqual(worst);
+    const anyVariance = computeVarianceAt(weights, (i, j) => signs[Math.min(i, j) * NAMES + Math.max(i, j)]!);
+    expect(anyVariance).toBeLessThanOrEqual(worst);
   }
 });
 

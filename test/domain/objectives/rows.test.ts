@@ -62,10 +62,10 @@ interface Costs {
  * Returns the costs of a case. Tail losses with a row that is a cone have non-linear costs only in the soak, because
  * each solve takes seconds.
  */
-const costsOf = (objective: { type: string }, row: string, costs: Costs): Costs =>
+const selectCosts = (objective: { type: string }, row: string, costs: Costs): Costs =>
   objective.type === 'min_cvar' && CONES.has(row) && !IS_SOAK ? { ...costs, impact: 0 } : costs;
 
-const problemOf = (objective: { type: string }, rows: readonly object[], costs?: Costs) =>
+const createRowProblem = (objective: { type: string }, rows: readonly object[], costs?: Costs) =>
   buildProblem({
     names: NAMES,
     seed: 21,
@@ -92,7 +92,7 @@ describe(`a convex row holds with ${MEASURED_OBJECTIVES}, at an optimum that not
   test.each(all)('$type', ({ type, params, objectives }) => {
     const rows = [{ type, params }];
     const answers = objectives.map((objective) => {
-      const problem = problemOf(objective, rows, costsOf(objective, type, { bps: 5, impact: 0.005 }));
+      const problem = createRowProblem(objective, rows, selectCosts(objective, type, { bps: 5, impact: 0.005 }));
       const solution = solveConvex(solvers.solver, problem);
       expect(solution, objective.type).toBeDefined();
       return { problem, solution: solution! };
@@ -101,13 +101,15 @@ describe(`a convex row holds with ${MEASURED_OBJECTIVES}, at an optimum that not
       const { type: objective } = problem.objective.entry;
       const { violation } = certify(addFiniteBounds(solution.assembled.program), solution.answer.point);
       expect(violation, objective).toBeLessThan(2e-9);
-      const least = computeGoalValue(problem, solution.weights);
+      const leastValue = computeGoalValue(problem, solution.weights);
       // The optima of the other objectives and all points on the lines to them are feasible.
       for (const other of answers) {
         for (const share of [0.01, 1]) {
-          const mixed = solution.weights.map((weight, i) => weight + share * (other.solution.weights[i]! - weight));
-          expect(computeGoalValue(problem, mixed), objective).toBeGreaterThanOrEqual(
-            least - 1e-10 * (1 + Math.abs(least)),
+          const mixedWeights = solution.weights.map(
+            (weight, i) => weight + share * (other.solution.weights[i]! - weight),
+          );
+          expect(computeGoalValue(problem, mixedWeights), objective).toBeGreaterThanOrEqual(
+            leastValue - 1e-10 * (1 + Math.abs(leastValue)),
           );
         }
       }
@@ -132,22 +134,22 @@ describe('a shadow price is the change of the objective, in its own terms', () =
     ['WeightedAverage', { field: 'X', upper: 30 }, 'upper'],
   ];
 
-  const costly = { bps: 10, impact: 0.01 };
+  const costTerms = { bps: 10, impact: 0.01 };
 
   test.each(cases)('%s %j', (type, params, parameter) => {
     let binding = 0;
     const first = cases.findIndex((each) => each[0] === type);
     const hasDrawdowns = IS_SOAK || first === 0;
-    const priced = OBJECTIVES.filter(
+    const pricedObjectives = OBJECTIVES.filter(
       (entry) => entry.type !== 'min_tracking_error' && (hasDrawdowns || entry.type !== DRAWDOWNS),
     );
-    for (const [i, objective] of priced.entries()) {
+    for (const [i, objective] of pricedObjectives.entries()) {
       // Cases with and without costs alternate, so that each objective and each row has both. A limit on volatility
       // binds for only one objective, which is solved with and without costs.
       for (const costs of IS_SOAK || type === 'Volatility'
-        ? [undefined, costly]
-        : [(first + i) % 2 === 0 ? undefined : costly]) {
-        const problem = problemOf(objective, [{ type, params }], costs && costsOf(objective, type, costs));
+        ? [undefined, costTerms]
+        : [(first + i) % 2 === 0 ? undefined : costTerms]) {
+        const problem = createRowProblem(objective, [{ type, params }], costs && selectCosts(objective, type, costs));
         const solution = solveConvex(solvers.solver, problem)!;
         const side = parameter === 'minimum' ? 'lower' : 'upper';
         const rowSides = listRowSides(problem, solution).filter(
@@ -224,7 +226,7 @@ describe('a choice of securities', () => {
 });
 
 test('correlations with loadings are those of the matrix', () => {
-  const problem = problemOf({ type: 'max_decorrelation' }, []);
+  const problem = createRowProblem({ type: 'max_decorrelation' }, []);
   const { weights } = solveConvex(solvers.solver, problem)!;
   const matrix = createMetricMatrix(problem.metric);
   let total = 0;

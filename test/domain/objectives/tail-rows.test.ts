@@ -50,8 +50,8 @@ const requireSolution = (problem: Problem) => {
 };
 
 describe('limits on the average of the worst scenarios have the optima of the cone programmes', () => {
-  const quick = cases.filter((_, i) => IS_SOAK || i % 2 === 0);
-  test.each(quick.map((golden) => [golden.objective.type, golden.seed, golden] as const))(
+  const quickCases = cases.filter((_, i) => IS_SOAK || i % 2 === 0);
+  test.each(quickCases.map((golden) => [golden.objective.type, golden.seed, golden] as const))(
     '%s, problem %i',
     (_, seed, { objective, rows, value, weights }) => {
       const problem = createGoldenProblem({ ...goldenCases.find((each) => each.seed === seed)!, rows }, objective);
@@ -80,12 +80,12 @@ const createMarket = (kind: Kind, limit: number, more: object = {}, rows: readon
 
 /** Returns a limit between the smallest average and the average at maximum utility. */
 function limitAt(kind: Kind, share: number): number {
-  const free = computeTailMeasure(createMarket(kind, 1), kind, requireSolution(createMarket(kind, 1)).weights);
+  const freeMeasure = computeTailMeasure(createMarket(kind, 1), kind, requireSolution(createMarket(kind, 1)).weights);
   const type = kind === 'CVaR' ? 'min_cvar' : 'min_cdar';
-  const least = requireSolution(
+  const leastMeasure = requireSolution(
     buildProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } }),
   ).objective;
-  return least + share * (free - least);
+  return leastMeasure + share * (freeMeasure - leastMeasure);
 }
 
 test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it, and touch it: %s', (kind) => {
@@ -114,9 +114,9 @@ test('a limit on the average of all scenarios is one on the mean loss', () => {
     const losses = computeOutcomes(problem.tails.goal('loss', 0, { sessions: null, drawn: null }), weights);
     return losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
   };
-  const free = computeMean(requireSolution(problem).weights);
-  const limited = requireSolution(createMarket('CVaR', free - 1e-4, { confidence: 0 }));
-  expect(computeMean(limited.weights)).toBeCloseTo(free - 1e-4, 12);
+  const freeMean = computeMean(requireSolution(problem).weights);
+  const limitedSolution = requireSolution(createMarket('CVaR', freeMean - 1e-4, { confidence: 0 }));
+  expect(computeMean(limitedSolution.weights)).toBeCloseTo(freeMean - 1e-4, 12);
 });
 
 test.each(['min_cvar', 'min_cdar'])('no weights better the bound of %s', (type) => {
@@ -183,8 +183,8 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
     const limit = limitAt(kind, 0.3);
     const problem = createMarket(kind, limit);
     expect(computeTailMeasure(problem, kind, requireSolution(problem).weights)).toBeCloseTo(limit, 12);
-    const loose = requireSolution(createMarket(kind, limitAt(kind, 1.5)));
-    expect(loose.objective).toBe(requireSolution(createMarket(kind, 1)).objective);
+    const looseSolution = requireSolution(createMarket(kind, limitAt(kind, 1.5)));
+    expect(looseSolution.objective).toBe(requireSolution(createMarket(kind, 1)).objective);
   });
 
   test('is no better the tighter it is, and at the value of an answer reproduces that answer', () => {
@@ -192,33 +192,37 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
       (share) => requireSolution(createMarket(kind, limitAt(kind, share))).objective,
     );
     values.slice(1).forEach((value, k) => expect(value).toBeGreaterThan(values[k]!));
-    const free = requireSolution(createMarket(kind, 1));
-    const same = requireSolution(createMarket(kind, limitAt(kind, 1)));
-    expect(same.objective).toBeCloseTo(free.objective, 10);
-    const least = requireSolution(createMarket(kind, limitAt(kind, 0) + 1e-10));
-    expect(computeTailMeasure(createMarket(kind, 1), kind, least.weights)).toBeCloseTo(limitAt(kind, 0), 8);
+    const freeSolution = requireSolution(createMarket(kind, 1));
+    const limitedSolution = requireSolution(createMarket(kind, limitAt(kind, 1)));
+    expect(limitedSolution.objective).toBeCloseTo(freeSolution.objective, 10);
+    const leastSolution = requireSolution(createMarket(kind, limitAt(kind, 0) + 1e-10));
+    expect(computeTailMeasure(createMarket(kind, 1), kind, leastSolution.weights)).toBeCloseTo(limitAt(kind, 0), 8);
   });
 
   test('that is soft is kept at a high price, violated at a low one, and costs the saving between', () => {
     const limit = limitAt(kind, 0.3);
-    const hard = requireSolution(createMarket(kind, limit));
-    const [side] = listRowSides(createMarket(kind, limit), hard).filter(({ placed }) => placed.row.form === 'tail');
+    const hardSolution = requireSolution(createMarket(kind, limit));
+    const [side] = listRowSides(createMarket(kind, limit), hardSolution).filter(
+      ({ placed }) => placed.row.form === 'tail',
+    );
     const problem = createMarket(kind, limit);
     const price = Math.abs(
       listRowSides(problem, requireSolution(problem)).find(({ placed }) => placed.row.form === 'tail')!.shadowPrice,
     );
     expect(side!.slack).toBeLessThan(1e-9);
     expect(requireSolution(createMarket(kind, limit, { soft: 1.01 * price })).objective).toBeCloseTo(
-      hard.objective,
+      hardSolution.objective,
       10,
     );
     const half = createMarket(kind, limit, { soft: 0.5 * price });
     const between = requireSolution(half);
-    const at = computeTailMeasure(half, kind, between.weights);
-    expect(at).toBeGreaterThan(limit);
+    const measure = computeTailMeasure(half, kind, between.weights);
+    expect(measure).toBeGreaterThan(limit);
     for (const step of [-1e-4, 1e-4]) {
-      const beside = requireSolution(createMarket(kind, at + step));
-      expect(beside.objective + 0.5 * price * (at + step - limit)).toBeGreaterThanOrEqual(between.value - 1e-9);
+      const besideSolution = requireSolution(createMarket(kind, measure + step));
+      expect(besideSolution.objective + 0.5 * price * (measure + step - limit)).toBeGreaterThanOrEqual(
+        between.value - 1e-9,
+      );
     }
     expect(requireSolution(createMarket(kind, limit, { soft: 1e-6 })).objective).toBeCloseTo(
       requireSolution(createMarket(kind, 1)).objective,
@@ -227,14 +231,14 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
   });
 
   test('that nothing keeps is a conflict, and its least relaxation is the least average that there is', () => {
-    const least = limitAt(kind, 0);
-    const problem = createMarket(kind, least - 0.001, {}, [
+    const leastLimit = limitAt(kind, 0);
+    const problem = createMarket(kind, leastLimit - 0.001, {}, [
       { id: 'pos', type: 'PositionBounds', params: { upper: 0.9 } },
     ]);
     expect(solveProblem(solvers, problem).kind).toBe('unsolved');
     const { proven, conflict, relaxations } = explainInfeasibility(solvers, problem)!;
     expect([proven, conflict.map(({ id }) => id)]).toEqual([true, expect.arrayContaining(['tail'])]);
-    expect(relaxations.find(({ id }) => id === 'tail')!.to).toBeCloseTo(least, 8);
+    expect(relaxations.find(({ id }) => id === 'tail')!.to).toBeCloseTo(leastLimit, 8);
   });
 
   test('holds on the whole frontier, which is the old one where it does not bind', () => {
@@ -251,8 +255,8 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
     const { points, tangency } = computeFrontierOf(problem);
     for (const { weights } of [...points, tangency!])
       expect(computeTailMeasure(problem, kind, weights)).toBeLessThan(limit + 1e-8);
-    const free = computeFrontierOf(createMarket(kind, 1));
-    expect(points.at(-1)!.expected_return).toBeLessThan(free.points.at(-1)!.expected_return);
+    const freeFrontier = computeFrontierOf(createMarket(kind, 1));
+    expect(points.at(-1)!.expected_return).toBeLessThan(freeFrontier.points.at(-1)!.expected_return);
   });
 
   test('goes with a choice of securities', () => {

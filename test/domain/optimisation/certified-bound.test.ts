@@ -29,7 +29,7 @@ const MARKETS: Readonly<Record<string, Omit<SmallMarket, 'seed' | 'names'>>> = {
   },
 };
 
-const choiceOf = (market: SmallMarket) => {
+const createChoice = (market: SmallMarket) => {
   const problem = buildProblem(market);
   const rows = listNonConvexRows(problem).map(({ row }) => row);
   return { problem, rows, relaxed: solveConvex(solvers.solver, problem)! };
@@ -38,19 +38,20 @@ const choiceOf = (market: SmallMarket) => {
 describe.each(Object.entries(MARKETS))('the bound over all choices of %s', (_, market) => {
   const seeds = Array.from({ length: IS_SOAK ? 40 : 2 }, (__, seed) => seed + 1);
   test.each(seeds)('is between that of the convex rows and the optimum, seed %i', (seed) => {
-    const choice = choiceOf({ ...market, names: 14, seed });
+    const choice = createChoice({ ...market, names: 14, seed });
     const outcome = solveProblem(solvers, choice.problem);
     if (outcome.kind !== 'solved') return expect(outcome.kind).toBe('no-choice');
     const { solution } = outcome;
     expect(solution.isHeuristic).toBe(false);
-    const certified = createCertifiedBound(solvers, choice)!;
-    expect(certified.bound).toBeLessThanOrEqual(solution.value + 1e-12 * Math.abs(solution.value));
-    if (solution.value > choice.relaxed.bound + 1e-6) expect(certified.bound).toBeGreaterThan(choice.relaxed.bound);
+    const certifiedBound = createCertifiedBound(solvers, choice)!;
+    expect(certifiedBound.bound).toBeLessThanOrEqual(solution.value + 1e-12 * Math.abs(solution.value));
+    if (solution.value > choice.relaxed.bound + 1e-6)
+      expect(certifiedBound.bound).toBeGreaterThan(choice.relaxed.bound);
     for (const isHeld of [false, true]) {
       // Decisions that agree with the optimum raise the bound to the optimum at most.
       const names = solution.weights.map((weight) => (weight > 1e-9 === isHeld ? (isHeld ? 1 : 2) : 0));
-      const decided = certified.over(Uint8Array.from(names), certified.shares);
-      expect(decided!.bound).toBeLessThanOrEqual(solution.value + 1e-9 * Math.abs(solution.value));
+      const decidedBound = certifiedBound.over(Uint8Array.from(names), certifiedBound.shares);
+      expect(decidedBound!.bound).toBeLessThanOrEqual(solution.value + 1e-9 * Math.abs(solution.value));
     }
   });
 });
@@ -58,7 +59,7 @@ describe.each(Object.entries(MARKETS))('the bound over all choices of %s', (_, m
 test.each(IS_SOAK ? [1, 2, 3] : [1])(
   'an exact search with certified bounds finds the optimum in fewer nodes, seed %i',
   (seed) => {
-    const choice = choiceOf({ names: 26, seed, rows: [{ type: 'Cardinality', params: { maximum: 7 } }] });
+    const choice = createChoice({ names: 26, seed, rows: [{ type: 'Cardinality', params: { maximum: 7 } }] });
     const input = {
       ...solvers,
       ...choice,
@@ -66,30 +67,32 @@ test.each(IS_SOAK ? [1, 2, 3] : [1])(
       incumbent: undefined,
       isAnyEnough: false,
     };
-    const plain = branchAndBound(input);
-    const certified = createCertifiedBound(solvers, choice)!;
-    const result = branchAndBound({ ...input, certified });
-    expect([plain.isComplete, result.isComplete]).toEqual([true, true]);
-    expect(result.best!.value).toBeCloseTo(plain.best!.value, 14);
-    expect(result.iterations).toBeLessThan(plain.iterations / 2);
+    const plainOutcome = branchAndBound(input);
+    const certifiedBound = createCertifiedBound(solvers, choice)!;
+    const result = branchAndBound({ ...input, certified: certifiedBound });
+    expect([plainOutcome.isComplete, result.isComplete]).toEqual([true, true]);
+    expect(result.best!.value).toBeCloseTo(plainOutcome.best!.value, 14);
+    expect(result.iterations).toBeLessThan(plainOutcome.iterations / 2);
   },
 );
 
 test('an answer for many securities has a certified gap, or the proof that there is no better one', () => {
   const rows = [{ type: 'Cardinality', params: { maximum: 20 } }];
   const problem = buildProblem({ names: 60, seed: 3, rows });
-  const [plain, certified] = ([undefined, 'quick'] as const).map((proof) => solveProblem(solvers, problem, { proof }));
-  if (plain?.kind !== 'solved' || certified?.kind !== 'solved') throw new Error('no answer');
+  const [plainOutcome, certifiedOutcome] = ([undefined, 'quick'] as const).map((proof) =>
+    solveProblem(solvers, problem, { proof }),
+  );
+  if (plainOutcome?.kind !== 'solved' || certifiedOutcome?.kind !== 'solved') throw new Error('no answer');
   const computeGap = ({ objective, bound }: { objective: number; bound: number }) => 1 - bound / objective;
-  expect(computeGap(plain.solution)).toBeGreaterThan(0.9);
-  expect(computeGap(certified.solution)).toBeLessThan(0.1);
-  expect(certified.solution.objective).toBeLessThanOrEqual(plain.solution.objective);
+  expect(computeGap(plainOutcome.solution)).toBeGreaterThan(0.9);
+  expect(computeGap(certifiedOutcome.solution)).toBeLessThan(0.1);
+  expect(certifiedOutcome.solution.objective).toBeLessThanOrEqual(plainOutcome.solution.objective);
 });
 
 test.each(['a number', 'a number in each group', 'a number and a minimum holding'])(
   'a thorough proof agrees with the exact search: %s',
   (words) => {
-    const choice = choiceOf({ ...MARKETS[words]!, names: 14, seed: 2 });
+    const choice = createChoice({ ...MARKETS[words]!, names: 14, seed: 2 });
     const outcome = solveProblem(solvers, choice.problem);
     if (outcome.kind !== 'solved') throw new Error('no answer');
     const { value } = outcome.solution;
@@ -100,25 +103,25 @@ test.each(['a number', 'a number in each group', 'a number and a minimum holding
       value + 1e-9 * Math.abs(value),
     );
     // The bound of a choice ignores minimum holdings, and is not exact if cardinality rows share securities.
-    const least = words === 'a number' ? value - 1e-6 * Math.abs(value) : 0.95 * value;
-    const proven = prove({ value, improve: () => ({ value, isExact: false }) });
-    expect(proven).toBeLessThanOrEqual(value);
-    expect(proven).toBeGreaterThanOrEqual(least);
+    const cutoff = words === 'a number' ? value - 1e-6 * Math.abs(value) : 0.95 * value;
+    const provenBound = prove({ value, improve: () => ({ value, isExact: false }) });
+    expect(provenBound).toBeLessThanOrEqual(value);
+    expect(provenBound).toBeGreaterThanOrEqual(cutoff);
   },
 );
 
 test('a choice found during the proof is the answer', () => {
-  const choice = choiceOf({ ...MARKETS['a number']!, names: 14, seed: 2 });
+  const choice = createChoice({ ...MARKETS['a number']!, names: 14, seed: 2 });
   const outcome = solveProblem(solvers, choice.problem);
   if (outcome.kind !== 'solved') throw new Error('no answer');
   const { value, weights } = outcome.solution;
-  const tried: Uint8Array[] = [];
+  const triedChoices: Uint8Array[] = [];
   createCertifiedBound(solvers, choice)!.prove({
     value: 2 * value,
-    improve: (held) => (tried.push(held), { value: 2 * value, isExact: false }),
+    improve: (held) => (triedChoices.push(held), { value: 2 * value, isExact: false }),
   });
   const best = weights.map((weight) => (weight > 1e-9 ? 1 : 0));
-  expect(tried.some((held) => held.every((isHeld, i) => isHeld === best[i]))).toBe(true);
+  expect(triedChoices.some((held) => held.every((isHeld, i) => isHeld === best[i]))).toBe(true);
 });
 
 test('a brief proof among few securities bounds the optimum that a quick one proves', () => {

@@ -13,7 +13,7 @@ const random = seeded(3);
 const history = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * (random() - 0.5));
 
 /** Returns scenarios of a market whose history is drawn, and the requests for this history. */
-function scenariosOf(expectedReturns: Float64Array | null = null) {
+function createScenarios(expectedReturns: Float64Array | null = null) {
   const requests: (number | null)[] = [];
   const scenarios = drawScenarios({
     algebra: { gemm },
@@ -38,7 +38,7 @@ const createTerms = (source: 'bootstrap' | 'normal' | 'student', more: object = 
 });
 
 /** Computes the annualised means and covariances of rows. */
-function momentsOf(returns: Float64Array) {
+function computeMoments(returns: Float64Array) {
   const rows = returns.length / NAMES;
   const computeMean = (valueAt: (t: number) => number) =>
     Array.from({ length: rows }, (_, t) => valueAt(t)).reduce((a, b) => a + b) / rows;
@@ -59,11 +59,11 @@ describe('simulated scenarios', () => {
         [null, [0.1, 0.2, 0.3]],
         [Float64Array.of(-0.5, 0, 1), [-0.5, 0, 1]],
       ] as const) {
-        const drawn = momentsOf(scenariosOf(expected).scenarios(createTerms(source)));
+        const drawnMoments = computeMoments(createScenarios(expected).scenarios(createTerms(source)));
         // The standard errors are 252 * root(0.09 / 252 / 60000) = 0.02 for a mean, and 0.09 * root(8 / 60000) = 0.001
         // for a variance under Student's distribution with 5 degrees of freedom.
-        drawn.means.forEach((value, i) => expect(Math.abs(value - means[i]!)).toBeLessThan(0.08));
-        drawn.covariance.forEach((value, e) => expect(Math.abs(value - COVARIANCE[e]!)).toBeLessThan(0.006));
+        drawnMoments.means.forEach((value, i) => expect(Math.abs(value - means[i]!)).toBeLessThan(0.08));
+        drawnMoments.covariance.forEach((value, e) => expect(Math.abs(value - COVARIANCE[e]!)).toBeLessThan(0.006));
       }
     },
   );
@@ -77,7 +77,7 @@ describe('simulated scenarios', () => {
       const computePower = (p: number) => deviations.reduce((sum, value) => sum + value ** p, 0) / deviations.length;
       return computePower(4) / computePower(2) ** 2;
     };
-    const { scenarios } = scenariosOf();
+    const { scenarios } = createScenarios();
     expect(computeKurtosis(scenarios(createTerms('normal')))).toBeCloseTo(3, 0);
     expect(computeKurtosis(scenarios(createTerms('normal')))).toBeLessThan(3.2);
     const fat = computeKurtosis(scenarios(createTerms('student', { degrees: 12 })));
@@ -85,10 +85,10 @@ describe('simulated scenarios', () => {
   });
 
   test('of a bootstrap are rows of the history in blocks, each row about as often as the ends of blocks allow', () => {
-    const drawn = scenariosOf().scenarios(createTerms('bootstrap', { draws: 7000, block: 7 }));
+    const drawnScenarios = createScenarios().scenarios(createTerms('bootstrap', { draws: 7000, block: 7 }));
     const formatKey = (values: Float64Array, t: number) => values.subarray(t * NAMES, t * NAMES + NAMES).join(' ');
     const place = new Map(Array.from({ length: SESSIONS }, (_, t) => [formatKey(history, t), t]));
-    const places = Array.from({ length: 7000 }, (_, t) => place.get(formatKey(drawn, t))!);
+    const places = Array.from({ length: 7000 }, (_, t) => place.get(formatKey(drawnScenarios, t))!);
     expect(places).not.toContain(undefined);
     places.forEach((at, t) => {
       if (t % 7 !== 0) expect(at).toBe(places[t - 1]! + 1);
@@ -100,14 +100,14 @@ describe('simulated scenarios', () => {
   });
 
   test('are those of their seed, made once, and historical ones are the history itself', () => {
-    const { scenarios, asked } = scenariosOf();
+    const { scenarios, asked } = createScenarios();
     const first = scenarios(createTerms('student'));
     expect(scenarios(createTerms('student'))).toBe(first);
-    expect(scenariosOf().scenarios(createTerms('student'))).toEqual(first);
+    expect(createScenarios().scenarios(createTerms('student'))).toEqual(first);
     expect(scenarios(createTerms('student', { seed: 2 }))).not.toEqual(first);
     // A smaller number of draws returns the first rows of a larger number.
-    const few = scenarios(createTerms('student', { draws: 100 }));
-    few.forEach((value, e) => expect(value).toBeCloseTo(first[e]!, 15));
+    const fewScenarios = scenarios(createTerms('student', { draws: 100 }));
+    fewScenarios.forEach((value, e) => expect(value).toBeCloseTo(first[e]!, 15));
     expect(asked).toEqual([]);
     expect(scenarios({ sessions: 20, drawn: null })).toBe(history);
     expect(asked).toEqual([20]);

@@ -4,10 +4,10 @@ import { createComposer } from '#domain/books/create-composer.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { explainWeight, isDerivedExplanation, type SecuritySolve } from '#domain/optimisation/explain.js';
-import { CALENDARS, documentOf, createGeneratedMarket } from '../rules/rule-market.js';
+import { CALENDARS, createRuleDocument, createGeneratedMarket } from '../rules/rule-market.js';
 
 const market = createGeneratedMarket({ names: 30, sessions: 320, seed: 4 });
-const parent = documentOf(
+const parent = createRuleDocument(
   {
     selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 20 } }],
     weighting: { type: 'MarketCapWeight', cap: 0.15 },
@@ -79,9 +79,9 @@ function computeByHand({
   heldAt,
   scale,
 }: SecuritySolve): number {
-  const free = sourceWeight - (pull + force) / stiffness;
-  const rested = heldBy === 'kink' ? heldAt! : Math.min(upper, Math.max(lower, free));
-  return rested * scale;
+  const freeWeight = sourceWeight - (pull + force) / stiffness;
+  const restedWeight = heldBy === 'kink' ? heldAt! : Math.min(upper, Math.max(lower, freeWeight));
+  return restedWeight * scale;
 }
 
 interface Case {
@@ -190,13 +190,13 @@ describe('the explanation of a solved weight', () => {
     const scores = market.fields.get('SCORE')!;
     const row = sm.rowOf[composition.decision]! * sm.securityCount;
     const bySector = new Map<string, number>();
-    const sectorOf = (column: number) =>
+    const getSector = (column: number) =>
       String(
         market.reference.rows.get(sm.identifiers[column]!)?.[0]?.values[market.reference.columns.indexOf('SECTOR')] ??
           null,
       );
     composition.columns.forEach((column, k) =>
-      bySector.set(sectorOf(column), (bySector.get(sectorOf(column)) ?? 0) + composition.weights[k]!),
+      bySector.set(getSector(column), (bySector.get(getSector(column)) ?? 0) + composition.weights[k]!),
     );
     for (const [column, { solve }] of explanation.entries()) {
       if (solve === null) continue;
@@ -204,7 +204,7 @@ describe('the explanation of a solved weight', () => {
       if (sector !== undefined) {
         expect(sector).toMatchObject({ coefficient: 1 });
         expect(sector.side.limit).toBe(0.22);
-        expect(sector.side.value).toBeCloseTo(bySector.get(sectorOf(column))!, 10);
+        expect(sector.side.value).toBeCloseTo(bySector.get(getSector(column))!, 10);
         expect(sector.force + sector.side.shadowPrice).toBeCloseTo(0, 14);
       }
       // The average is over invested weights that sum to 1, so a security above the average raises it by the

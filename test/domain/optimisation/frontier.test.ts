@@ -84,23 +84,23 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
   const [{ program: ofVariance }] = asked as [(typeof asked)[number]];
   for (const { weights, risk_aversion: aversion } of [points[4]!, points[12]!]) {
     const utility = { ...ofVariance, curvature: aversion!, linear: means.map((mean) => -mean) };
-    const alone = createSolver(plainAlgebra).solve(utility);
-    expect(alone.status).toBe('solved');
-    alone.point.x.forEach((weight, i) => expect(weight).toBeCloseTo(weights[i]!, 5));
+    const ownResult = createSolver(plainAlgebra).solve(utility);
+    expect(ownResult.status).toBe('solved');
+    ownResult.point.x.forEach((weight, i) => expect(weight).toBeCloseTo(weights[i]!, 5));
   }
   for (const { program, x } of asked.filter(({ program: { curvature } }) => curvature > 0).slice(0, 21)) {
-    const alone = createSolver(plainAlgebra).solve({ ...program, rows: { ...program.rows } });
-    if (alone.status !== 'solved') continue; // the largest return is harder to find without a starting point
+    const ownResult = createSolver(plainAlgebra).solve({ ...program, rows: { ...program.rows } });
+    if (ownResult.status !== 'solved') continue; // the largest return is harder to find without a starting point
     // The largest return touches a ball of the norm at a single point: an error of 1e-13 in the radius becomes 1e-7 in
     // the weights.
     const tolerance =
-      program.norms.length > 0 && x === asked.findLast(({ program: { curvature } }, at) => curvature > 0 && at <= 21)!.x
+      program.norms.length > 0 && x === asked.findLast(({ program: { curvature } }, k) => curvature > 0 && k <= 21)!.x
         ? 1e-8
         : 1e-10;
     expect(
       Math.abs(
         Math.sqrt(computeMetricSquare(problem.metric, x)) -
-          Math.sqrt(computeMetricSquare(problem.metric, alone.point.x)),
+          Math.sqrt(computeMetricSquare(problem.metric, ownResult.point.x)),
       ),
     ).toBeLessThan(tolerance);
   }

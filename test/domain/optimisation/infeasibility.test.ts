@@ -68,9 +68,9 @@ describe('explainInfeasibility', () => {
       { id: 'b', parameter: 'lower', from: 0.5, to: 0.4, change: -0.1 },
     ]);
     expect(explainPair(4, 3).all_rows_relaxation).toMatchObject([{ id: 'a', to: 0.5 }]);
-    const fixed = explainPair(0, 2);
-    expect(fixed.relaxations).toMatchObject([{ id: 'b', to: 0.4 }]);
-    expect(fixed.conflict.map(({ id }) => id)).toEqual(['a', 'b', '', '']);
+    const fixedPair = explainPair(0, 2);
+    expect(fixedPair.relaxations).toMatchObject([{ id: 'b', to: 0.4 }]);
+    expect(fixedPair.conflict.map(({ id }) => id)).toEqual(['a', 'b', '', '']);
   });
 
   test('two conflicts at once have no single remedy and one for both, which relaxes the row of higher priority', () => {
@@ -157,16 +157,16 @@ describe('explainInfeasibility', () => {
     const detail = explainInfeasibility(solvers, problem)!;
     expect(detail.conflict.map(({ id }) => id)).toEqual(expect.arrayContaining(['n', 'te']));
     const { to } = detail.relaxations.find(({ id }) => id === 'te')!;
-    const least = solveProblem(
+    const leastResult = solveProblem(
       solvers,
       buildProblem({ names: 12, seed: 3, rows: [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } }] }),
     );
-    expect(least.kind === 'solved' && Math.sqrt(least.solution.objective)).toBeCloseTo(to, 8);
-    const most = 1 / problem.index.reduce((sum, weight) => sum + weight * weight, 0);
+    expect(leastResult.kind === 'solved' && Math.sqrt(leastResult.solution.objective)).toBeCloseTo(to, 8);
+    const highestNumber = 1 / problem.index.reduce((sum, weight) => sum + weight * weight, 0);
     expect(describeInfeasibility(problem, detail)).toContain(
       `te requires 1%; the lowest that the other constraints allow is ${Number((100 * to).toPrecision(4))}%.`,
     );
-    expect(most).toBeLessThan(10); // the index itself has an effective number below 10
+    expect(highestNumber).toBeLessThan(10); // the index itself has an effective number below 10
   });
 
   /** Returns random rows, which are often infeasible together. */
@@ -189,7 +189,7 @@ describe('explainInfeasibility', () => {
   }
 
   test('dropping any row of a conflict resolves it, and every relaxation succeeds when it is solved again', () => {
-    let explained = 0;
+    let explainedCount = 0;
     let joint = 0;
     for (let trial = 0; trial < RUNS; trial++) {
       const rows = createRandomRows(seeded(SEED + trial));
@@ -201,7 +201,7 @@ describe('explainInfeasibility', () => {
         continue;
       }
       expect(detail, `trial ${trial} ${JSON.stringify(rows)}`).toBeDefined();
-      explained++;
+      explainedCount++;
       expect(detail!.proven).toBe(true);
       expect(detail!.conflict.reduce((sum, { multiplier }) => sum + multiplier, 0)).toBeCloseTo(1, 12);
       const origins = problem.origins.filter(({ index, type }) =>
@@ -215,11 +215,12 @@ describe('explainInfeasibility', () => {
         expect(rest.kind, `trial ${trial} without ${dropped.name}: ${JSON.stringify(rows)}`).toBe('solved');
       }
       for (const { index, parameter, to } of detail!.relaxations) {
-        const moved = rows.map((row, i) =>
+        const movedRows = rows.map((row, i) =>
           i === index ? { ...row, params: { ...(row as { params: object }).params, [parameter]: to } } : row,
         );
         expect(
-          solveProblem(solvers, buildProblem({ names: 16, seed: SEED + trial, rows: moved, hasPrevious: true })).kind,
+          solveProblem(solvers, buildProblem({ names: 16, seed: SEED + trial, rows: movedRows, hasPrevious: true }))
+            .kind,
           `trial ${trial} ${parameter} of ${index}`,
         ).toBe('solved');
       }
@@ -240,7 +241,7 @@ describe('explainInfeasibility', () => {
         const total = detail!.all_rows_relaxation.reduce((sum, { change }) => sum + Math.abs(change), 0);
         if (cheapest !== undefined)
           expect(total, `trial ${trial}`).toBeLessThan(Math.abs(cheapest.change) * (1 + 1e-4) + 1e-6);
-        const moved = rows.map((row, i) => {
+        const movedRows = rows.map((row, i) => {
           const rowRelaxations = detail!.all_rows_relaxation!.filter(({ index }) => index === i);
           return {
             ...row,
@@ -251,12 +252,13 @@ describe('explainInfeasibility', () => {
           };
         });
         expect(
-          solveProblem(solvers, buildProblem({ names: 16, seed: SEED + trial, rows: moved, hasPrevious: true })).kind,
+          solveProblem(solvers, buildProblem({ names: 16, seed: SEED + trial, rows: movedRows, hasPrevious: true }))
+            .kind,
           `trial ${trial} jointly`,
         ).toBe('solved');
       }
     }
-    expect(explained).toBeGreaterThan(RUNS / 4);
+    expect(explainedCount).toBeGreaterThan(RUNS / 4);
     expect(joint).toBeGreaterThan(RUNS / 6);
   }, 3_600_000);
 });
@@ -285,20 +287,20 @@ describe('a number of securities too small for the caps', () => {
   });
 
   test.each([0, 1e7, 3e7, 1e8])('is reported within %d multiplications: no row of the conflict is lost', (workMax) => {
-    const limited = explainChoice(solvers, problem, true, workMax);
-    expect(listConflictNames(limited)).toEqual(expect.arrayContaining(listConflictNames(detail)));
-    if (limited.exhaustive === undefined) expect(limited).toEqual(detail);
-    for (const { index, parameter, from, to } of limited.relaxations) {
-      const least = detail.relaxations.find((each) => each.index === index && each.parameter === parameter)!;
-      expect(Math.abs(to - from)).toBeGreaterThanOrEqual(Math.abs(least.change) - 1e-8);
-      const changed = problem.withParameters([{ origin: problem.origins[index!]!, parameter, to }]);
-      expect(solveProblem(solvers, changed, { wanted: 'any' }).kind).toBe('solved');
+    const limitedDetail = explainChoice(solvers, problem, true, workMax);
+    expect(listConflictNames(limitedDetail)).toEqual(expect.arrayContaining(listConflictNames(detail)));
+    if (limitedDetail.exhaustive === undefined) expect(limitedDetail).toEqual(detail);
+    for (const { index, parameter, from, to } of limitedDetail.relaxations) {
+      const leastRelaxation = detail.relaxations.find((each) => each.index === index && each.parameter === parameter)!;
+      expect(Math.abs(to - from)).toBeGreaterThanOrEqual(Math.abs(leastRelaxation.change) - 1e-8);
+      const changedProblem = problem.withParameters([{ origin: problem.origins[index!]!, parameter, to }]);
+      expect(solveProblem(solvers, changedProblem, { wanted: 'any' }).kind).toBe('solved');
     }
   });
 
   test('and without any work names every row, and nothing that would resolve it', () => {
-    const nothing = explainChoice(solvers, problem, true, 0);
-    expect(nothing).toMatchObject({ exhaustive: false, relaxations: [] });
-    expect(nothing.conflict).toHaveLength(problem.origins.length);
+    const emptyDetail = explainChoice(solvers, problem, true, 0);
+    expect(emptyDetail).toMatchObject({ exhaustive: false, relaxations: [] });
+    expect(emptyDetail.conflict).toHaveLength(problem.origins.length);
   });
 });

@@ -35,8 +35,8 @@ test.each([{ upper: 0.1 }, { lower: -0.05, upper: 0.1 }])(
     const createLimitedRows = (limit: number) => [bounds, { type: 'CVaR', params: { limit, confidence: 0.9 } }];
     const market = { names: 60, seed: 12 };
     const objective = { type: 'min_cvar', confidence: 0.9 };
-    const least = solveConvex(solvers.solver, buildProblem({ ...market, rows: [bounds], objective }))!.objective;
-    const limit = least + 0.05 * Math.abs(least);
+    const leastTail = solveConvex(solvers.solver, buildProblem({ ...market, rows: [bounds], objective }))!.objective;
+    const limit = leastTail + 0.05 * Math.abs(leastTail);
     const problem = buildProblem({
       ...market,
       rows: createLimitedRows(limit),
@@ -44,16 +44,16 @@ test.each([{ upper: 0.1 }, { lower: -0.05, upper: 0.1 }])(
     });
     const result = solveConvex(solvers.solver, problem)!;
     const goal = problem.tails.goal('loss', 0.9, { sessions: null, drawn: null });
-    const tailOf = (weights: Float64Array) =>
+    const computeTail = (weights: Float64Array) =>
       computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
-    expect(Math.abs(tailOf(result.weights) - limit)).toBeLessThan(2e-9);
+    expect(Math.abs(computeTail(result.weights) - limit)).toBeLessThan(2e-9);
     expect(isOptimal(checkKkt(result.assembled.program, result.answer.point))).toBe(true);
     const random = seeded(2);
     expect(result.planes.length).toBeGreaterThan(0);
     for (const { slopes } of result.planes)
       for (let trial = 0; trial < 50; trial++) {
         const weights = Float64Array.from({ length: 60 }, () => random() - 0.3);
-        expect(computeDotProduct(slopes, weights)).toBeLessThanOrEqual(tailOf(weights) + 1e-9);
+        expect(computeDotProduct(slopes, weights)).toBeLessThanOrEqual(computeTail(weights) + 1e-9);
       }
   },
 );

@@ -47,9 +47,9 @@ describe('the securities that may exceed a trigger', () => {
         },
       });
       all += values.length;
-      const least = Math.min(...values);
-      if (least === Infinity) expect(result).toBeUndefined();
-      else expect(result!.solution.value).toBeLessThanOrEqual(least + 1e-12);
+      const lowest = Math.min(...values);
+      if (lowest === Infinity) expect(result).toBeUndefined();
+      else expect(result!.solution.value).toBeLessThanOrEqual(lowest + 1e-12);
     }
     expect(tried).toBeLessThan(0.8 * all);
   });

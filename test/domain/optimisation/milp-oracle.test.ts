@@ -67,11 +67,11 @@ describe.skipIf(typeof highs === 'string').each(Object.entries(CASES))('a choice
 
 /** Computes the minimised objective for given weights. */
 function measureObjective({ names, goal }: ChoiceMilp, weights: Float64Array): number {
-  const returnOf = (returns: Float64Array, from: number) =>
+  const computeReturn = (returns: Float64Array, from: number) =>
     weights.reduce((sum, weight, i) => sum + weight * returns[from + i]!, 0);
-  if (goal.kind === 'return') return -returnOf(goal.returns, 0);
+  if (goal.kind === 'return') return -computeReturn(goal.returns, 0);
   const scenarios = goal.returns.length / names;
-  const losses = Array.from({ length: scenarios }, (_, t) => -returnOf(goal.returns, t * names)).toSorted(
+  const losses = Array.from({ length: scenarios }, (_, t) => -computeReturn(goal.returns, t * names)).toSorted(
     (a, b) => b - a,
   );
   const worst = losses.slice(0, Math.round((1 - goal.confidence) * scenarios)); // the number of worst scenarios is whole

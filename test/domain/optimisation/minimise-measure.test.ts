@@ -21,7 +21,7 @@ function computeLeastTurnover(
   from: Float64Array,
   { maximum, cap = 1, threshold = 0, each = from.length }: CardinalityTerms,
 ): number {
-  let least = Infinity;
+  let lowest = Infinity;
   for (let choice = 1; choice < 2 ** from.length; choice++) {
     const heldFlags = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
     const count = heldFlags.filter(Boolean).length;
@@ -35,11 +35,11 @@ function computeLeastTurnover(
       continue;
     const sum = (part: (weight: number, i: number) => number) =>
       from.reduce((all, weight, i) => all + part(weight, i), 0);
-    const sold = sum((weight, i) => Math.max(0, heldFlags[i] ? weight - cap : weight));
-    const bought = sum((weight, i) => Math.max(0, heldFlags[i] ? threshold - weight : 0));
-    least = Math.min(least, Math.max(sold, bought));
+    const soldWeight = sum((weight, i) => Math.max(0, heldFlags[i] ? weight - cap : weight));
+    const boughtWeight = sum((weight, i) => Math.max(0, heldFlags[i] ? threshold - weight : 0));
+    lowest = Math.min(lowest, Math.max(soldWeight, boughtWeight));
   }
-  return least;
+  return lowest;
 }
 
 describe('a limit on turnover too low for a choice of securities', () => {
@@ -58,22 +58,22 @@ describe('a limit on turnover too low for a choice of securities', () => {
       { maximum: 5, each: 1 },
       { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } },
     ],
-  ])('is reported with the least limit of all choices: %o', (choices, ...others) => {
+  ])('is reported with the least limit of all choices: %o', (choices, ...otherRows) => {
     // Finding the largest return with caps and thresholds takes long and runs only in the soak.
     const objectives =
       IS_SOAK || choices.each !== undefined ? ['min_tracking_error', 'max_return'] : ['min_tracking_error'];
     for (const [seed, type] of objectives.entries()) {
-      const rows = [turnover, { type: 'Cardinality', params: { maximum: choices.maximum } }, ...others];
+      const rows = [turnover, { type: 'Cardinality', params: { maximum: choices.maximum } }, ...otherRows];
       const problem = buildProblem({ names: 9, seed, rows, hasPrevious: true, objective: { type } });
-      const least = computeLeastTurnover(problem.previous!.weights, choices);
+      const leastTurnover = computeLeastTurnover(problem.previous!.weights, choices);
       const { relaxations } = explainChoice(solvers, problem, true);
       const report = relaxations.find((each) => each.type === 'Turnover')!;
-      expect([report.to, report.bound]).toEqual([expect.closeTo(least, 6), undefined]);
+      expect([report.to, report.bound]).toEqual([expect.closeTo(leastTurnover, 6), undefined]);
       const solveAtBound = (to: number) =>
         solveProblem(solvers, problem.withParameters([{ origin: problem.origins[0]!, parameter: 'limit', to }]));
       expect([solveAtBound(report.to).kind, solveAtBound(report.to - 1e-6).kind]).toEqual(['solved', 'no-choice']);
-      const [given] = relaxByPriority(solvers, { problem, outcome: { kind: 'no-choice', isProven: true } })!;
-      expect([given!.to, given!.bound]).toEqual([expect.closeTo(least, 6), undefined]);
+      const [relaxation] = relaxByPriority(solvers, { problem, outcome: { kind: 'no-choice', isProven: true } })!;
+      expect([relaxation!.to, relaxation!.bound]).toEqual([expect.closeTo(leastTurnover, 6), undefined]);
     }
   });
 
@@ -85,19 +85,19 @@ describe('a limit on turnover too low for a choice of securities', () => {
     ];
     const problem = buildProblem({ names: 60, seed: 4, rows, hasPrevious: true });
     const { weights } = problem.previous!;
-    const [found] = relaxByPriority(solvers, { problem, outcome: { kind: 'no-choice', isProven: false } })!;
+    const [relaxation] = relaxByPriority(solvers, { problem, outcome: { kind: 'no-choice', isProven: false } })!;
     // With so few securities, every objective has the same minimum.
     const largest = weights.toSorted().subarray(-12);
-    const proven = 1 - largest.reduce((sum, weight) => sum + weight, 0);
-    expect(found!.bound).toBeCloseTo(proven, 9);
-    expect(found!.to).toBeGreaterThan(proven);
-    const { bound, gap, from, to } = toRelaxation(found!);
+    const provenRest = 1 - largest.reduce((sum, weight) => sum + weight, 0);
+    expect(relaxation!.bound).toBeCloseTo(provenRest, 9);
+    expect(relaxation!.to).toBeGreaterThan(provenRest);
+    const { bound, gap, from, to } = toRelaxation(relaxation!);
     expect(gap).toBeCloseTo((to - bound!) / (to - from), 12);
   });
 });
 
 describe('an effective number with a number of securities', () => {
-  const outcomeOf = (minimum: number, counts: readonly object[]) =>
+  const minimiseCount = (minimum: number, counts: readonly object[]) =>
     solveProblem(
       solvers,
       buildProblem({ names: 60, seed: 3, rows: [{ type: 'EffectiveNumber', params: { minimum } }, ...counts] }),
@@ -108,8 +108,8 @@ describe('an effective number with a number of securities', () => {
   ];
 
   test.each(COUNTS)('that is not allowed is proven to leave no choice: %s', (_, allowed, row) => {
-    expect(outcomeOf(allowed + 0.01, [row])).toEqual({ kind: 'no-choice', isProven: true });
-    expect(outcomeOf(allowed - 1, [row]).kind).toBe('solved');
+    expect(minimiseCount(allowed + 0.01, [row])).toEqual({ kind: 'no-choice', isProven: true });
+    expect(minimiseCount(allowed - 1, [row]).kind).toBe('solved');
   });
 });
 
@@ -119,11 +119,13 @@ describe('trades too small for a choice of securities', () => {
     for (let choice = 1; choice < 2 ** from.length; choice++) {
       const heldFlags = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
       if (heldFlags.filter(Boolean).length > maximum) continue;
-      const least = from.map((weight, i) => (heldFlags[i] ? Math.max(threshold, weight - size) : 0));
-      const most = from.map((weight, i) => (heldFlags[i] ? weight + size : 0));
-      const isReached = from.every((weight, i) => (heldFlags[i] ? least[i]! <= most[i]! : weight <= size));
+      const lowerWeights = from.map((weight, i) => (heldFlags[i] ? Math.max(threshold, weight - size) : 0));
+      const upperWeights = from.map((weight, i) => (heldFlags[i] ? weight + size : 0));
+      const isReached = from.every((weight, i) =>
+        heldFlags[i] ? lowerWeights[i]! <= upperWeights[i]! : weight <= size,
+      );
       const computeTotal = (weights: Float64Array) => weights.reduce((sum, weight) => sum + weight, 0);
-      if (isReached && computeTotal(least) <= 1 && computeTotal(most) >= 1) return true;
+      if (isReached && computeTotal(lowerWeights) <= 1 && computeTotal(upperWeights) >= 1) return true;
     }
     return false;
   }
@@ -150,25 +152,25 @@ describe('trades too small for a choice of securities', () => {
     const { weights: from } = buildProblem({ names, seed, rows: [], hasPrevious: true }).previous!;
     const threshold = [...from].toSorted((a, b) => a - b)[3]! + 0.02;
     const trade = { type: 'TradeSize', params: { upper: size, reference: 'previous' } };
-    const countMovedBy = (...others: readonly object[]) => {
-      const problem = buildProblem({ names, seed, rows: [trade, ...others], hasPrevious: true });
+    const countMovedBy = (...otherRows: readonly object[]) => {
+      const problem = buildProblem({ names, seed, rows: [trade, ...otherRows], hasPrevious: true });
       expect(solveProblem(solvers, problem).kind).toBe('no-choice');
       const { relaxations } = explainChoice(solvers, problem, true);
       return Object.fromEntries(relaxations.map(({ type, parameter, to }) => [`${type} ${parameter}`, to]));
     };
     const movesByRow = countMovedBy({ type: 'MinimumHolding', params: { threshold } });
-    const least = findNearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
-    expect(movesByRow['MinimumHolding threshold']).toBeCloseTo(least, 7);
+    const leastThreshold = findNearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
+    expect(movesByRow['MinimumHolding threshold']).toBeCloseTo(leastThreshold, 7);
     expect(movesByRow['TradeSize upper']).toBeCloseTo(
       findNearest(size, 1, (value) => isFeasible(from, { size: value, threshold })),
       7,
     );
-    const counted = countMovedBy({ type: 'Cardinality', params: { maximum: 4 } });
+    const countedMoves = countMovedBy({ type: 'Cardinality', params: { maximum: 4 } });
     const fewest = Array.from({ length: names }, (_, k) => k + 1).find((maximum) =>
       isFeasible(from, { size, maximum }),
     );
-    expect(counted['Cardinality maximum']).toBe(fewest);
-    expect(counted['TradeSize upper']).toBeCloseTo(
+    expect(countedMoves['Cardinality maximum']).toBe(fewest);
+    expect(countedMoves['TradeSize upper']).toBeCloseTo(
       findNearest(size, 1, (value) => isFeasible(from, { size: value, maximum: 4 })),
       7,
     );

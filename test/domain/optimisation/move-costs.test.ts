@@ -16,11 +16,11 @@ describe('createMoveCosts', () => {
   test('no decision about a security costs less than its bound', () => {
     for (let seed = 1; seed <= 6; seed++) {
       const problem = buildProblem({ names: 12, seed, rows: ROWS, hasPrevious: true });
-      const relaxed = solveConvex(solvers.solver, problem)!;
-      const { drop, hold, dropPart, holdPart } = createMoveCosts(plainAlgebra, problem).at(relaxed, 0.05);
+      const relaxedSolution = solveConvex(solvers.solver, problem)!;
+      const { drop, hold, dropPart, holdPart } = createMoveCosts(plainAlgebra, problem).at(relaxedSolution, 0.05);
       let informative = 0;
       for (let i = 0; i < 12; i++) {
-        const decideMove = (least: number, most: number) => {
+        const decideMove = (lower: number, upper: number) => {
           const restriction = {
             ...createRestriction([], {
               held: new Uint8Array(12).fill(1),
@@ -29,16 +29,16 @@ describe('createMoveCosts', () => {
               isFinal: false,
             }),
           };
-          restriction.least[i] = least;
-          restriction.most[i] = most;
+          restriction.least[i] = lower;
+          restriction.most[i] = upper;
           return solveConvex(solvers.solver, problem, { restriction })?.value ?? Infinity;
         };
-        const slack = 1e-12 + 1e-9 * relaxed.value;
-        expect(relaxed.value + Math.max(drop[i]!, dropPart[i]!)).toBeLessThanOrEqual(decideMove(0, 0) + slack);
-        expect(relaxed.value + Math.max(hold[i]!, holdPart[i]!)).toBeLessThanOrEqual(
+        const slack = 1e-12 + 1e-9 * relaxedSolution.value;
+        expect(relaxedSolution.value + Math.max(drop[i]!, dropPart[i]!)).toBeLessThanOrEqual(decideMove(0, 0) + slack);
+        expect(relaxedSolution.value + Math.max(hold[i]!, holdPart[i]!)).toBeLessThanOrEqual(
           decideMove(0.05, Infinity) + slack,
         );
-        if (Math.max(drop[i]!, hold[i]!) > 0.05 * relaxed.value) informative++;
+        if (Math.max(drop[i]!, hold[i]!) > 0.05 * relaxedSolution.value) informative++;
       }
       expect(informative).toBeGreaterThan(2);
     }
@@ -60,17 +60,17 @@ describe('computeChoiceBound', () => {
       const minimum = Math.floor(random() * (count + 1));
       const maximum = minimum + Math.floor(random() * (count - minimum + 1));
       const computeSums = (fits: (code: number) => boolean) => {
-        let least = Infinity;
+        let lowest = Infinity;
         for (let code = 0; code < 2 ** count; code++) {
           const heldFlags = Array.from({ length: count }, (_, i) => (code >> i) & 1);
           const size = heldFlags.reduce((sum, value) => sum + value, 0);
           if (size < minimum || size > maximum || !fits(code)) continue;
-          least = Math.min(
-            least,
+          lowest = Math.min(
+            lowest,
             heldFlags.reduce((sum, isHeld, i) => sum + (isHeld === 1 ? moves.holdPart[i]! : moves.dropPart[i]!), 0),
           );
         }
-        return least;
+        return lowest;
       };
       const { least, ifHeld, ifDropped } = computeChoiceBound(
         moves,
@@ -83,8 +83,8 @@ describe('computeChoiceBound', () => {
         12,
       );
       for (let i = 0; i < count; i++) {
-        const close = (found: number, expected: number) =>
-          expected === Infinity ? expect(found).toBe(Infinity) : expect(found).toBeCloseTo(expected, 12);
+        const close = (actual: number, expected: number) =>
+          expected === Infinity ? expect(actual).toBe(Infinity) : expect(actual).toBeCloseTo(expected, 12);
         close(
           ifHeld[i]!,
           computeSums((code) => ((code >> i) & 1) === 1),

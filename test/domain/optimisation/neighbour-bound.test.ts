@@ -23,10 +23,10 @@ const OTHER_ROWS: readonly (readonly [string, readonly object[]])[] = [
 ];
 
 describe('the largest possible gain of a neighbouring choice of securities', () => {
-  test.each(OTHER_ROWS)('is never less than it gains, with %s', (_, others) => {
+  test.each(OTHER_ROWS)('is never less than it gains, with %s', (_, otherRows) => {
     let [compared, told] = [0, 0];
     for (let seed = 1; seed <= 6; seed++) {
-      const { before, ways } = listNeighbourBounds(seed, others);
+      const { before, ways } = listNeighbourBounds(seed, otherRows);
       for (const { least, change } of ways) {
         compared++;
         expect(least).toBeLessThanOrEqual(change + 1e-9 * before);
@@ -39,15 +39,15 @@ describe('the largest possible gain of a neighbouring choice of securities', () 
 });
 
 /** Returns lower bounds for the neighbours of a random choice, with their actual changes. */
-function listNeighbourBounds(seed: number, others: readonly object[]) {
-  const problem = buildProblem({ names: NAMES, seed, rows: [...CHOICE_ROWS, ...others], hasPrevious: true });
+function listNeighbourBounds(seed: number, otherRows: readonly object[]) {
+  const problem = buildProblem({ names: NAMES, seed, rows: [...CHOICE_ROWS, ...otherRows], hasPrevious: true });
   const rows = listNonConvexRows(problem).map(({ row }) => row);
   const base = createFullProgram(problem, {});
   const random = seeded(100 + seed);
-  const short = new Uint8Array(NAMES);
+  const shortFlags = new Uint8Array(NAMES);
   const first: Choice = {
     held: Uint8Array.from({ length: NAMES }, (_, i) => (i < 9 ? 1 : 0)),
-    short,
+    short: shortFlags,
     large: [Uint8Array.from({ length: NAMES }, (_, i) => (i < 3 ? 1 : 0))],
     isFinal: true,
   };
@@ -56,11 +56,11 @@ function listNeighbourBounds(seed: number, others: readonly object[]) {
   const solution = solve(first);
   if (solution === undefined) return { before: 0, ways: [] };
   const choices = Array.from({ length: 30 }, (): Choice => {
-    const [out, coming] = [Math.floor(9 * random()), 9 + Math.floor(7 * random())];
+    const [leaving, entering] = [Math.floor(9 * random()), 9 + Math.floor(7 * random())];
     const isSwap = random() < 0.6;
-    const heldFlags = isSwap ? first.held.with(out, 0).with(coming, 1) : first.held;
+    const heldFlags = isSwap ? first.held.with(leaving, 0).with(entering, 1) : first.held;
     const large = first.large.map((set) => set.with(Math.floor(3 * random()), 0).with(3 + Math.floor(6 * random()), 1));
-    return { held: heldFlags, short, large: isSwap ? first.large : large, isFinal: true };
+    return { held: heldFlags, short: shortFlags, large: isSwap ? first.large : large, isFinal: true };
   });
   const bound = createNeighbourBound(plainAlgebra, {
     problem,
@@ -71,8 +71,8 @@ function listNeighbourBounds(seed: number, others: readonly object[]) {
   })!;
   const ways = choices.flatMap((choice) => {
     const change = solve(choice);
-    const least = bound(createRestriction(rows, choice));
-    return change === undefined ? [] : [{ least, change: change.value - solution.value }];
+    const leastBound = bound(createRestriction(rows, choice));
+    return change === undefined ? [] : [{ least: leastBound, change: change.value - solution.value }];
   });
   return { before: Math.abs(solution.value), ways };
 }

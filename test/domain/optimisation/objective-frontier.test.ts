@@ -42,8 +42,8 @@ describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_
     const input = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
     const points = computeObjectiveFrontier(input)!;
     expect(points).toHaveLength(21);
-    const least = type === 'min_tracking_error' ? Math.sqrt(solution.objective) : solution.objective;
-    expect(points[0]!.risk).toBeCloseTo(least, 9);
+    const leastRisk = type === 'min_tracking_error' ? Math.sqrt(solution.objective) : solution.objective;
+    expect(points[0]!.risk).toBeCloseTo(leastRisk, 9);
     const risks = points.map(({ risk }) => risk);
     for (let k = 1; k < risks.length; k++) expect(risks[k]!).toBeGreaterThanOrEqual(risks[k - 1]! - 1e-10);
     for (let k = 1; k < risks.length - 1; k++)
@@ -61,17 +61,17 @@ describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_
 test('a frontier reports the returns that it does not cover', () => {
   const listRowFindings = (type: string, rows: readonly object[], there = { hasFrontier: true, hasOwn: true }) =>
     listFrontierFindings({ problem: buildProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
-  const few = [{ type: 'Cardinality', params: { maximum: 3 } }];
+  const cardinalityRows = [{ type: 'Cardinality', params: { maximum: 3 } }];
   expect(listRowFindings('min_variance', [])).toEqual([]);
   expect(listRowFindings('min_cvar', [])).toEqual([]);
   expect(listRowFindings('risk_parity', [])[0]!.message).toMatch(/mean and variance, not of risk_parity/);
-  expect(listRowFindings('min_variance', few)[0]!.message).toMatch(
+  expect(listRowFindings('min_variance', cardinalityRows)[0]!.message).toMatch(
     /securities of the solution, which were selected by Cardinality/,
   );
   expect(
-    listRowFindings('min_cvar', few, { hasFrontier: true, hasOwn: false }).map(({ severity }) => severity),
+    listRowFindings('min_cvar', cardinalityRows, { hasFrontier: true, hasOwn: false }).map(({ severity }) => severity),
   ).toEqual(['warning', 'info']);
-  expect(listRowFindings('min_variance', few, { hasFrontier: false, hasOwn: false })).toMatchObject([
+  expect(listRowFindings('min_variance', cardinalityRows, { hasFrontier: false, hasOwn: false })).toMatchObject([
     { severity: 'warning' },
   ]);
 });

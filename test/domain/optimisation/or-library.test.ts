@@ -28,9 +28,9 @@ function read(number: number): Portfolio {
   const means = Float64Array.from({ length: n }, (_, i) => numbers[1 + 2 * i]!);
   const deviations = Float64Array.from({ length: n }, (_, i) => numbers[2 + 2 * i]!);
   const covariance = new Float64Array(n * n);
-  for (let at = 1 + 2 * n; at + 2 < numbers.length; at += 3) {
-    const [i, j] = [numbers[at]! - 1, numbers[at + 1]! - 1];
-    covariance[i * n + j] = covariance[j * n + i] = numbers[at + 2]! * deviations[i]! * deviations[j]!;
+  for (let position = 1 + 2 * n; position + 2 < numbers.length; position += 3) {
+    const [i, j] = [numbers[position]! - 1, numbers[position + 1]! - 1];
+    covariance[i * n + j] = covariance[j * n + i] = numbers[position + 2]! * deviations[i]! * deviations[j]!;
   }
   const lines = readFileSync(`${FOLDER}portef${number}.txt`, 'utf8').trim().split('\n');
   return {
@@ -111,15 +111,15 @@ function solveTenSecurities(
  */
 function computeDistance({ frontier }: Portfolio, mean: number, deviation: number): number {
   const points = frontier.map(([r, variance]) => [r, Math.sqrt(variance)] as const);
-  const least = interpolateLinearly(
+  const lowerVariance = interpolateLinearly(
     points.map(([r, s]) => [r, s]),
     mean,
   );
-  const most = interpolateLinearly(
+  const upperVariance = interpolateLinearly(
     points.map(([r, s]) => [s, r]),
     deviation,
   );
-  return Math.min(Math.abs(100 * (deviation / least - 1)), Math.abs(100 * (mean / most - 1)));
+  return Math.min(Math.abs(100 * (deviation / lowerVariance - 1)), Math.abs(100 * (mean / upperVariance - 1)));
 }
 
 /** Interpolates linearly between points of descending abscissa; constant beyond them. */
@@ -167,8 +167,8 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
         errors.push(error);
       }
       expect(errors.reduce((sum, value) => sum + value, 0) / errors.length).toBeLessThan(meanMax);
-      const ordered = errors.toSorted((a, b) => a - b);
-      expect((ordered[24]! + ordered[25]!) / 2).toBeLessThan(medianMax);
+      const orderedErrors = errors.toSorted((a, b) => a - b);
+      expect((orderedErrors[24]! + orderedErrors[25]!) / 2).toBeLessThan(medianMax);
     },
     240_000,
   );

@@ -38,14 +38,16 @@ function solveByChoice(problem: Problem): Solution {
 describe.each(Object.entries(MARKETS))('the bound of a linear objective with %s', (_, market) => {
   test.each([1, 2, 3])('is between that of the convex rows and the optimum, seed %i', (seed) => {
     const problem = buildProblem({ ...market, names: 14, seed });
-    const relaxed = solveConvex(solvers.solver, problem)!;
-    const exact = solveByChoice(problem);
-    expect(exact.isHeuristic).toBe(false);
+    const relaxedSolution = solveConvex(solvers.solver, problem)!;
+    const exactSolution = solveByChoice(problem);
+    expect(exactSolution.isHeuristic).toBe(false);
     const { bound } = priceRows(problem)!;
-    expect(bound).toBeLessThanOrEqual(exact.objective + 1e-9);
-    expect(bound).toBeGreaterThanOrEqual(relaxed.objective - 1e-9);
-    if (exact.objective > relaxed.objective + 1e-3)
-      expect(bound - relaxed.objective).toBeGreaterThan(0.3 * (exact.objective - relaxed.objective));
+    expect(bound).toBeLessThanOrEqual(exactSolution.objective + 1e-9);
+    expect(bound).toBeGreaterThanOrEqual(relaxedSolution.objective - 1e-9);
+    if (exactSolution.objective > relaxedSolution.objective + 1e-3)
+      expect(bound - relaxedSolution.objective).toBeGreaterThan(
+        0.3 * (exactSolution.objective - relaxedSolution.objective),
+      );
   });
 });
 
@@ -62,14 +64,14 @@ test('the largest return of a number of many securities is within a thousandth o
     hasPrevious: true,
     objective,
   });
-  const relaxed = solveConvex(solvers.solver, problem)!;
+  const relaxedSolution = solveConvex(solvers.solver, problem)!;
   const { objective: value, bound } = solveByChoice(problem);
-  expect(bound).toBeGreaterThan(relaxed.objective);
+  expect(bound).toBeGreaterThan(relaxedSolution.objective);
   expect(value).toBeLessThan(bound + 1e-3 * Math.abs(value));
 });
 
 test('other objectives and short positions are not priced', () => {
   expect(priceRows(buildProblem({ names: 14, seed: 1, rows: [COUNT] }))).toBeUndefined();
-  const short = { type: 'PositionBounds', params: { lower: -0.1, upper: 0.4 } };
-  expect(priceRows(buildProblem({ names: 14, seed: 1, rows: [COUNT, short], objective }))).toBeUndefined();
+  const shortRow = { type: 'PositionBounds', params: { lower: -0.1, upper: 0.4 } };
+  expect(priceRows(buildProblem({ names: 14, seed: 1, rows: [COUNT, shortRow], objective }))).toBeUndefined();
 });

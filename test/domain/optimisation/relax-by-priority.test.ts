@@ -26,15 +26,15 @@ interface Relaxation {
 function relaxRows(problem: Problem): { readonly moves: readonly Relaxation[]; readonly weights: Float64Array } | null {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') throw new Error('the rows hold as they are');
-  const moved = relaxByPriority(solvers, { problem, outcome });
-  if (moved === undefined) return null;
+  const relaxation = relaxByPriority(solvers, { problem, outcome });
+  if (relaxation === undefined) return null;
   const second = solveProblem(
     solvers,
-    problem.withParameters(moved.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }))),
+    problem.withParameters(relaxation.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }))),
   );
   if (second.kind !== 'solved') throw new Error('the relaxation is not enough');
   return {
-    moves: moved.map(({ movable, to }) => ({
+    moves: relaxation.map(({ movable, to }) => ({
       row: movable.origin.index!,
       parameter: movable.parameter,
       from: movable.from,
@@ -47,8 +47,8 @@ function relaxRows(problem: Problem): { readonly moves: readonly Relaxation[]; r
 describe('a row with a priority is relaxed', () => {
   // Both concentration rules use the same search: the test below relaxes 5/10/40 by hand, and this test includes it in
   // the soak.
-  const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'Concentration5_10_40');
-  const all = tried.flatMap(([type, parameters]) =>
+  const triedCases = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'Concentration5_10_40');
+  const all = triedCases.flatMap(([type, parameters]) =>
     Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))),
   );
   test.each(all)(
@@ -59,10 +59,11 @@ describe('a row with a priority is relaxed', () => {
         CONSTRAINT_CLASSES.some((entry) => entry.type === one.type && !entry.convex),
       );
       for (let trial = 0; trial < (isSearched ? 1 : TRIALS); trial++) {
-        const [first, ...others] = draw(random);
-        const problemOf = (rows: readonly Row[]) => buildProblem({ names, seed: trial + 1, rows, hasPrevious: true });
-        const place = `${type} ${trial} ${JSON.stringify([first, ...others])}`;
-        const result = relaxRows(problemOf([addPriority(first!, 1), ...others]));
+        const [first, ...otherRows] = draw(random);
+        const createTrialProblem = (rows: readonly Row[]) =>
+          buildProblem({ names, seed: trial + 1, rows, hasPrevious: true });
+        const place = `${type} ${trial} ${JSON.stringify([first, ...otherRows])}`;
+        const result = relaxRows(createTrialProblem([addPriority(first!, 1), ...otherRows]));
         expect(result, place).not.toBeNull();
         expect(new Set(result!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
         // Any smaller relaxation of a row makes the problem infeasible.
@@ -80,12 +81,18 @@ describe('a row with a priority is relaxed', () => {
                 : move.from + 0.99 * (move.to - move.from);
           const params = Object.fromEntries(result!.moves.map((move) => [move.parameter, readRelaxedLimit(move)]));
           expect(
-            solveProblem(solvers, problemOf([{ ...first!, params: { ...first!.params, ...params } }, ...others])).kind,
+            solveProblem(
+              solvers,
+              createTrialProblem([{ ...first!, params: { ...first!.params, ...params } }, ...otherRows]),
+            ).kind,
             place,
           ).not.toBe('solved');
         }
-        expect(relaxRows(problemOf([first!, ...others])), `${place} without a priority`).toBeNull();
-        expect(relaxRows(problemOf([addPriority(first!, 0), ...others])), `${place} with priority zero`).toBeNull();
+        expect(relaxRows(createTrialProblem([first!, ...otherRows])), `${place} without a priority`).toBeNull();
+        expect(
+          relaxRows(createTrialProblem([addPriority(first!, 0), ...otherRows])),
+          `${place} with priority zero`,
+        ).toBeNull();
       }
     },
   );
@@ -157,28 +164,37 @@ describe('by hand', () => {
 
   test('rows without a number are widened: an exclusion, a frozen name, the budget, the ban on short positions', () => {
     const roundWeights = (weights: Float64Array) => [...weights].map((weight) => Math.round(weight * 1e7) / 1e7);
-    const capped = createRow('PositionBounds', { upper: 0.3 });
-    const out = relaxRows(createFourSecurities([capped, createRow('Exclude', { identifiers: ['AA'], priority: 1 })]))!;
-    expect(out.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
-    expect(roundWeights(out.weights)).toEqual([0.1, 0.3, 0.3, 0.3]);
-    const frozen = relaxRows(
-      createFourSecurities([capped, createRow('Freeze', { identifiers: ['AA'], reference: 'previous', priority: 3 })]),
+    const cappedRow = createRow('PositionBounds', { upper: 0.3 });
+    const exclusion = relaxRows(
+      createFourSecurities([cappedRow, createRow('Exclude', { identifiers: ['AA'], priority: 1 })]),
     )!;
-    expect(frozen.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
-    expect(frozen.weights[0]).toBeCloseTo(0.3, 8);
+    expect(exclusion.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
+    expect(roundWeights(exclusion.weights)).toEqual([0.1, 0.3, 0.3, 0.3]);
+    const frozenRelaxation = relaxRows(
+      createFourSecurities([
+        cappedRow,
+        createRow('Freeze', { identifiers: ['AA'], reference: 'previous', priority: 3 }),
+      ]),
+    )!;
+    expect(frozenRelaxation.moves).toEqual([
+      { row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number },
+    ]);
+    expect(frozenRelaxation.weights[0]).toBeCloseTo(0.3, 8);
     const uninvested = relaxRows(
       createFourSecurities([createRow('PositionBounds', { upper: 0.2 }), createRow('FullInvestment', { priority: 1 })]),
     )!;
     expect(uninvested.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.2, 8) as number }]);
     expect(roundWeights(uninvested.weights)).toEqual([0.2, 0.2, 0.2, 0.2]);
-    const short = relaxRows(
+    const shortRelaxation = relaxRows(
       createFourSecurities([
         createRow('LinearConstraint', { coefficients: { AA: 1 }, upper: -0.05 }),
         createRow('LongOnly', { priority: 1 }),
       ]),
     )!;
-    expect(short.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.05, 8) as number }]);
-    expect(short.weights[0]).toBeCloseTo(-0.05, 8);
+    expect(shortRelaxation.moves).toEqual([
+      { row: 1, parameter: null, from: 0, to: expect.closeTo(0.05, 8) as number },
+    ]);
+    expect(shortRelaxation.weights[0]).toBeCloseTo(-0.05, 8);
   });
 
   test('a limit on trades that no number of its row moves is widened where nothing else helps', () => {

@@ -30,7 +30,7 @@ const NO_LIMITS = new Set([
   'small_group',
 ]);
 
-function numbersOf({ params }: { readonly params: z.ZodObject }): string[] {
+function listNumbers({ params }: { readonly params: z.ZodObject }): string[] {
   const { properties } = z.toJSONSchema(params, { io: 'input' }) as { properties: Record<string, object> };
   return Object.entries(properties).flatMap(([name, schema]) =>
     !NO_LIMITS.has(name) && /"type":"?\[?"?(number|integer)/.test(JSON.stringify(schema)) && name !== 'coefficients'
@@ -47,14 +47,14 @@ interface Trial {
   readonly seed: number;
 }
 
-const problemOf = (rows: readonly Row[], trial: Trial) => buildProblem({ ...trial, rows, hasPrevious: true });
+const createTrialProblem = (rows: readonly Row[], trial: Trial) => buildProblem({ ...trial, rows, hasPrevious: true });
 const isFeasible = (rows: readonly Row[], trial: Trial) =>
-  solveProblem(solvers, problemOf(rows, trial), { wanted: 'any' }).kind === 'solved';
+  solveProblem(solvers, createTrialProblem(rows, trial), { wanted: 'any' }).kind === 'solved';
 const addParameter = (rows: readonly Row[], index: number | null, parameter: string, to: number): Row[] =>
   rows.map((each, i) => (i === index ? { ...each, params: { ...each.params, [parameter]: to } } : each));
 
 function explainRows(rows: readonly Row[], trial: Trial): Infeasibility | undefined {
-  const problem = problemOf(rows, trial);
+  const problem = createTrialProblem(rows, trial);
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') return undefined;
   return outcome.kind === 'no-choice'
@@ -65,7 +65,7 @@ function explainRows(rows: readonly Row[], trial: Trial): Infeasibility | undefi
 describe('relaxations of every class', () => {
   test('every number of every class that limits something has a case', () => {
     const expected = Object.fromEntries(
-      CONSTRAINT_CLASSES.map((entry) => [entry.type, numbersOf(entry)] as const).filter(
+      CONSTRAINT_CLASSES.map((entry) => [entry.type, listNumbers(entry)] as const).filter(
         ([, names]) => names.length > 0,
       ),
     );
@@ -83,8 +83,8 @@ describe('relaxations of every class', () => {
 
   // Both concentration rules use the same search: `relax-by-priority.test.ts` relaxes the rule of RICs, and this test
   // includes it in the soak.
-  const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'ConcentrationRIC');
-  const all = tried.flatMap(([type, parameters]) =>
+  const triedCases = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'ConcentrationRIC');
+  const all = triedCases.flatMap(([type, parameters]) =>
     Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))),
   );
   test.each(all)(
@@ -116,10 +116,10 @@ describe('relaxations of every class', () => {
             Number.isInteger(to) &&
             ['minimum', 'maximum'].includes(moved) &&
             type !== 'EffectiveNumber';
-          const less = isWhole ? to - Math.sign(to - from) : from + 0.99 * (to - from);
+          const smallerValue = isWhole ? to - Math.sign(to - from) : from + 0.99 * (to - from);
           expect(
-            isFeasible(addParameter(rows, index, moved, less), market),
-            `${place}: ${moved} of ${index} only to ${less}, not ${to}`,
+            isFeasible(addParameter(rows, index, moved, smallerValue), market),
+            `${place}: ${moved} of ${index} only to ${smallerValue}, not ${to}`,
           ).toBe(false);
         }
       }
@@ -149,10 +149,10 @@ function relaxCarbonRows(rows: readonly Row[], values = [10, 20]) {
 }
 
 describe('a weighted average that nothing reaches', () => {
-  const explainAverage = (params: object, values?: number[], ...others: Row[]) =>
+  const explainAverage = (params: object, values?: number[], ...otherRows: Row[]) =>
     explainInfeasibility(
       { ...solvers, algebra: plainAlgebra },
-      relaxCarbonRows([createRow('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
+      relaxCarbonRows([createRow('WeightedAverage', { field: 'CARBON', ...params }), ...otherRows], values),
     )!.relaxations;
 
   test('of ten and twenty, an upper bound of five is relaxed to ten and a lower one of thirty to twenty', () => {

@@ -27,7 +27,7 @@ test.each([1, 2, 4])(
   'the largest return within a CVaR and a turnover is the same in a repeated solve, draw %i',
   (seed) => {
     const returns = drawReturns(seed);
-    const problemOf = (type: string, rows: readonly object[]) =>
+    const createTailProblem = (type: string, rows: readonly object[]) =>
       createProblem({
         objective: readObjective(type === 'min_cvar' ? { type, confidence: 0.95 } : { type }),
         expectedReturns: Float64Array.from({ length: NAMES }, (_, i) => {
@@ -55,9 +55,9 @@ test.each([1, 2, 4])(
       { type: 'PositionBounds', params: { upper: 0.03 } },
       { type: 'Turnover', params: { limit: 0.3 } },
     ];
-    const least = solveConvex(solvers.solver, problemOf('min_cvar', bounds))!.value;
-    const limit = { type: 'CVaR', params: { confidence: 0.95, limit: 1.01 * least } };
-    const problem = problemOf('max_return', [...bounds, limit]);
+    const leastTail = solveConvex(solvers.solver, createTailProblem('min_cvar', bounds))!.value;
+    const limit = { type: 'CVaR', params: { confidence: 0.95, limit: 1.01 * leastTail } };
+    const problem = createTailProblem('max_return', [...bounds, limit]);
     const values = Array.from({ length: 2 }, () => solveConvex(solvers.solver, problem)?.value);
     expect(values[0]).toBeDefined();
     for (const value of values) expect(Math.abs(value! - values[0]!)).toBeLessThanOrEqual(1e-7 * Math.abs(values[0]!));

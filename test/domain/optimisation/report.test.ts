@@ -5,7 +5,7 @@ import { listRowSides } from '#domain/optimisation/report.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { buildProblem, solvers } from './small-problems.js';
 
-const sidesOf = (rows: object[], options: { names?: number; seed?: number; hasPrevious?: boolean } = {}) => {
+const listSides = (rows: object[], options: { names?: number; seed?: number; hasPrevious?: boolean } = {}) => {
   const problem = buildProblem({ names: 20, seed: 4, ...options, rows });
   const solution = solveConvex(solvers.solver, problem);
   if (solution === undefined) throw new Error('no answer');
@@ -31,7 +31,7 @@ describe('shadow prices', () => {
 
   test.each(cases)('%s %j: the price of %s is the change of the objective', (type, params, parameter) => {
     const options = { hasPrevious: true };
-    const { sides, solution, problem } = sidesOf([{ type, params }], options);
+    const { sides, solution, problem } = listSides([{ type, params }], options);
     const side = parameter === 'minimum' ? 'lower' : parameter === 'limit' ? 'upper' : parameter;
     const rowSides = sides.filter(({ placed, side: at }) => placed.origin.index === 0 && at === side);
     expect(rowSides.some(({ isBinding }) => isBinding)).toBe(true);
@@ -54,29 +54,29 @@ describe('shadow prices', () => {
 });
 
 describe('a tracking error of nothing', () => {
-  const none = { type: 'TrackingError', params: { limit: 0 } };
+  const noTracking = { type: 'TrackingError', params: { limit: 0 } };
   const costs = { bps: 5, impact: 0 };
 
   test.each(['min_variance', 'max_utility', 'max_sharpe', 'max_return', 'risk_parity', 'min_cvar'])(
     'leaves %s the index, at the price of the next bit of it',
     (type) => {
       const createProblemWith = (limit: number, more: object[] = []) => {
-        const rows = [{ ...none, params: { limit } }, ...more];
+        const rows = [{ ...noTracking, params: { limit } }, ...more];
         return buildProblem({ names: 20, seed: 4, rows, objective: { type }, costs });
       };
       const problem = createProblemWith(0);
       const solution = solveConvex(solvers.solver, problem)!;
       solution.weights.forEach((weight, i) => expect(Math.abs(weight - problem.index[i]!)).toBeLessThan(1e-8));
-      const [own] = listRowSides(problem, solution).filter(({ placed }) => placed.origin.index === 0);
-      expect(own).toMatchObject({ limit: 0, slack: 0, isBinding: true });
+      const [side] = listRowSides(problem, solution).filter(({ placed }) => placed.origin.index === 0);
+      expect(side).toMatchObject({ limit: 0, slack: 0, isBinding: true });
       const step = 1e-5;
       const loosened = solveConvex(solvers.solver, createProblemWith(step))!;
       const better = solution.objective - loosened.objective; // the solver minimises every objective
-      expect(Math.abs((Math.abs(own!.shadowPrice) * step) / better - 1)).toBeLessThan(0.02);
+      expect(Math.abs((Math.abs(side!.shadowPrice) * step) / better - 1)).toBeLessThan(0.02);
       // The largest security exceeds a bound, and the other securities could absorb the excess.
-      const capped = { type: 'PositionBounds', params: { upper: 0.9 * Math.max(...problem.index) } };
+      const cappedRow = { type: 'PositionBounds', params: { upper: 0.9 * Math.max(...problem.index) } };
       expect(
-        findConflict(solvers.solver, createProblemWith(0, [capped]))?.origins.map((origin) => origin.type),
+        findConflict(solvers.solver, createProblemWith(0, [cappedRow]))?.origins.map((origin) => origin.type),
       ).toEqual(['TrackingError', 'PositionBounds']);
     },
   );
@@ -84,7 +84,7 @@ describe('a tracking error of nothing', () => {
 
 describe('slacks', () => {
   test('are the distances of the weights from every bound', () => {
-    const { sides, solution, problem } = sidesOf([
+    const { sides, solution, problem } = listSides([
       { id: 'pos', type: 'PositionBounds', params: { upper: 0.12 } },
       { id: 'sec', type: 'GroupBounds', params: { field: 'SECTOR', lower: 0.1, upper: 0.3 } },
       { id: 'te', type: 'TrackingError', params: { limit: 0.2 } },
@@ -112,7 +112,7 @@ describe('slacks', () => {
   });
 
   test('labels carry row, side and member; equalities bind', () => {
-    const { sides } = sidesOf([
+    const { sides } = listSides([
       { type: 'Exclude', params: { identifiers: ['N003'] } },
       { id: 'pos', type: 'PositionBounds', params: { lower: -0.1, upper: 0.5, identifiers: ['N001'] } },
     ]);

@@ -30,7 +30,7 @@ const computeResampled = (resampling: Partial<Resampling>) =>
     points: 5,
     resampling: { draws: 6, seed: 3, sessions: 120, ...resampling },
   })!;
-const findLargest = (values: Float64Array) => values.reduce((most, value) => Math.max(most, value), 0);
+const findLargest = (values: Float64Array) => values.reduce((largest, value) => Math.max(largest, value), 0);
 
 describe('a resampled frontier', () => {
   test('is the mean of frontiers of the draws, which do not depend on how many there are', () => {
@@ -38,13 +38,13 @@ describe('a resampled frontier', () => {
     one!.points.forEach(({ weights, spread }, rank) => {
       const [second, third] = [two!.points[rank]!, three!.points[rank]!];
       for (let i = 0; i < NAMES; i++) {
-        const drawn = [
+        const drawnPanels = [
           weights[i]!,
           2 * second.weights[i]! - weights[i]!,
           3 * third.weights[i]! - 2 * second.weights[i]!,
         ];
-        const mean = (drawn[0]! + drawn[1]! + drawn[2]!) / 3;
-        const variance = drawn.reduce((sum, value) => sum + (value - mean) ** 2, 0) / 2;
+        const mean = (drawnPanels[0]! + drawnPanels[1]! + drawnPanels[2]!) / 3;
+        const variance = drawnPanels.reduce((sum, value) => sum + (value - mean) ** 2, 0) / 2;
         expect(third.weights[i]).toBeCloseTo(mean, 12);
         expect(third.spread[i]).toBeCloseTo(Math.sqrt(variance), 12);
         expect(spread[i]).toBe(0);
@@ -74,27 +74,27 @@ describe('a resampled frontier', () => {
     ).flat();
     const delta = NAMES / (NAMES + sessions);
     // Covariance shrunk towards constant correlation by N / (N + T) of the panel: contract 3.12.
-    const shrunk = Float64Array.from({ length: NAMES * NAMES }, (_, e) => {
+    const shrunkCovariance = Float64Array.from({ length: NAMES * NAMES }, (_, e) => {
       const [i, j] = [Math.floor(e / NAMES), e % NAMES];
       const target = computeMean(pairs) * Math.sqrt(covariance(i, i) * covariance(j, j));
       return 252 * (i === j ? covariance(i, i) : delta * target + (1 - delta) * covariance(i, j));
     });
     // A limit on tracking error uses the estimates, so the frontier of a drawn covariance has no such limit.
     const { program } = assembleProgram(problem, { withTracking: true });
-    const least = solvers.solver.solve({
+    const leastResult = solvers.solver.solve({
       ...program,
-      metric: createDenseMetric(shrunk, NAMES),
+      metric: createDenseMetric(shrunkCovariance, NAMES),
       centre: new Float64Array(NAMES),
       norms: program.norms.map((norm) => ({ ...norm, metric: problem.metric })),
     });
-    const most = solvers.solver.solve({
+    const mostResult = solvers.solver.solve({
       ...program,
       curvature: 0,
       ridge: 0,
       linear: average.map((value) => -252 * value),
     });
-    points[0]!.weights.forEach((weight, i) => expect(weight).toBeCloseTo(least.point.x[i]!, 8));
-    points.at(-1)!.weights.forEach((weight, i) => expect(weight).toBeCloseTo(most.point.x[i]!, 6));
+    points[0]!.weights.forEach((weight, i) => expect(weight).toBeCloseTo(leastResult.point.x[i]!, 8));
+    points.at(-1)!.weights.forEach((weight, i) => expect(weight).toBeCloseTo(mostResult.point.x[i]!, 6));
   });
 
   test('satisfies every convex row and is below the frontier of the estimates', () => {
@@ -115,8 +115,9 @@ describe('a resampled frontier', () => {
 
   test('has a spread that falls as the draws are longer, and bits of its seed', () => {
     // The minimum variance has no corner solution, so the spread falls by about the square root of the sample length.
-    const spreadOf = (sessions: number) => findLargest(computeResampled({ sessions, draws: 12 }).points[0]!.spread);
-    expect(spreadOf(2000)).toBeLessThan(0.4 * spreadOf(60));
+    const computeSpread = (sessions: number) =>
+      findLargest(computeResampled({ sessions, draws: 12 }).points[0]!.spread);
+    expect(computeSpread(2000)).toBeLessThan(0.4 * computeSpread(60));
     expect(computeResampled({})).toEqual(computeResampled({}));
     expect(computeResampled({ seed: 4 }).points[2]!.weights).not.toEqual(computeResampled({}).points[2]!.weights);
   });
@@ -138,18 +139,20 @@ describe('drawn returns', () => {
     const mean = Float64Array.from({ length: n }, (__, i) => 0.001 * i);
     const draws = createReturnDraws(algebra, { metric, means: mean, periods: 252 });
     const panel = draws.draw(createCounterRandom({ seed: 1, stream: 0 }), rows, degrees);
-    const wanted = createMetricMatrix(metric);
+    const wantedMatrix = createMetricMatrix(metric);
     let fourth = 0;
     for (let i = 0; i < n; i++) {
       for (let j = 0; j < n; j++) {
         let total = 0;
         for (let t = 0; t < rows; t++) total += (panel[t * n + i]! - mean[i]!) * (panel[t * n + j]! - mean[j]!);
-        const error = (252 * total) / rows - wanted[i * n + j]!;
+        const error = (252 * total) / rows - wantedMatrix[i * n + j]!;
         // Five standard errors of an estimate from this number of rows, including fat tails.
-        expect(Math.abs(error)).toBeLessThan(5 * Math.sqrt((4 * wanted[i * n + i]! * wanted[j * n + j]!) / rows));
+        expect(Math.abs(error)).toBeLessThan(
+          5 * Math.sqrt((4 * wantedMatrix[i * n + i]! * wantedMatrix[j * n + j]!) / rows),
+        );
       }
       for (let t = 0; t < rows; t++)
-        fourth += ((panel[t * n + i]! - mean[i]!) * Math.sqrt(252 / wanted[i * n + i]!)) ** 4 / (rows * n);
+        fourth += ((panel[t * n + i]! - mean[i]!) * Math.sqrt(252 / wantedMatrix[i * n + i]!)) ** 4 / (rows * n);
     }
     // The kurtosis of a normal distribution is 3, and of Student's distribution 3 + 6 / (degrees - 4).
     if (degrees === null) expect(fourth).toBeCloseTo(3, 0);

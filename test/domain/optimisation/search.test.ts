@@ -5,7 +5,7 @@ import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.
 import { solveProblem } from '#domain/optimisation/search.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { createRestriction } from '#domain/optimisation/restriction.js';
-import { createDoubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
+import { createDoubles, createTrackingProgram, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
@@ -65,15 +65,15 @@ describe('a number of securities', () => {
       { type: 'RelativePositionBounds', params: { lower: 0.3, upper: 3 } },
       { type: 'Cardinality', params: { maximum: 30 } },
     ];
-    const counted = { solver: { ...solver, solve }, algebra };
-    expect(solveProblem(counted, buildProblem({ names: 60, seed: 3, rows })).kind).toBe('no-choice');
+    const countedSolvers = { solver: { ...solver, solve }, algebra };
+    expect(solveProblem(countedSolvers, buildProblem({ names: 60, seed: 3, rows })).kind).toBe('no-choice');
     expect(solves).toBeLessThan(5);
   });
 
   test('the reference case with five of fourteen is the enumerated optimum', () => {
     const problem = trackingCases.find(({ id }) => id === 'o10_cardinality')!;
-    const { program } = programOf(problem);
-    const built = createProblem({
+    const { program } = createTrackingProgram(problem);
+    const builtProblem = createProblem({
       identifiers: Array.from({ length: problem.N }, (_, i) => `N${String(i).padStart(2, '0')}`),
       index: program.centre,
       previous: null,
@@ -84,7 +84,7 @@ describe('a number of securities', () => {
       ].map((row) => ConstraintRow.parse(row)),
       datapoints: { numbers: () => program.centre, categories: () => [], medianValueTraded: () => program.centre },
     });
-    const solution = requireSolution(built);
+    const solution = requireSolution(builtProblem);
     expect(solution.objective / problem.expected.tracking_variance).toBeCloseTo(1, 9);
     const expected = createDoubles(problem.expected.weights.data);
     solution.weights.forEach((weight, i) => expect(Math.abs(weight - expected[i]!)).toBeLessThan(1e-8));
@@ -128,8 +128,8 @@ describe('a number of securities', () => {
     const market = { names: 45, seed: 5, hasPrevious: true, objective: { type: 'min_variance' } };
     const { weights } = buildProblem({ ...market, rows: [] }).previous!;
     const largest = weights.toSorted().subarray(-12);
-    const least = 1 - largest.reduce((sum, weight) => sum + weight, 0);
-    const limit = least + 0.002;
+    const leastRest = 1 - largest.reduce((sum, weight) => sum + weight, 0);
+    const limit = leastRest + 0.002;
     const rows = [
       { type: 'Turnover', params: { limit, reference: 'previous' } },
       { type: 'Cardinality', params: { maximum: 12 } },
@@ -161,18 +161,18 @@ describe('a number of securities', () => {
 
   test('a limit on a tail that few choices keep is kept by the names of the least', () => {
     const rows = [{ type: 'Cardinality', params: { maximum: 3 } }];
-    const least = requireSolution(
+    const leastSolution = requireSolution(
       buildProblem({ names: 45, seed: 6, rows, objective: { type: 'min_cvar', confidence: 0.9 } }),
     );
-    expect(least.isHeuristic).toBe(true);
-    expect(least.bound).toBeLessThan(least.objective);
-    const limit = { type: 'CVaR', params: { limit: 1.001 * least.objective, confidence: 0.9 } };
+    expect(leastSolution.isHeuristic).toBe(true);
+    expect(leastSolution.bound).toBeLessThan(leastSolution.objective);
+    const limit = { type: 'CVaR', params: { limit: 1.001 * leastSolution.objective, confidence: 0.9 } };
     const utility = { type: 'max_utility', risk_aversion: 1 };
-    const limited = requireSolution(buildProblem({ names: 45, seed: 6, rows: [...rows, limit], objective: utility }));
-    const free = requireSolution(buildProblem({ names: 45, seed: 6, rows, objective: utility }));
-    expect(countHeld(limited.weights)).toBeLessThanOrEqual(3);
-    expect(limited.objective).toBeGreaterThanOrEqual(limited.bound);
-    expect(limited.bound).toBeGreaterThanOrEqual(free.bound);
+    const solution = requireSolution(buildProblem({ names: 45, seed: 6, rows: [...rows, limit], objective: utility }));
+    const freeSolution = requireSolution(buildProblem({ names: 45, seed: 6, rows, objective: utility }));
+    expect(countHeld(solution.weights)).toBeLessThanOrEqual(3);
+    expect(solution.objective).toBeGreaterThanOrEqual(solution.bound);
+    expect(solution.bound).toBeGreaterThanOrEqual(freeSolution.bound);
   });
 
   test('five of thirteen names are those of all 1,287 choices', () => {
@@ -263,8 +263,8 @@ describe('a number of securities', () => {
       large: [],
       isFinal: false,
     };
-    const retained = solveConvex(solvers.solver, problem, { restriction: createRestriction([], choice) })!;
-    expect(Math.sqrt(solution.objective)).toBeLessThan(0.95 * Math.sqrt(retained.objective));
+    const retainedSolution = solveConvex(solvers.solver, problem, { restriction: createRestriction([], choice) })!;
+    expect(Math.sqrt(solution.objective)).toBeLessThan(0.95 * Math.sqrt(retainedSolution.objective));
   });
 
   test('a minimum number of securities, and one of each sector', () => {
@@ -296,11 +296,11 @@ describe('other choices', () => {
       expect(solution.weights.every((weight) => weight <= 1e-9 || weight >= 0.08 - 1e-9)).toBe(true);
       let best = Infinity;
       for (let code = 1; code < 512; code++) {
-        const least = Float64Array.from({ length: 9 }, (_, i) => ((code >> i) & 1 ? 0.08 : 0));
-        const most = Float64Array.from({ length: 9 }, (_, i) => ((code >> i) & 1 ? Infinity : 0));
+        const lows = Float64Array.from({ length: 9 }, (_, i) => ((code >> i) & 1 ? 0.08 : 0));
+        const highs = Float64Array.from({ length: 9 }, (_, i) => ((code >> i) & 1 ? Infinity : 0));
         best = Math.min(
           best,
-          solveConvex(solvers.solver, problem, { restriction: { least, most, sums: [] }, effort: 'quick' })
+          solveConvex(solvers.solver, problem, { restriction: { least: lows, most: highs, sums: [] }, effort: 'quick' })
             ?.objective ?? Infinity,
         );
       }

@@ -11,9 +11,9 @@ const market = buildMarket({
   dates: WEEK,
   close: { A: [10, 11, 12, 11, 10, 11], B: [20, 20, 21, 20, 22, 20], C: [30, 31, 30, 31, 30, 32] },
 });
-const common = { calendar: 'MAIN', base_date: WEEK[0], rebalance: { frequency: 'none' } };
+const commonFields = { calendar: 'MAIN', base_date: WEEK[0], rebalance: { frequency: 'none' } };
 const parent = IndexDocument.parse({
-  ...common,
+  ...commonFields,
   id: 'P',
   name: 'P',
   pipeline: { weighting: { type: 'FieldWeight', params: { field: 'CLOSE' } } },
@@ -21,27 +21,27 @@ const parent = IndexDocument.parse({
 
 function runOf(objective: object, expectedReturns: object | null) {
   const derivation = { source_index_id: 'P', objective, expected_returns: expectedReturns };
-  const document = IndexDocument.parse({ ...common, id: 'D', name: 'D', derivation });
+  const document = IndexDocument.parse({ ...commonFields, id: 'D', name: 'D', derivation });
   return runOn(CALENDARS, market, document, { documents: { P: parent }, createDecider: indexDecider });
 }
 
 const field = { type: 'field', field: { node: 'field', name: 'CLOSE' } };
-const equal = [1 / 3, 1 / 3, 1 / 3];
+const equalWeights = [1 / 3, 1 / 3, 1 / 3];
 /** Weights of the parent: closes of 10, 20 and 30 divided by their sum. */
 const nearestWeights = [1 / 6, 2 / 6, 3 / 6];
 
 /** Optimum of each objective, computed by hand; the covariance is the identity, and expected returns are the closes. */
 const OPTIMA: Record<string, { readonly params?: object; readonly returns?: object; readonly weights: number[] }> = {
   min_tracking_error: { weights: nearestWeights },
-  min_variance: { weights: equal },
+  min_variance: { weights: equalWeights },
   // Expected returns divided by risk aversion, added to equal weights.
   max_utility: { params: { risk_aversion: 100 }, returns: field, weights: [1 / 3 - 0.1, 1 / 3, 1 / 3 + 0.1] },
   // Weights in proportion to expected returns.
   max_sharpe: { params: { risk_free_rate: 0 }, returns: field, weights: nearestWeights },
   max_return: { returns: field, weights: [0, 0, 1] },
-  risk_parity: { weights: equal },
-  max_diversification: { weights: equal },
-  max_decorrelation: { weights: equal },
+  risk_parity: { weights: equalWeights },
+  max_diversification: { weights: equalWeights },
+  max_decorrelation: { weights: equalWeights },
   // There are no loss scenarios, so the weights equal those of the parent.
   min_cvar: { weights: nearestWeights },
   min_cdar: { weights: nearestWeights },

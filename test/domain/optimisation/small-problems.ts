@@ -51,7 +51,7 @@ export function buildProblem(market: SmallMarket): Problem {
   const scenarios = drawScenarioReturns(random, loadings, n);
   return createProblem({
     scenarios: () => scenarios,
-    ...(objective === undefined ? {} : { objective: objectiveOf(objective) }),
+    ...(objective === undefined ? {} : { objective: createObjective(objective) }),
     expectedReturns,
     costs:
       costs === undefined
@@ -89,7 +89,7 @@ function drawScenarioReturns(random: () => number, loadings: Float64Array, n: nu
 }
 
 /** Parses an objective as a client writes it. */
-export function objectiveOf({ type, ...params }: NonNullable<SmallMarket['objective']>): Objective {
+export function createObjective({ type, ...params }: NonNullable<SmallMarket['objective']>): Objective {
   const entry = findObjectiveClass(type);
   if (entry === undefined) throw new Error(`there is no objective ${type}`);
   return { entry, params: entry.params.parse(params) };

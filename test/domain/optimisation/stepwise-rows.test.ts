@@ -11,12 +11,17 @@ import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 
 const dates = ['2024-03-01', ...WEEK];
-const common = { calendar: 'MAIN', rebalance: { frequency: 'weekly' }, base_date: dates[0] };
-const parent = IndexDocument.parse({ ...common, id: 'P', name: 'P', pipeline: { weighting: { type: 'EqualWeight' } } });
+const commonFields = { calendar: 'MAIN', rebalance: { frequency: 'weekly' }, base_date: dates[0] };
+const parent = IndexDocument.parse({
+  ...commonFields,
+  id: 'P',
+  name: 'P',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
 
 function createDerivedBody(constraints: readonly object[], more: object = {}) {
   const derivation = { source_index_id: 'P', objective: 'min_tracking_error', constraints, ...more };
-  return { ...common, id: 'D', name: 'D', derivation };
+  return { ...commonFields, id: 'D', name: 'D', derivation };
 }
 
 const context = { calendars: CALENDARS.list(), indexOf: (id: string) => (id === 'P' ? parent : undefined) };
@@ -27,7 +32,7 @@ function validateDerived(constraints: readonly object[], more: object = {}): Ind
   return document;
 }
 
-const errorsOf = (constraints: readonly object[], more: object = {}) =>
+const listErrors = (constraints: readonly object[], more: object = {}) =>
   validateIndex(createDerivedBody(constraints, more), context)
     .findings.filter(({ severity }) => severity === 'error')
     .map(({ code, path }) => `${code} ${path}`);
@@ -53,11 +58,11 @@ describe('rows that are relaxed step by step', () => {
   const relaxStepwise = (constraints: readonly object[], relax?: readonly object[]) => {
     const run = runOf(close, constraints, relax === undefined ? {} : { relax });
     const { list } = run.index.compositions;
-    const relaxed = run.findings.filter(({ code }) => code === 'CONSTRAINT_RELAXED');
+    const relaxedFindings = run.findings.filter(({ code }) => code === 'CONSTRAINT_RELAXED');
     return {
       weight: list[1]?.weights[0],
-      paths: relaxed.map(({ path }) => path),
-      messages: relaxed.map(({ message }) => message),
+      paths: relaxedFindings.map(({ path }) => path),
+      messages: relaxedFindings.map(({ message }) => message),
       codes: run.findings.map(({ code }) => code),
     };
   };
@@ -96,30 +101,30 @@ describe('rows that are relaxed step by step', () => {
   });
 
   test('has no effect where the rows hold together', () => {
-    const wide = { ...turn, params: { limit: 0.3 } };
-    const [plain, stepped] = [
-      relaxStepwise([wide, createUpperBounds()]),
-      relaxStepwise([wide, createUpperBounds()], [{ row: 'turn', steps: [0.5] }]),
+    const wideTurn = { ...turn, params: { limit: 0.3 } };
+    const [plainDocument, steppedDocument] = [
+      relaxStepwise([wideTurn, createUpperBounds()]),
+      relaxStepwise([wideTurn, createUpperBounds()], [{ row: 'turn', steps: [0.5] }]),
     ];
-    expect(stepped).toEqual(plain);
-    expect(plain.paths).toEqual([]);
+    expect(steppedDocument).toEqual(plainDocument);
+    expect(plainDocument.paths).toEqual([]);
   });
 
   test('is checked with its document', () => {
-    expect(errorsOf([turn], { relax: [{ row: 'trun', steps: [0.2] }] })).toEqual([
+    expect(listErrors([turn], { relax: [{ row: 'trun', steps: [0.2] }] })).toEqual([
       'NOT_IN_CHOICES derivation.relax[0].row',
     ]);
-    expect(errorsOf([turn], { relax: [{ row: 'turn', steps: [0.2, 5] }] })).toEqual([
+    expect(listErrors([turn], { relax: [{ row: 'turn', steps: [0.2, 5] }] })).toEqual([
       'OUT_OF_RANGE derivation.relax[0].steps[1].limit',
     ]);
-    expect(errorsOf([turn], { relax: [{ row: 'turn', steps: [{ limt: 0.2 }] }] })).toEqual([
+    expect(listErrors([turn], { relax: [{ row: 'turn', steps: [{ limt: 0.2 }] }] })).toEqual([
       'UNKNOWN_PARAMETER derivation.relax[0].steps[0].limt',
     ]);
-    expect(errorsOf([turn], { relax: [{ row: 'turn', steps: [0.2], by: 1 }] })).toEqual([
+    expect(listErrors([turn], { relax: [{ row: 'turn', steps: [0.2], by: 1 }] })).toEqual([
       'UNKNOWN_FIELD derivation.relax[0].by',
     ]);
     const concentration = { id: 'ucits', type: 'Concentration5_10_40', params: {} };
-    expect(errorsOf([concentration], { relax: [{ row: 'ucits', steps: [0.2, { single: 0.12 }] }] })).toEqual([
+    expect(listErrors([concentration], { relax: [{ row: 'ucits', steps: [0.2, { single: 0.12 }] }] })).toEqual([
       'WRONG_TYPE derivation.relax[0].steps[0]',
     ]);
     expect(
@@ -129,8 +134,8 @@ describe('rows that are relaxed step by step', () => {
 
   test('a number bounds both sides of an active bound', () => {
     // Within 2 % of the parent, A has at most 52 %, and reaching this from 2/3 requires a turnover of 14.7 %.
-    const active = { id: 'active', type: 'ActiveBounds', params: { lower: -0.02, upper: 0.02 } };
-    const result = relaxStepwise([turn, active], [{ row: 'active', steps: [0.05, 0.08] }]);
+    const activeRow = { id: 'active', type: 'ActiveBounds', params: { lower: -0.02, upper: 0.02 } };
+    const result = relaxStepwise([turn, activeRow], [{ row: 'active', steps: [0.05, 0.08] }]);
     expect(result.weight).toBeCloseTo(2 / 3 - 0.1, 9);
     expect(result.messages[0]).toContain('its lower was -0.08 instead of -0.02, its upper was 0.08 instead of 0.02');
   });
@@ -171,9 +176,9 @@ describe('a bound along a path', () => {
         (sum, column, i) => sum + weights[i]! * Object.values(close)[column]![decision]!,
         0,
       );
-      const whole = Object.values(close).reduce((sum, values) => sum + values[decision]! / 3, 0);
+      const indexValue = Object.values(close).reduce((sum, values) => sum + values[decision]! / 3, 0);
       const bound = 0.9 * 20 * 0.1 ** years;
-      expect(whole).toBeGreaterThan(bound);
+      expect(indexValue).toBeGreaterThan(bound);
       expect(average).toBeCloseTo(bound, 7);
     }
     expect(createMethodology(validateDerived([row])).join(' ')).toContain(
@@ -203,8 +208,8 @@ describe('a bound along a path', () => {
     expect(validateConstraints([row], { path: 'constraints' }).map(({ code, path }) => `${code} ${path}`)).toEqual([
       'WRONG_TYPE constraints[0].params.upper',
     ]);
-    const bad = { ...row, params: { field: 'CLOSE', upper: { base: 1, yearly: -2, month: 1 } } };
-    expect(errorsOf([bad]).toSorted()).toEqual([
+    const badRow = { ...row, params: { field: 'CLOSE', upper: { base: 1, yearly: -2, month: 1 } } };
+    expect(listErrors([badRow]).toSorted()).toEqual([
       'OUT_OF_RANGE derivation.constraints[0].params.upper.yearly',
       'UNKNOWN_FIELD derivation.constraints[0].params.upper.month',
     ]);

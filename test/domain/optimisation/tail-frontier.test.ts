@@ -26,8 +26,8 @@ describe('the frontier within a limit on the worst losses', () => {
     riskFreeRate: 0,
   })!;
   const [end] = points.slice(-1) as [(typeof points)[number]];
-  const returnOf = (weights: Float64Array) => weights.reduce((sum, weight, i) => sum + weight * means[i]!, 0);
-  const lossOf = (weights: Float64Array) => {
+  const computeReturn = (weights: Float64Array) => weights.reduce((sum, weight, i) => sum + weight * means[i]!, 0);
+  const computeLoss = (weights: Float64Array) => {
     const { row } = problem.rows.find((placed) => placed.row.form === 'tail')!;
     if (row.form !== 'tail') throw new Error(row.form);
     return computeTailAverage(computeOutcomes(row.goal, weights), countTailScenarios(row.goal));
@@ -35,12 +35,12 @@ describe('the frontier within a limit on the worst losses', () => {
 
   test('keeps it at each point, and ends at it', () => {
     expect(points).toHaveLength(21);
-    for (const { weights } of points) expect(lossOf(weights)).toBeLessThan(LIMIT + 1e-8);
-    expect(Math.abs(lossOf(end.weights) - LIMIT)).toBeLessThan(1e-8);
+    for (const { weights } of points) expect(computeLoss(weights)).toBeLessThan(LIMIT + 1e-8);
+    expect(Math.abs(computeLoss(end.weights) - LIMIT)).toBeLessThan(1e-8);
   });
 
   test('ends at the largest expected return', () => {
-    expect(Math.abs(returnOf(solveWeightsFor({ type: 'max_return' })) - end.expected_return)).toBeLessThan(1e-8);
+    expect(Math.abs(computeReturn(solveWeightsFor({ type: 'max_return' })) - end.expected_return)).toBeLessThan(1e-8);
   });
 
   test('rises in variance more and more', () => {
@@ -51,14 +51,14 @@ describe('the frontier within a limit on the worst losses', () => {
 
   test('names the largest risk aversion that still has the largest return', () => {
     const aversion = end.risk_aversion!;
-    const below = returnOf(solveWeightsFor({ type: 'max_utility', risk_aversion: 0.99 * aversion }));
-    const above = returnOf(solveWeightsFor({ type: 'max_utility', risk_aversion: 1.05 * aversion }));
-    expect(Math.abs(below - end.expected_return)).toBeLessThan(1e-8);
+    const belowReturn = computeReturn(solveWeightsFor({ type: 'max_utility', risk_aversion: 0.99 * aversion }));
+    const above = computeReturn(solveWeightsFor({ type: 'max_utility', risk_aversion: 1.05 * aversion }));
+    expect(Math.abs(belowReturn - end.expected_return)).toBeLessThan(1e-8);
     expect(above).toBeLessThan(end.expected_return - 1e-7);
   });
 
   test('has the largest Sharpe ratio at the tangency', () => {
-    const best = returnOf(solveWeightsFor({ type: 'max_sharpe' }));
+    const best = computeReturn(solveWeightsFor({ type: 'max_sharpe' }));
     expect(Math.abs(best - tangency!.expected_return)).toBeLessThan(1e-5);
     for (const { expected_return: at, volatility } of points)
       expect(tangency!.sharpe).toBeGreaterThanOrEqual(at / volatility - 1e-12);

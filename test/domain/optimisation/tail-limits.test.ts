@@ -76,9 +76,9 @@ describe('a limit below the least of a tail', () => {
     ['CVaR', 1 / LOSSES.reduce((sum, loss) => sum + 1 / loss, 0)],
     // The last drawdown is the sum of w_i a_i, and no other drawdown is larger; its minimum is the smallest loss.
     ['CDaR', Math.min(...LOSSES)],
-  ] as const)('%s of a single worst scenario: the least is reported, and is sufficient', (type, least) => {
+  ] as const)('%s of a single worst scenario: the least is reported, and is sufficient', (type, leastLimit) => {
     const names = LOSSES.length;
-    const params = { limit: least / 3, confidence: 0.99 };
+    const params = { limit: leastLimit / 3, confidence: 0.99 };
     const problem = createTailProblem({
       names,
       returns: computeOwnLosses(LOSSES),
@@ -88,15 +88,17 @@ describe('a limit below the least of a tail', () => {
     expect(detail.proven).toBe(true);
     expect(detail.conflict.map(({ id }) => id)).toContain('tail');
     expect(detail.relaxations).toHaveLength(1);
-    expect(Math.abs(detail.relaxations[0]!.to - least)).toBeLessThan(2e-9);
+    expect(Math.abs(detail.relaxations[0]!.to - leastLimit)).toBeLessThan(2e-9);
     expect(detail.all_rows_relaxation).toEqual(detail.relaxations);
     expect(detail).not.toHaveProperty('exhaustive');
     expect(describeInfeasibility(problem, detail, remaining)).toContain(
-      `the lowest that the other constraints allow is ${Number((100 * least).toPrecision(4))}%.`,
+      `the lowest that the other constraints allow is ${Number((100 * leastLimit).toPrecision(4))}%.`,
     );
     const [origin] = problem.origins;
-    const changed = problem.withParameters([{ origin: origin!, parameter: 'limit', to: detail.relaxations[0]!.to }]);
-    expect(solveProblem(solvers, changed).kind).toBe('solved');
+    const changedProblem = problem.withParameters([
+      { origin: origin!, parameter: 'limit', to: detail.relaxations[0]!.to },
+    ]);
+    expect(solveProblem(solvers, changedProblem).kind).toBe('solved');
   });
 
   test.each(['CVaR', 'CDaR'] as const)(
@@ -114,8 +116,8 @@ describe('a limit below the least of a tail', () => {
       // A plane below the tail average whose minimum over the simplex is the limit: no weights have a smaller tail
       // average.
       const { goal } = problem.tails.known[0]!;
-      const most = Math.max(...problem.tails.known.map(({ slopes }) => Math.min(...slopes)));
-      expect(Math.abs(most - to)).toBeLessThan(2e-8);
+      const highestLoss = Math.max(...problem.tails.known.map(({ slopes }) => Math.min(...slopes)));
+      expect(Math.abs(highestLoss - to)).toBeLessThan(2e-8);
       expect(conflict.map(({ id }) => id)).toContain('tail');
       const random = seeded(11);
       for (let k = 0; k < 50; k++) {
@@ -175,21 +177,21 @@ describe('the work of an explanation', () => {
   const createWideProblem = () => createTailProblem({ names: 24, returns: drawReturns(24, 100, 7), rows });
 
   test('ends with a finding: no necessary row is lost, and its offer is sufficient', () => {
-    const whole = explainInfeasibility(solvers, createWideProblem())!;
-    expect(whole).not.toHaveProperty('exhaustive');
+    const wholeDetail = explainInfeasibility(solvers, createWideProblem())!;
+    expect(wholeDetail).not.toHaveProperty('exhaustive');
     for (const workMax of [0, 1e7, 1e8]) {
       const wideProblem = createWideProblem();
       const { detail, remaining } = explainRows(solvers, wideProblem, workMax)!;
       expect(detail).toMatchObject({ proven: true, exhaustive: false });
       expect(detail.conflict.map(({ id, type }) => id || type)).toEqual(
-        expect.arrayContaining(whole.conflict.map(({ id, type }) => id || type)),
+        expect.arrayContaining(wholeDetail.conflict.map(({ id, type }) => id || type)),
       );
       expect(describeInfeasibility(wideProblem, detail, remaining)).toContain(
         'The work limit of this explanation was reached',
       );
       for (const { index, parameter, to } of detail.relaxations) {
-        const changed = wideProblem.withParameters([{ origin: wideProblem.origins[index!]!, parameter, to }]);
-        expect(solveProblem(solvers, changed).kind).toBe('solved');
+        const changedProblem = wideProblem.withParameters([{ origin: wideProblem.origins[index!]!, parameter, to }]);
+        expect(solveProblem(solvers, changedProblem).kind).toBe('solved');
       }
     }
     expect(explainInfeasibility(solvers, createWideProblem(), 0)!.relaxations).toEqual([]);
@@ -212,10 +214,10 @@ describe('what the sentences promise', () => {
     const sentence = describeInfeasibility(problem, detail, remaining);
     const conflictRows = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
     for (const index of conflictRows) {
-      const without = explainInfeasibility(solvers, problem.without(problem.origins[index]!));
-      expect(remaining.some((each) => each.without.index === index)).toBe(without !== undefined);
+      const remainingDetail = explainInfeasibility(solvers, problem.without(problem.origins[index]!));
+      expect(remaining.some((each) => each.without.index === index)).toBe(remainingDetail !== undefined);
       expect(sentence.includes(`Without ${problem.origins[index]!.id} there is still a conflict`)).toBe(
-        without !== undefined,
+        remainingDetail !== undefined,
       );
     }
     expect(remaining.length).toBeGreaterThan(0);

@@ -9,7 +9,7 @@ import { computeRebalanceFigures, createWeightsReader } from '#views/rebalance-f
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/extend/random-definitions.js';
 import { runOn, tryRun } from '../backtest/random-run.js';
-import { columnsOf } from '../backtest/shorts-case.js';
+import { createColumns } from '../backtest/shorts-case.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
@@ -19,13 +19,13 @@ import { IS_SOAK } from '../../soak.js';
  * rebalance.
  */
 function listTurnover(run: Run) {
-  const columns = columnsOf(run);
-  const around = createWeightsReader(columns);
+  const columns = createColumns(run);
+  const weightsReader = createWeightsReader(columns);
   return columns.header.rebalances.map((row, r) => {
-    const { before, target } = around(r);
-    const { turnover, date } = computeRebalanceFigures(around(r), row);
-    const sold = before === null ? 0 : before.reduce((sum, weight, i) => sum + (target[i] === 0 ? weight : 0), 0);
-    return { date, turnover, sold };
+    const { before, target } = weightsReader(r);
+    const { turnover, date } = computeRebalanceFigures(weightsReader(r), row);
+    const soldWeight = before === null ? 0 : before.reduce((sum, weight, i) => sum + (target[i] === 0 ? weight : 0), 0);
+    return { date, turnover, sold: soldWeight };
   });
 }
 
@@ -51,18 +51,18 @@ function isRelaxedOn(run: Run, date: string): boolean {
   return run.findings.some(({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `));
 }
 
-const common = { calendar: 'MAIN', rebalance: { frequency: 'weekly' } };
+const commonFields = { calendar: 'MAIN', rebalance: { frequency: 'weekly' } };
 
 function deriveIndex(constraints: object[], more: object = {}): IndexDocument {
   const derivation = { source_index_id: 'P', objective: 'min_tracking_error', constraints, ...more };
-  return IndexDocument.parse({ ...common, id: 'D', name: 'D', base_date: '2024-01-08', derivation });
+  return IndexDocument.parse({ ...commonFields, id: 'D', name: 'D', base_date: '2024-01-08', derivation });
 }
 
 const LIMIT = 0.04;
 
 describe('a limit on turnover from the held weights', () => {
   test('bounds the reported turnover of every rebalance but for the sales of securities that left', () => {
-    const seen = { rebalances: 0, bound: 0, forced: 0 };
+    const seenCounts = { rebalances: 0, bound: 0, forced: 0 };
     const shapes = fc.record({
       selection: fc.constantFrom([], [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 4 } }]),
       dividends: fc.constantFrom('price', 'total'),
@@ -74,7 +74,7 @@ describe('a limit on turnover from the held weights', () => {
     fc.assert(
       fc.property(randomMarket, shapes, ({ market }, { selection, dividends, objective, frequency, stale }) => {
         const parent = IndexDocument.parse({
-          ...common,
+          ...commonFields,
           rebalance: { frequency },
           id: 'P',
           name: 'P',
@@ -97,24 +97,24 @@ describe('a limit on turnover from the held weights', () => {
           ...listIndexTurnover(run).slice(1),
           ...(stale === null ? [] : listTurnover(run).slice(1)),
         ]) {
-          seen.rebalances++;
+          seenCounts.rebalances++;
           const isRelaxed = isRelaxedOn(run, date);
-          if (isRelaxed) seen.forced++;
-          if (turnover! > LIMIT - 1e-6) seen.bound++;
+          if (isRelaxed) seenCounts.forced++;
+          if (turnover! > LIMIT - 1e-6) seenCounts.bound++;
           expect(turnover).toBeLessThan((isRelaxed ? Math.max(LIMIT, sold) : LIMIT) + 1e-8);
         }
       }),
       { numRuns: IS_SOAK ? 300 : 40 },
     );
     // The property concerns rebalances at which the limit binds and a security leaves.
-    expect(seen.bound).toBeGreaterThan(20);
-    expect(seen.forced).toBeGreaterThan(5);
-    expect(seen.rebalances).toBeGreaterThan(seen.bound);
+    expect(seenCounts.bound).toBeGreaterThan(20);
+    expect(seenCounts.forced).toBeGreaterThan(5);
+    expect(seenCounts.rebalances).toBeGreaterThan(seenCounts.bound);
   });
 
   const dates = WEEK;
   const parent = IndexDocument.parse({
-    ...common,
+    ...commonFields,
     id: 'P',
     name: 'P',
     base_date: dates[0],
@@ -149,7 +149,7 @@ describe('a limit on turnover from the held weights', () => {
     const [, second] = listTurnover(run);
     expect(second!.turnover).toBeCloseTo(0.1, 9);
     const { book } = run.index;
-    const { at } = columnsOf(run).header.rebalances[1]!;
+    const { at } = createColumns(run).header.rebalances[1]!;
     expect(book.weights[at * book.columns.length]).toBeCloseTo(2 / 3 - 0.1, 9);
   });
 });
@@ -157,12 +157,12 @@ describe('a limit on turnover from the held weights', () => {
 describe('the reference of a turnover row that states none', () => {
   const row = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };
   const body = { ...deriveIndex([row]) };
-  const referenceOf = (document: IndexDocument | undefined) =>
+  const readReference = (document: IndexDocument | undefined) =>
     document?.derivation?.constraints[0]?.params['reference'];
 
   test('is held in a derived index that is accepted, and the index in one that an earlier version stored', () => {
-    expect(referenceOf(parseAcceptedIndex(body))).toBe('held');
-    expect(referenceOf(readIndex(body))).toBe('index');
-    expect(referenceOf(readIndex(parseAcceptedIndex(body)))).toBe('held');
+    expect(readReference(parseAcceptedIndex(body))).toBe('held');
+    expect(readReference(readIndex(body))).toBe('index');
+    expect(readReference(readIndex(parseAcceptedIndex(body)))).toBe('held');
   });
 });

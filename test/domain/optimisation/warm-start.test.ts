@@ -12,7 +12,7 @@ describe('a solve that starts from another answer', () => {
     ['Volatility', (volatility: number) => ({ limit: 0.96 * volatility })],
     ['EffectiveNumber', () => ({ minimum: 14 })],
   ])('is that of a separate search, where %s binds', (type, paramsAt) => {
-    let compared = 0;
+    let comparedCount = 0;
     for (let seed = 1; seed <= 5; seed++) {
       const { metric, index } = buildProblem({ names: NAMES, seed, rows: [] });
       const params = paramsAt(Math.sqrt(computeMetricSquare(metric, index)));
@@ -28,14 +28,14 @@ describe('a solve that starts from another answer', () => {
       if (before?.answer.state.norms.includes(UPPER) !== true) continue;
       for (let k = 0; k < 8; k++) {
         const restriction = createOpenBounds();
-        const alone = solveConvex(solvers.solver, problem, { base, restriction });
+        const coldSolution = solveConvex(solvers.solver, problem, { base, restriction });
         const result = solveConvex(solvers.solver, problem, { base, restriction, beside: before.answer });
-        expect(result === undefined).toBe(alone === undefined);
-        if (alone === undefined || result === undefined) continue;
-        compared++;
-        for (let i = 0; i < NAMES; i++) expect(result.weights[i]).toBeCloseTo(alone.weights[i]!, 9);
+        expect(result === undefined).toBe(coldSolution === undefined);
+        if (coldSolution === undefined || result === undefined) continue;
+        comparedCount++;
+        for (let i = 0; i < NAMES; i++) expect(result.weights[i]).toBeCloseTo(coldSolution.weights[i]!, 9);
       }
     }
-    expect(compared).toBeGreaterThan(15);
+    expect(comparedCount).toBeGreaterThan(15);
   });
 });

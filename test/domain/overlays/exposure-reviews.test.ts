@@ -6,7 +6,7 @@ import type { PriceSeries } from '#domain/market/series.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, createOverlayIndex, addRates } from './overlay-case.js';
+import { createColumns, createOverlayIndex, addRates } from './overlay-case.js';
 
 const source = IndexDocument.parse({
   id: 'X',
@@ -17,11 +17,13 @@ const source = IndexDocument.parse({
   pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } },
 });
 
-const valueOf = (market: MarketData, overlay: object, rest = {}) =>
+const runOverlay = (market: MarketData, overlay: object, rest = {}) =>
   run(market, createOverlayIndex(overlay as Readonly<Record<string, unknown>>, rest), { documents: { X: source } });
 
 /** Returns the weight of A after each close in an index of A only, which is the exposure. */
-const exposuresOf = (market: MarketData, overlay: object): number[] => [...valueOf(market, overlay).index.book.weights];
+const listExposures = (market: MarketData, overlay: object): number[] => [
+  ...runOverlay(market, overlay).index.book.weights,
+];
 
 /**
  * Daily returns of 1, 2, 1, 4 and 1 %. With one return, no lag and 252 days a year, the target exposure is 0.01 /
@@ -30,7 +32,7 @@ const exposuresOf = (market: MarketData, overlay: object): number[] => [...value
 const RETURNS = [0.01, 0.02, 0.01, 0.04, 0.01];
 const DATES = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-01', '2024-01-02', '2024-01-03'];
 /** Closes with the logarithmic returns of RETURNS. */
-const closes = RETURNS.reduce((all, own) => [...all, all.at(-1)! * Math.exp(own)], [100]);
+const closes = RETURNS.reduce((all, value) => [...all, all.at(-1)! * Math.exp(value)], [100]);
 const market = addRates(buildMarket({ dates: DATES, close: { A: closes } }));
 /** Half-life so short that every return except the last has a weight of at most 2^-1000. */
 const LAST_RETURN = { half_lives: [0.001], lag: 0 };
@@ -42,27 +44,27 @@ function expectClose(actual: readonly number[], expected: readonly number[]): vo
 }
 
 test('by hand: without a tolerance the exposure is the target of every close', () => {
-  expectClose(exposuresOf(market, RISK), [1, 1, 0.5, 1, 0.25, 1]);
+  expectClose(listExposures(market, RISK), [1, 1, 0.5, 1, 0.25, 1]);
 });
 
 test('by hand: within the tolerance the exposure stays, beyond it the exposure is the target', () => {
   // The distances of the targets from the previous exposure are 0, 0.5, 0, 0.75 and 0.
-  expectClose(exposuresOf(market, { ...RISK, tolerance: 0.5 + 1e-9 }), [1, 1, 1, 1, 0.25, 1]);
-  expectClose(exposuresOf(market, { ...RISK, tolerance: 0.5 - 1e-9 }), [1, 1, 0.5, 1, 0.25, 1]);
+  expectClose(listExposures(market, { ...RISK, tolerance: 0.5 + 1e-9 }), [1, 1, 1, 1, 0.25, 1]);
+  expectClose(listExposures(market, { ...RISK, tolerance: 0.5 - 1e-9 }), [1, 1, 0.5, 1, 0.25, 1]);
 });
 
 test('by hand: an exposure moves by the largest change towards its target', () => {
   // The targets are 1, 1, 0.5, 1, 0.25 and 1.
-  expectClose(exposuresOf(market, { ...RISK, max_change: 0.2 }), [1, 1, 0.8, 1, 0.8, 1]);
-  expectClose(exposuresOf(market, { ...RISK, max_change: 0.1 }), [1, 1, 0.9, 1, 0.9, 1]);
-  expectClose(exposuresOf(market, { ...RISK, max_change: 0.4, tolerance: 0.3 }), [1, 1, 0.6, 1, 0.6, 1]);
+  expectClose(listExposures(market, { ...RISK, max_change: 0.2 }), [1, 1, 0.8, 1, 0.8, 1]);
+  expectClose(listExposures(market, { ...RISK, max_change: 0.1 }), [1, 1, 0.9, 1, 0.9, 1]);
+  expectClose(listExposures(market, { ...RISK, max_change: 0.4, tolerance: 0.3 }), [1, 1, 0.6, 1, 0.6, 1]);
 });
 
 test('by hand: a monthly review changes the exposure after the last close of a month alone', () => {
   // The closes run from 27 December to 3 January. The third is the last close of December, and its target is 0.5.
-  expectClose(exposuresOf(market, { ...RISK, review: 'monthly' }), [1, 1, 0.5, 0.5, 0.5, 0.5]);
-  expectClose(exposuresOf(market, { ...RISK, review: 'monthly', max_change: 0.3 }), [1, 1, 0.7, 0.7, 0.7, 0.7]);
-  expectClose(exposuresOf(market, { ...RISK, review: 'monthly', tolerance: 0.6 }), [1, 1, 1, 1, 1, 1]);
+  expectClose(listExposures(market, { ...RISK, review: 'monthly' }), [1, 1, 0.5, 0.5, 0.5, 0.5]);
+  expectClose(listExposures(market, { ...RISK, review: 'monthly', max_change: 0.3 }), [1, 1, 0.7, 0.7, 0.7, 0.7]);
+  expectClose(listExposures(market, { ...RISK, review: 'monthly', tolerance: 0.6 }), [1, 1, 1, 1, 1, 1]);
 });
 
 test('levels, interest and costs are those of the exposures by hand', () => {
@@ -70,7 +72,7 @@ test('levels, interest and costs are those of the exposures by hand', () => {
   const exposures = [1, 1, 0.6, 1, 0.6, 1];
   const days = [0, 1, 1, 3, 1, 1];
   const { days: rateDays, closes: rates } = market.series!.get('DOMESTIC')!;
-  const { value, sm } = valueOf(market, spec).index.book;
+  const { value, sm } = runOverlay(market, spec).index.book;
   const readRateOn = (t: number): number => rates[rateDays.findLastIndex((day) => day <= sm.sessions[t]!)]! / 100;
   let level = 100;
   for (let t = 1; t < closes.length; t++) {
@@ -84,30 +86,36 @@ test('levels, interest and costs are those of the exposures by hand', () => {
 
 test('the explanation of an exposure has target, volatility and the reason', () => {
   const listSteps = (overlay: object) => {
-    const { overlay: book } = valueOf(market, overlay).index.book;
+    const { overlay: book } = runOverlay(market, overlay).index.book;
     return RETURNS.map((_, k) => book!.explain!(k + 1));
   };
-  const limited = listSteps({ ...RISK, tolerance: 0.45, max_change: 0.4 });
-  const within = 'within_tolerance';
-  expect(limited.map(({ reason }) => reason)).toEqual([within, 'max_change', within, within, within]);
-  limited.forEach(({ volatility, target, before }, k) => {
+  const limitedSteps = listSteps({ ...RISK, tolerance: 0.45, max_change: 0.4 });
+  const toleranceReason = 'within_tolerance';
+  expect(limitedSteps.map(({ reason }) => reason)).toEqual([
+    toleranceReason,
+    'max_change',
+    toleranceReason,
+    toleranceReason,
+    toleranceReason,
+  ]);
+  limitedSteps.forEach(({ volatility, target, before }, k) => {
     expect(volatility).toBeCloseTo(RETURNS[k]! * Math.sqrt(252), 12);
     expect(target).toBeCloseTo(0.01 / RETURNS[k]!, 12);
     expect(before).toBeCloseTo([1, 1, 0.6, 0.6, 0.6][k]!, 12);
   });
   const monthly = listSteps({ ...RISK, review: 'monthly' }).map(({ reason }) => reason);
   expect(monthly).toEqual(['no_review', 'target', 'no_review', 'no_review', 'no_review']);
-  const first = valueOf(market, RISK).index.book.overlay!.explain!(0);
+  const first = runOverlay(market, RISK).index.book.overlay!.explain!(0);
   expect(first).toEqual({ exposure: 1, target: 1, before: null, volatility: null, reason: 'target' });
-  expect(valueOf(market, { type: 'fee', percent: 1 }).index.book.overlay!.explain).toBeUndefined();
+  expect(runOverlay(market, { type: 'fee', percent: 1 }).index.book.overlay!.explain).toBeUndefined();
 });
 
 test('a month end beyond the data is no review, and the run up to it keeps its bits', () => {
   const spec = { ...RISK, review: 'monthly' };
   const cut = addRates(buildMarket({ dates: DATES.slice(0, 5), close: { A: closes.slice(0, 5) } }));
-  const [whole, part] = [market, cut].map((on) => valueOf(on, spec).index.book);
-  expect([...part!.value]).toEqual([...whole!.value.subarray(0, 5)]);
-  expect([...part!.weights]).toEqual([...whole!.weights.subarray(0, 5)]);
+  const [wholeBook, partBook] = [market, cut].map((on) => runOverlay(on, spec).index.book);
+  expect([...partBook!.value]).toEqual([...wholeBook!.value.subarray(0, 5)]);
+  expect([...partBook!.weights]).toEqual([...wholeBook!.weights.subarray(0, 5)]);
 });
 
 test('the methodology names tolerance, largest change and review', () => {
@@ -136,19 +144,19 @@ test('by hand: a quanto in pounds has the return in dollars, whatever the pound 
   const rates = [1.2, 1.3, 1.1, 1.4, 1.25, 1.5];
   const on = addPounds(rates);
   const pounds = { currency: 'GBP', base_value: 1000 };
-  const quanto = valueOf(on, { type: 'quanto', to: 'GBP' }, pounds);
-  const converted = valueOf(on, { type: 'currency', to: 'GBP' }, pounds).index.book.value;
+  const quanto = runOverlay(on, { type: 'quanto', to: 'GBP' }, pounds);
+  const converted = runOverlay(on, { type: 'currency', to: 'GBP' }, pounds).index.book.value;
   quanto.index.book.value.forEach((level, t) => {
     expect(level).toBeCloseTo((1000 * closes[t]!) / 100, 9);
     expect(converted[t]).toBeCloseTo((1000 * closes[t]! * rates[0]!) / (100 * rates[t]!), 9);
   });
   expect([...quanto.index.book.weights]).toEqual(DATES.map(() => 1));
-  expect(columnsOf(quanto).header.currency).toBe('GBP');
+  expect(createColumns(quanto).header.currency).toBe('GBP');
   expect(formatDay(quanto.index.days.at(-1)!)).toBe('2024-01-03');
 });
 
 test('a quanto needs no exchange rate', () => {
   const series = new Map([...market.series!].filter(([id]) => id !== 'GBPUSD'));
-  const level = valueOf({ ...market, series }, { type: 'quanto', to: 'GBP' }, { currency: 'GBP' }).index.book.value;
+  const level = runOverlay({ ...market, series }, { type: 'quanto', to: 'GBP' }, { currency: 'GBP' }).index.book.value;
   closes.forEach((close, t) => expect(level[t]).toBeCloseTo(close, 10));
 });

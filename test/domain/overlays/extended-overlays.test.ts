@@ -10,7 +10,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { fc } from '../../fast-check.js';
 import {
-  contentOf,
+  readContent,
   cut,
   expectSameReads,
   extend,
@@ -21,7 +21,7 @@ import {
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
 import { OVERLAID_PARENTS, EVERY_OVERLAY, ON_OVERLAYS, createOverlayIndex, addRates } from './overlay-case.js';
-import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
+import { formatOverview, formatResult, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
 /** Overlays on an overlay that begin later than the overlay beneath them. */
@@ -30,7 +30,7 @@ const ON_OVERLAY = [
   { source_index_id: 'Z', base_date: '2024-01-03' },
 ] as const;
 
-const documentsOf = (X: IndexDocument): Readonly<Record<string, IndexDocument>> => ({
+const createDocuments = (X: IndexDocument): Readonly<Record<string, IndexDocument>> => ({
   X,
   Y: IndexDocument.parse({ ...X, id: 'Y', name: 'Y', pipeline: { ...X.pipeline, weighting: { type: 'EqualWeight' } } }),
   ...OVERLAID_PARENTS,
@@ -56,38 +56,38 @@ function extendAndCompare(
   const first = tryRun(runOn(rows).run);
   if (first === undefined) return outcomes;
   let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
-  let stored = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
+  let storedRun = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
   for (const step of [1, 4]) {
     const { market, run: again } = runOn(rows + step);
-    const whole = tryRun(again);
-    if (whole === undefined) break;
-    const extended = extend(whole.plan, market, stored, { datesMax: 2 });
-    outcomes.push(typeof extended === 'string' ? extended : 'extended');
-    if (typeof extended === 'string') break;
-    files = listFilesAfter(files, extended);
+    const wholeRun = tryRun(again);
+    if (wholeRun === undefined) break;
+    const extendedRun = extend(wholeRun.plan, market, storedRun, { datesMax: 2 });
+    outcomes.push(typeof extendedRun === 'string' ? extendedRun : 'extended');
+    if (typeof extendedRun === 'string') break;
+    files = listFilesAfter(files, extendedRun);
     const [columns, expected] = [
-      openExtended(extended.columns, files),
-      openExtended(createRunColumns(whole, { contentHash: 's' })),
+      openExtended(extendedRun.columns, files),
+      openExtended(createRunColumns(wholeRun, { contentHash: 's' })),
     ];
     expectSameReads(columns, expected);
-    expect(contentOf(columns)).toEqual(contentOf(expected));
+    expect(readContent(columns)).toEqual(readContent(expected));
     expect(findFirstDifference(columns, expected)).toBeNull();
     const span = { start: null, end: null };
     expect(createAttributionView(columns, span)).toEqual(createAttributionView(expected, span));
-    expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
-      Buffer.from(runResultJson(whole, STAMP)).toString(),
+    expect(Buffer.from(formatResult(columns, wholeRun.plan, STAMP)).toString()).toBe(
+      Buffer.from(runResultJson(wholeRun, STAMP)).toString(),
     );
-    expect(Buffer.from(overviewOf(columns, whole.plan)).toString()).toBe(
-      Buffer.from(runOverviewJson(whole)).toString(),
+    expect(Buffer.from(formatOverview(columns, wholeRun.plan)).toString()).toBe(
+      Buffer.from(runOverviewJson(wholeRun)).toString(),
     );
-    expect(extended.checkpoint).toEqual(createCheckpoint(whole));
-    stored = { columns, checkpoint: extended.checkpoint };
+    expect(extendedRun.checkpoint).toEqual(createCheckpoint(wholeRun));
+    storedRun = { columns, checkpoint: extendedRun.checkpoint };
   }
   return outcomes;
 }
 
 /** Counts the extended runs of each key, and the other runs by the reason why they were not extended. */
-function outcomesOf(keyed: Iterable<readonly [key: string, outcomes: readonly string[]]>): Map<string, number> {
+function countOutcomes(keyed: Iterable<readonly [key: string, outcomes: readonly string[]]>): Map<string, number> {
   const counts = new Map<string, number>();
   for (const [key, outcomes] of keyed)
     for (const outcome of outcomes) {
@@ -109,32 +109,32 @@ const truncateMarket = (market: MarketData, rows: number): MarketData =>
   cut(market, Math.min(market.dates.length, rows));
 
 test('an extended overlay is the whole run bit for bit, of every kind, on its own sessions, again and again', () => {
-  const keyed: (readonly [string, readonly string[]])[] = [];
+  const keyedOutcomes: (readonly [string, readonly string[]])[] = [];
   const cases = [...EVERY_OVERLAY, ...ON_OVERLAYS, [ON_OVERLAY[0], { ...ON_OVERLAY[1], currency: 'GBP' }] as const];
   checkOnMarkets((market, source, rows) =>
     cases.forEach(([overlay, rest], k) => {
       const document = createOverlayIndex(overlay, { ...rest, calendar: (k + rows) % 2 === 0 ? 'MAIN' : 'OTHER' });
       const outcomes = extendAndCompare(rows, (to) => {
-        const truncated = truncateMarket(market, to);
-        const terms = { documents: documentsOf(source), start: '2024-01-04' };
-        return { market: truncated, run: () => run(truncated, document, terms) };
+        const truncatedMarket = truncateMarket(market, to);
+        const terms = { documents: createDocuments(source), start: '2024-01-04' };
+        return { market: truncatedMarket, run: () => run(truncatedMarket, document, terms) };
       });
-      keyed.push([overlay.type, outcomes]);
+      keyedOutcomes.push([overlay.type, outcomes]);
     }),
   );
-  const outcomes = outcomesOf(keyed);
+  const outcomes = countOutcomes(keyedOutcomes);
   for (const [overlay] of EVERY_OVERLAY)
     expect([overlay.type, outcomes.get(overlay.type) ?? 0]).not.toEqual([overlay.type, 0]);
   expect(outcomes.get('overlay') ?? 0).toBeLessThan(RUNS * 3);
 });
 
 test('a strategy on an overlay, a benchmark that is one, and parts of other returns are extended bit for bit', () => {
-  const keyed: (readonly [string, readonly string[]])[] = [];
+  const keyedOutcomes: (readonly [string, readonly string[]])[] = [];
   const rebalance = RebalanceSpec.parse({ frequency: 'weekly' });
   const strategy = { rebalance, drift_tolerance: 0.01, exposure: 0.6 };
   const blend = EVERY_OVERLAY.at(-1)![0];
   checkOnMarkets((market, source, rows) => {
-    const documents = documentsOf(source);
+    const documents = createDocuments(source);
     const { Y } = documents;
     const treatment = {
       ...Y!.pipeline!.treatment,
@@ -160,13 +160,13 @@ test('a strategy on an overlay, a benchmark that is one, and parts of other retu
     };
     for (const [key, runOn] of Object.entries(cases)) {
       const outcomes = extendAndCompare(rows, (to) => {
-        const truncated = truncateMarket(market, to);
-        return { market: truncated, run: () => runOn(truncated) };
+        const truncatedMarket = truncateMarket(market, to);
+        return { market: truncatedMarket, run: () => runOn(truncatedMarket) };
       });
-      keyed.push([key, outcomes]);
+      keyedOutcomes.push([key, outcomes]);
     }
   });
-  const outcomes = outcomesOf(keyed);
+  const outcomes = countOutcomes(keyedOutcomes);
   for (const key of ['strategy', 'follows', 'benchmark', 'parts', 'variant'])
     expect([key, outcomes.get(key) ?? 0]).not.toEqual([key, 0]);
 });

@@ -45,7 +45,7 @@ const parentDocument = IndexDocument.parse({
   universe: { kind: 'list', identifiers: ['A', 'B', 'C', 'D'] },
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
-const levelsOf = (overlay: object, rest: object = {}) =>
+const computeLevels = (overlay: object, rest: object = {}) =>
   run(heldMarket, createOverlayIndex(overlay as { type: string }, { base_date: dates[0], currency: 'USD', ...rest }), {
     documents: { X: parentDocument },
   }).index.book.value;
@@ -63,8 +63,8 @@ const extremeMatrix = ['2023-12-29', '2024-01-31', '2024-02-29'].map(parseValidD
  */
 function computeHedgeAccount(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 'GBP', number>>): number[] {
   const convertToDollars = (name: keyof typeof price, t: number): number => {
-    const foreign = { USD: 1, EUR: spot.EUR[t]!, GBP: spot.GBP[t]!, GBX: spot.GBP[t]! / 100 }[currency[name]]!;
-    return price[name][t]! * foreign;
+    const foreignRate = { USD: 1, EUR: spot.EUR[t]!, GBP: spot.GBP[t]!, GBX: spot.GBP[t]! / 100 }[currency[name]]!;
+    return price[name][t]! * foreignRate;
   };
   const names = ['A', 'B', 'C', 'D'] as const;
   const computeWorth = (name: (typeof names)[number], t: number): number =>
@@ -80,24 +80,24 @@ function computeHedgeAccount(adjust: 'monthly' | 'daily', ratios: Readonly<Recor
   /** Value of the overlay when the amounts were set: units of the index, and forwards per currency. */
   let units = level / computeIndexValue(0);
   let amounts = codes.map((code) => (ratios[code] * units * in_[code](0)) / spot[code][0]!);
-  let struck = 0;
-  let gained = 0;
+  let strikeRow = 0;
+  let gainedLevel = 0;
   for (let t = 1; t < dates.length; t++) {
-    const end = extremeMatrix.find((day) => day > days[struck]!)!;
-    const markOf = (code: 'EUR' | 'GBP', at: number): number => {
-      const tenor = end - days[struck]!;
-      const grown = 1 + (readRateAt('DOMESTIC', at) * tenor) / 360;
-      const forward = (spot[code][at]! * grown) / (1 + (readRateAt('FOREIGN', at) * tenor) / 360);
-      const left = (end - days[at]!) / tenor;
-      return spot[code][at]! * (1 - left) + forward * left;
+    const end = extremeMatrix.find((day) => day > days[strikeRow]!)!;
+    const computeMark = (code: 'EUR' | 'GBP', at: number): number => {
+      const tenor = end - days[strikeRow]!;
+      const domesticGrowth = 1 + (readRateAt('DOMESTIC', at) * tenor) / 360;
+      const forward = (spot[code][at]! * domesticGrowth) / (1 + (readRateAt('FOREIGN', at) * tenor) / 360);
+      const remainingShare = (end - days[at]!) / tenor;
+      return spot[code][at]! * (1 - remainingShare) + forward * remainingShare;
     };
-    codes.forEach((code, k) => (gained += amounts[k]! * (markOf(code, t - 1) - markOf(code, t))));
-    level = units * computeIndexValue(t) + gained;
+    codes.forEach((code, k) => (gainedLevel += amounts[k]! * (computeMark(code, t - 1) - computeMark(code, t))));
+    level = units * computeIndexValue(t) + gainedLevel;
     levels.push(level);
-    if (days[t] === end) struck = t;
+    if (days[t] === end) strikeRow = t;
     if (days[t] !== end && adjust === 'monthly') continue;
     units = level / computeIndexValue(t);
-    gained = 0;
+    gainedLevel = 0;
     amounts = codes.map((code) => (ratios[code] * units * in_[code](t)) / spot[code][t]!);
   }
   return levels;
@@ -111,16 +111,16 @@ test.each(['monthly', 'daily'] as const)(
       { currency: 'GBP', rate: 'FOREIGN' },
     ];
     const overlay = { type: 'currency_hedged', to: 'USD', rates: { domestic: 'DOMESTIC' }, currencies, adjust };
-    const levels = levelsOf(overlay);
+    const levels = computeLevels(overlay);
     const expected = computeHedgeAccount(adjust, { EUR: 0.5, GBP: 1 });
     levels.forEach((level, t) => expect(Math.abs(level / expected[t]! - 1)).toBeLessThan(1e-12));
-    expect(Math.abs(levels.at(-1)! / levelsOf({ type: 'currency', to: 'USD' }).at(-1)! - 1)).toBeGreaterThan(1e-3);
+    expect(Math.abs(levels.at(-1)! / computeLevels({ type: 'currency', to: 'USD' }).at(-1)! - 1)).toBeGreaterThan(1e-3);
   },
 );
 
 test('hedged by every currency at ratio 0, it is the index converted', () => {
   const currencies = ['EUR', 'USD'].map((code) => ({ currency: code, rate: 'FOREIGN', ratio: 0 }));
   const overlay = { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC' }, currencies };
-  const converted = levelsOf({ type: 'currency', to: 'GBP' }, { currency: 'GBP' });
-  levelsOf(overlay, { currency: 'GBP' }).forEach((level, t) => expect(level / converted[t]!).toBeCloseTo(1, 12));
+  const converted = computeLevels({ type: 'currency', to: 'GBP' }, { currency: 'GBP' });
+  computeLevels(overlay, { currency: 'GBP' }).forEach((level, t) => expect(level / converted[t]!).toBeCloseTo(1, 12));
 });

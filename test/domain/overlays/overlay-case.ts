@@ -37,7 +37,7 @@ export function addRates(market: MarketData): MarketData {
   return { ...market, series: new Map([...(market.series ?? []), ...ownSeries]) };
 }
 
-export function columnsOf(run: Run): RunColumns {
+export function createColumns(run: Run): RunColumns {
   const bytes = createRunColumns(run, { contentHash: 's' });
   return openColumns((start, end) => bytes.slice(start, end));
 }

@@ -3,7 +3,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, createOverlayIndex } from './overlay-case.js';
+import { createColumns, createOverlayIndex } from './overlay-case.js';
 
 const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'];
 const closes = [100, 104, 99, 106, 96, 101];
@@ -25,23 +25,23 @@ const runOf = (overlay: { readonly type: string } & Readonly<Record<string, unkn
  * Returns the value of an account that holds indices and cash, trades to its targets at each close, and pays for the
  * trades.
  */
-function accountOf(
+function computeAccount(
   indices: readonly (readonly number[])[],
   { targetsAt, cost }: { readonly targetsAt: (t: number) => readonly number[] | null; readonly cost: number },
 ): number[] {
   let amounts = targetsAt(0)!.map((target) => 100 * target);
-  let cash = 100 - amounts.reduce((sum, own) => sum + own, 0);
+  let cash = 100 - amounts.reduce((sum, amount) => sum + amount, 0);
   const levels = [100];
   for (let t = 1; t < dates.length; t++) {
-    amounts = amounts.map((own, k) => (own * indices[k]![t]!) / indices[k]![t - 1]!);
-    const value = cash + amounts.reduce((sum, own) => sum + own, 0);
+    amounts = amounts.map((amount, k) => (amount * indices[k]![t]!) / indices[k]![t - 1]!);
+    const value = cash + amounts.reduce((sum, amount) => sum + amount, 0);
     const targets = targetsAt(t);
-    const wanted = targets === null ? amounts : targets.map((target) => target * value);
-    const paid = cost * wanted.reduce((sum, own, k) => sum + Math.abs(own - amounts[k]!), 0);
-    const after = value - paid;
+    const wantedAmounts = targets === null ? amounts : targets.map((target) => target * value);
+    const paidCost = cost * wantedAmounts.reduce((sum, amount, k) => sum + Math.abs(amount - amounts[k]!), 0);
+    const after = value - paidCost;
     levels.push(after);
-    amounts = wanted.map((own) => (own * after) / value);
-    cash = after - amounts.reduce((sum, own) => sum + own, 0);
+    amounts = wantedAmounts.map((amount) => (amount * after) / value);
+    cash = after - amounts.reduce((sum, amount) => sum + amount, 0);
   }
   return levels;
 }
@@ -53,8 +53,8 @@ function expectClose(actual: Float64Array, expected: readonly number[]): void {
 test('a leveraged index pays for the trades that bring its exposure back every session', () => {
   for (const factor of [3, -1]) {
     const result = runOf({ type: 'leverage', factor, cost_bps: 25 });
-    expectClose(result.index.book.value, accountOf([closes], { targetsAt: () => [factor], cost: 0.0025 }));
-    const view = createAttributionView(columnsOf(result), { start: null, end: null });
+    expectClose(result.index.book.value, computeAccount([closes], { targetsAt: () => [factor], cost: 0.0025 }));
+    const view = createAttributionView(createColumns(result), { start: null, end: null });
     const [costs] = view.overlay_parts!.filter(({ part }) => part === 'costs');
     expect(costs!.contribution).toBeLessThan(0);
     expect(Math.abs(view.residual)).toBeLessThan(1e-12);
@@ -74,9 +74,9 @@ test('a blend pays only for its own rebalances, and lists them', () => {
   const blend = { type: 'blend', parts, rebalance: { frequency: 'weekly' }, cost_bps: 40 };
   // The fourth date ends the week.
   const findTargetsAt = (t: number) => (t === 0 || t === 3 ? [0.5, 0.5] : null);
-  const whole = accountOf([closes, other], { targetsAt: findTargetsAt, cost: 0.004 });
+  const wholeAccount = computeAccount([closes, other], { targetsAt: findTargetsAt, cost: 0.004 });
   const { index, rebalances } = runOf(blend);
-  expectClose(index.book.value.subarray(0, 5), whole.slice(0, 5));
+  expectClose(index.book.value.subarray(0, 5), wholeAccount.slice(0, 5));
   const list = rebalances.map(({ session, weights }) => [session - index.book.from, ...weights]);
   expect(list.slice(0, 2)).toEqual([0, 3].map((t) => [t, expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]));
 });
@@ -93,14 +93,14 @@ test('risk control pays a spread for borrowed money, and costs for changes of it
   const findTargetsAt = (t: number) => [computeExposure(t)];
   expectClose(
     runOf({ ...spec, cost_bps: 30 }).index.book.value,
-    accountOf([closes], { targetsAt: findTargetsAt, cost: 0.003 }),
+    computeAccount([closes], { targetsAt: findTargetsAt, cost: 0.003 }),
   );
-  const plain = accountOf([closes], { targetsAt: findTargetsAt, cost: 0 });
+  const plainAccount = computeAccount([closes], { targetsAt: findTargetsAt, cost: 0 });
   const days = [0, 1, 1, 1, 3, 1];
   let level = 100;
-  const expected = plain.map((growthLevel, t) => {
+  const expected = plainAccount.map((growthLevel, t) => {
     if (t === 0) return level;
-    level *= growthLevel / plain[t - 1]! - (Math.max(0, computeExposure(t - 1) - 1) * 0.02 * days[t]!) / 360;
+    level *= growthLevel / plainAccount[t - 1]! - (Math.max(0, computeExposure(t - 1) - 1) * 0.02 * days[t]!) / 360;
     return level;
   });
   expectClose(runOf({ ...spec, spread_bps: 200 }).index.book.value, expected);

@@ -22,11 +22,11 @@ const source = IndexDocument.parse({
 
 /** Returns weekdays within the range of the test calendar. */
 function listWeekdays(from: string, count: number): string[] {
-  const closed = ['2024-01-15', '2024-02-05', '2024-02-06'];
+  const closedDates = ['2024-01-15', '2024-02-05', '2024-02-06'];
   const dates: string[] = [];
   for (let day = parseValidDay(from); dates.length < count; day++) {
     const date = formatDay(day);
-    if (![6, 0].includes(new Date(`${date}T00:00Z`).getUTCDay()) && !closed.includes(date)) dates.push(date);
+    if (![6, 0].includes(new Date(`${date}T00:00Z`).getUTCDay()) && !closedDates.includes(date)) dates.push(date);
   }
   return dates;
 }
@@ -49,12 +49,12 @@ beforeAll(() => {
   days = dates.map(parseValidDay);
 });
 
-const levelOf = (overlay: Readonly<Record<string, unknown>>, rest = {}): Float64Array =>
+const computeLevel = (overlay: Readonly<Record<string, unknown>>, rest = {}): Float64Array =>
   run(market, createOverlayIndex(overlay, rest), { documents: { X: source } }).index.book.value;
-const rateOf = (id: string): Float64Array =>
+const readRates = (id: string): Float64Array =>
   carryCloses(market.series!.get(id)!, Int32Array.from(days)).map((percent) => percent / 100);
 
-const actionOf = (identifier: string, t: number, value: number): CorporateAction => ({
+const createDividend = (identifier: string, t: number, value: number): CorporateAction => ({
   identifier,
   type: 'DIVIDEND',
   value,
@@ -83,43 +83,43 @@ const countDays = (t: number): number => days[t]! - days[t - 1]!;
 test('a geometric decrement and a fee are the index times a power of the days since the base date', () => {
   const computeFees = (p: number, basis: number) =>
     levels.map((level, t) => level * (1 - p) ** ((days[t]! - days[0]!) / basis));
-  expectClose(levelOf({ type: 'decrement', percent: 5 }), computeFees(0.05, 365));
-  expectClose(levelOf({ type: 'fee', percent: 0.75, basis: 360 }), computeFees(0.0075, 360));
+  expectClose(computeLevel({ type: 'decrement', percent: 5 }), computeFees(0.05, 365));
+  expectClose(computeLevel({ type: 'fee', percent: 0.75, basis: 360 }), computeFees(0.0075, 360));
 });
 
 test('an arithmetic decrement takes its days of each session, one in points the points', () => {
   expectClose(
-    levelOf({ type: 'decrement', percent: 5, method: 'arithmetic', basis: 360 }),
+    computeLevel({ type: 'decrement', percent: 5, method: 'arithmetic', basis: 360 }),
     chainLevels((t, before) => before * (1 + returnAt(t)) * (1 - (0.05 * countDays(t)) / 360)),
   );
   expectClose(
-    levelOf({ type: 'decrement', points: 12 }),
+    computeLevel({ type: 'decrement', points: 12 }),
     chainLevels((t, before) => before * (1 + returnAt(t)) - (12 * countDays(t)) / 365),
   );
 });
 
 test('twice the return pays interest on borrowed money, an inverse earns interest on twice its value', () => {
-  const rate = rateOf('DOMESTIC');
+  const rate = readRates('DOMESTIC');
   expectClose(
-    levelOf({ type: 'leverage', factor: 2, financing: 'DOMESTIC', spread_bps: 50 }),
+    computeLevel({ type: 'leverage', factor: 2, financing: 'DOMESTIC', spread_bps: 50 }),
     chainLevels((t, before) => before * (1 + 2 * returnAt(t) - ((rate[t - 1]! + 0.005) * countDays(t)) / 360)),
   );
   expectClose(
-    levelOf({ type: 'leverage', factor: -1, financing: 'DOMESTIC', spread_bps: 20 }),
+    computeLevel({ type: 'leverage', factor: -1, financing: 'DOMESTIC', spread_bps: 20 }),
     chainLevels((t, before) => before * (1 - returnAt(t) + (2 * (rate[t - 1]! - 0.002) * countDays(t)) / 360)),
   );
 });
 
 test('an excess return divides by what cash grew to', () => {
-  const rate = rateOf('DOMESTIC');
+  const rate = readRates('DOMESTIC');
   expectClose(
-    levelOf({ type: 'excess_return', cash: 'DOMESTIC' }),
+    computeLevel({ type: 'excess_return', cash: 'DOMESTIC' }),
     chainLevels((t, before) => (before * (1 + returnAt(t))) / (1 + (rate[t - 1]! * countDays(t)) / 360)),
   );
 });
 
 test('risk control holds the target over the larger of two volatilities, each written out as a weighted mean', () => {
-  const rate = rateOf('DOMESTIC');
+  const rate = readRates('DOMESTIC');
   const computeVolatility = (last: number, half: number): number => {
     let [sum, weights] = [0, 0];
     for (let t = 1; t <= last; t++) {
@@ -132,7 +132,7 @@ test('risk control holds the target over the larger of two volatilities, each wr
   const computeExposure = (t: number): number =>
     t < 3 ? 1 : Math.min(1.5, 0.1 / Math.max(computeVolatility(t - 2, 4), computeVolatility(t - 2, 10)));
   expectClose(
-    levelOf({ type: 'risk_control', target: 0.1, half_lives: [4, 10], cash: 'DOMESTIC' }),
+    computeLevel({ type: 'risk_control', target: 0.1, half_lives: [4, 10], cash: 'DOMESTIC' }),
     chainLevels((t, before) => {
       const heldExposure = computeExposure(t - 1);
       return before * (1 + heldExposure * returnAt(t) + ((1 - heldExposure) * rate[t - 1]! * countDays(t)) / 360);
@@ -145,17 +145,17 @@ test('risk control annualises by the sessions of a year that the overlay names',
     const squares = Array.from({ length: 5 }, (_, k) => Math.log(levels[t - k]! / levels[t - k - 1]!) ** 2);
     return 0.1 / Math.sqrt((year * squares.reduce((sum, square) => sum + square, 0)) / 5);
   };
-  const [own, usual] = [261, undefined].map((annualisation) =>
-    levelOf({ type: 'risk_control', target: 0.1, sessions: 5, lag: 0, max_leverage: 10, annualisation }),
+  const [ownLevels, usualLevels] = [261, undefined].map((annualisation) =>
+    computeLevel({ type: 'risk_control', target: 0.1, sessions: 5, lag: 0, max_leverage: 10, annualisation }),
   );
   for (let t = 7; t < days.length; t++) {
-    expect(own![t]! / own![t - 1]! - 1).toBeCloseTo(computeExposure(261, t - 1) * returnAt(t), 12);
-    expect(usual![t]! / usual![t - 1]! - 1).toBeCloseTo(computeExposure(252, t - 1) * returnAt(t), 12);
+    expect(ownLevels![t]! / ownLevels![t - 1]! - 1).toBeCloseTo(computeExposure(261, t - 1) * returnAt(t), 12);
+    expect(usualLevels![t]! / usualLevels![t - 1]! - 1).toBeCloseTo(computeExposure(252, t - 1) * returnAt(t), 12);
   }
 });
 
 test('a hedged index is that of the published formula, month by month', () => {
-  const [domestic, foreign] = [rateOf('DOMESTIC'), rateOf('FOREIGN')];
+  const [domestic, foreign] = [readRates('DOMESTIC'), readRates('FOREIGN')];
   const spot = carryCloses(market.series!.get('GBPUSD')!, Int32Array.from(days)).map((rate) => 1 / rate);
   const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(parseValidDay);
   const forward = (t: number, tenor: number): number =>
@@ -165,14 +165,14 @@ test('a hedged index is that of the published formula, month by month', () => {
   for (let t = 1; t < days.length; t++) {
     const end = ends.find((day) => day > days[m]!)!;
     const tenor = end - days[m]!;
-    const left = (end - days[t]!) / tenor;
-    const mark = spot[t]! + (forward(t, tenor) - spot[t]!) * left;
-    const unhedged = (levels[t]! * spot[t]!) / (levels[m]! * spot[m]!);
-    expected.push(expected[m]! * (unhedged + (0.8 * (forward(m, tenor) - mark)) / spot[m]!));
+    const remainingShare = (end - days[t]!) / tenor;
+    const mark = spot[t]! + (forward(t, tenor) - spot[t]!) * remainingShare;
+    const unhedgedGrowth = (levels[t]! * spot[t]!) / (levels[m]! * spot[m]!);
+    expected.push(expected[m]! * (unhedgedGrowth + (0.8 * (forward(m, tenor) - mark)) / spot[m]!));
     if (days[t] === end) m = t;
   }
   const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
-  expectClose(levelOf({ type: 'currency_hedged', to: 'GBP', ratio: 0.8, rates }, { currency: 'GBP' }), expected);
+  expectClose(computeLevel({ type: 'currency_hedged', to: 'GBP', ratio: 0.8, rates }, { currency: 'GBP' }), expected);
 });
 
 /**
@@ -185,14 +185,14 @@ test.each([
 ])('a published example: 100,000 dollars hedged at 100 yen are that at $end yen, too', ({ end, unhedged }) => {
   const month = dates.slice(dates.indexOf('2023-12-29'), dates.indexOf('2024-01-31') + 1);
   const days = Int32Array.from(month, parseValidDay);
-  const still = buildMarket({ dates: month, close: { A: month.map(() => 50), B: month.map(() => 20) } });
+  const flatMarket = buildMarket({ dates: month, close: { A: month.map(() => 50), B: month.map(() => 20) } });
   const closes = Float64Array.from(month, (_, t) => 1 / (100 + ((end - 100) * t) / (month.length - 1)));
   const createSeries = (identifier: string, values: Float64Array) =>
     [identifier, { identifier, name: null, currency: null, days, closes: values }] as const;
-  const none = new Float64Array(month.length);
+  const noReturns = new Float64Array(month.length);
   const yen = {
-    ...still,
-    series: new Map([createSeries('JPYUSD', closes), createSeries('US', none), createSeries('JP', none)]),
+    ...flatMarket,
+    series: new Map([createSeries('JPYUSD', closes), createSeries('US', noReturns), createSeries('JP', noReturns)]),
   };
   const underlying = IndexDocument.parse({ ...source, currency: 'JPY', base_date: month[0] });
   const rest = { base_date: month[0], base_value: 100_000, currency: 'USD' };
@@ -225,7 +225,7 @@ test('a blend holds units of its parts from one of its rebalances to the next', 
 });
 
 test('a blend holds every part in one return: that of the first, or the one that it names', () => {
-  const paying = { ...market, actions: [actionOf('A', 20, 1.5), actionOf('B', 35, 0.4)] };
+  const paying = { ...market, actions: [createDividend('A', 20, 1.5), createDividend('B', 35, 0.4)] };
   const price = {
     ...source,
     id: 'Y',
@@ -240,7 +240,7 @@ test('a blend holds every part in one return: that of the first, or the one that
       (level, t) => 60 * (level / x![variant]!.level[0]!) + 40 * (y![variant]!.level[t]! / y![variant]!.level[0]!),
     );
   expect(computeBlendedLevels('total').at(-1)! / computeBlendedLevels('price').at(-1)!).toBeGreaterThan(1.01);
-  for (const [variant, own] of [
+  for (const [variant, indexLevels] of [
     [undefined, 'total'],
     ['price', 'price'],
   ] as const) {
@@ -251,21 +251,21 @@ test('a blend holds every part in one return: that of the first, or the one that
       ...(variant ? { variant } : {}),
     });
     const result = run(paying, blend, { documents });
-    expectClose(result.index.book.value, computeBlendedLevels(own));
-    expect(result.index.compositions.treatment.dividends).toBe(own);
+    expectClose(result.index.book.value, computeBlendedLevels(indexLevels));
+    expect(result.index.compositions.treatment.dividends).toBe(indexLevels);
     expectClose(result.variants.total!.level, computeBlendedLevels('total'));
     expectClose(result.variants.price!.level, computeBlendedLevels('price'));
   }
 });
 
 test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
-  const three = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 110, 99], B: [100, 110, 99] } });
+  const threeMarket = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 110, 99], B: [100, 110, 99] } });
   const runLeveraged = (factor: number) =>
-    run(three, createOverlayIndex({ type: 'leverage', factor }), { documents: { X: source } }).index.book.value;
+    run(threeMarket, createOverlayIndex({ type: 'leverage', factor }), { documents: { X: source } }).index.book.value;
   [100, 120, 96].forEach((level, t) => expect(runLeveraged(2)[t]).toBeCloseTo(level, 10));
   [100, 90, 99].forEach((level, t) => expect(runLeveraged(-1)[t]).toBeCloseTo(level, 10));
-  const gone = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 40, 40], B: [100, 40, 40] } });
-  expect(() => run(gone, createOverlayIndex({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(
+  const crash = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 40, 40], B: [100, 40, 40] } });
+  expect(() => run(crash, createOverlayIndex({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(
     new Refusal(
       'NUMERIC_FAILURE',
       `The overlay O loses its whole value on ${dates[1]}, with a change of -120%. It has no level afterwards.`,
@@ -288,18 +288,18 @@ test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88,
 /** Euronext, notice of September 2023: points a year of indices on single securities, over 365 days, later 360. */
 test('points are subtracted by the published formula over 360 days as well', () => {
   expectClose(
-    levelOf({ type: 'decrement', points: 1.04, basis: 360 }),
+    computeLevel({ type: 'decrement', points: 1.04, basis: 360 }),
     chainLevels((t, before) => (before * levels[t]!) / levels[t - 1]! - (1.04 * countDays(t)) / 360),
   );
 });
 
 test('an overlay begins on its own base date with its own base value, knowing the returns before', () => {
-  const later = { base_date: '2024-02-01', base_value: 1000 };
-  const laterLevels = levelOf({ type: 'risk_control', target: 0.1, sessions: 10 }, later);
-  const whole = levelOf({ type: 'risk_control', target: 0.1, sessions: 10 });
+  const laterBase = { base_date: '2024-02-01', base_value: 1000 };
+  const laterLevels = computeLevel({ type: 'risk_control', target: 0.1, sessions: 10 }, laterBase);
+  const control = computeLevel({ type: 'risk_control', target: 0.1, sessions: 10 });
   expect(laterLevels[0]).toBe(1000);
   const first = dates.indexOf('2024-02-01');
-  laterLevels.forEach((level, k) => expect(level / 1000).toBeCloseTo(whole[first + k]! / whole[first]!, 12));
+  laterLevels.forEach((level, k) => expect(level / 1000).toBeCloseTo(control[first + k]! / control[first]!, 12));
 });
 
 test('every overlay describes itself, with every number of its definition', () => {

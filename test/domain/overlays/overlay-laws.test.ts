@@ -12,7 +12,7 @@ import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
 import {
   OVERLAID_PARENTS,
-  columnsOf,
+  createColumns,
   EVERY_OVERLAY,
   ON_OVERLAYS,
   createOverlayIndex,
@@ -63,7 +63,7 @@ test('levels, weights and own parts of every overlay reconcile, by name and by g
       const result = tryRun(market, createOverlayIndex(overlay, rest), source);
       if (result === undefined) continue;
       runs++;
-      const columns = columnsOf(result);
+      const columns = createColumns(result);
       expect(createReconcileView(columns, listNoFiles).checks.filter(({ holds }) => !holds)).toEqual([]);
       const attribution = createAttributionView(columns, { start: null, end: null });
       expect(Math.abs(attribution.residual)).toBeLessThan(1e-10);
@@ -83,17 +83,17 @@ test('what comes later changes no bit of a level or a weight', () => {
   checkOnMarkets((market, source) => {
     for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS]) {
       const document = createOverlayIndex(overlay, rest);
-      const whole = tryRun(market, document, source);
-      if (whole === undefined) continue;
-      const days = whole.index.days;
+      const wholeRun = tryRun(market, document, source);
+      if (wholeRun === undefined) continue;
+      const days = wholeRun.index.days;
       const end = days.length - 4;
       if (end < 3) continue;
       const cut = tryRun(cutAfter(market, days[end]!), document, source);
       if (cut === undefined) continue;
       const { book } = cut.index;
-      expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
+      expect([...book.value]).toEqual([...wholeRun.index.book.value.subarray(0, book.length)]);
       const last = book.length - 1; // the last session before the end on which a security has a price
-      expect(listNamedWeights(cut, last)).toEqual(listNamedWeights(whole, last));
+      expect(listNamedWeights(cut, last)).toEqual(listNamedWeights(wholeRun, last));
     }
   });
 });
@@ -128,17 +128,17 @@ function listNamedWeights({ index: { book } }: Run, at: number): Map<string, num
 /** Computes the largest relative difference of two series. */
 function measureDistance(a: Float64Array, b: Float64Array): number {
   expect(a.length).toBe(b.length);
-  return a.reduce((most, value, t) => Math.max(most, Math.abs(value / b[t]! - 1)), 0);
+  return a.reduce((largest, value, t) => Math.max(largest, Math.abs(value / b[t]! - 1)), 0);
 }
 
 test('an overlay that does nothing is the index, and one that hedges nothing is the index converted', () => {
   checkOnMarkets((market, source) => {
     const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
-    const levelsOf = (overlay: Readonly<Record<string, unknown>>, rest = {}) =>
+    const computeLevels = (overlay: Readonly<Record<string, unknown>>, rest = {}) =>
       tryRun(market, createOverlayIndex(overlay, rest), source)?.index.book.value;
     const index = tryRun(market, source, source)?.index.book.value;
     if (index === undefined) return;
-    for (const plain of [
+    for (const plainOverlay of [
       { type: 'leverage', factor: 1, financing: 'DOMESTIC', spread_bps: 100 },
       { type: 'blend', parts: [{ index_id: 'X', weight: 1 }], rebalance: { frequency: 'monthly' } },
       { type: 'fee', percent: 0 },
@@ -146,14 +146,17 @@ test('an overlay that does nothing is the index, and one that hedges nothing is 
       { type: 'currency', to: 'USD' },
       { type: 'risk_control', target: 2, sessions: 5, max_leverage: 1 },
     ]) {
-      const level = levelsOf(plain);
-      if (plain.type === 'risk_control') expect(level!.length).toBe(index.length);
+      const level = computeLevels(plainOverlay);
+      if (plainOverlay.type === 'risk_control') expect(level!.length).toBe(index.length);
       else expect(measureDistance(level!, index)).toBeLessThan(1e-12);
     }
-    const converted = levelsOf({ type: 'currency', to: 'GBP' }, { currency: 'GBP' })!;
+    const converted = computeLevels({ type: 'currency', to: 'GBP' }, { currency: 'GBP' })!;
     for (const adjust of ['monthly', 'daily']) {
-      const unhedged = levelsOf({ type: 'currency_hedged', to: 'GBP', ratio: 0, rates, adjust }, { currency: 'GBP' })!;
-      expect(measureDistance(unhedged, converted)).toBeLessThan(1e-12);
+      const unhedgedLevels = computeLevels(
+        { type: 'currency_hedged', to: 'GBP', ratio: 0, rates, adjust },
+        { currency: 'GBP' },
+      )!;
+      expect(measureDistance(unhedgedLevels, converted)).toBeLessThan(1e-12);
     }
   });
 });
@@ -176,9 +179,9 @@ test('the daily change of a leveraged part is no trade of a blend', () => {
   const { trades } = run(market, blend, { documents: { X: source, D } });
   expect(new Set(trades.at.subarray(0, trades.count))).toEqual(new Set([0]));
   const F = createOverlayIndex({ type: 'fee', percent: 1 }, { ...base, source_index_id: 'D', id: 'F', name: 'F' });
-  const twice = ['D', 'F'].map((index_id) => ({ index_id, weight: 0.5 }));
-  const both = createOverlayIndex({ type: 'blend', parts: twice }, base);
-  const view = createAttributionView(columnsOf(run(market, both, { documents: { X: source, D, F } })), {
+  const bothParts = ['D', 'F'].map((index_id) => ({ index_id, weight: 0.5 }));
+  const both = createOverlayIndex({ type: 'blend', parts: bothParts }, base);
+  const view = createAttributionView(createColumns(run(market, both, { documents: { X: source, D, F } })), {
     start: null,
     end: null,
   });

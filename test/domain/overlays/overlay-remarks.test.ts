@@ -122,13 +122,13 @@ const IDLE_TERMS: readonly (readonly [Spec, readonly string[], Spec, object])[] 
   ],
 ];
 
-const levelOf = (overlay: Spec, rest = {}, on = market): Float64Array =>
+const getLevels = (overlay: Spec, rest = {}, on = market): Float64Array =>
   run(on, createOverlayIndex(overlay, rest), { documents }).index.book.value;
 
 describe('a member without effect among the others', () => {
   test.each(IDLE_TERMS)('%o: it is reported, and the levels are those without it', (overlay, paths, without, rest) => {
     expect(listRemarks(overlay, rest)).toEqual(paths.map((path) => ['warning', 'NO_EFFECT', path]));
-    expect([...levelOf(overlay, rest)]).toEqual([...levelOf(without, rest)]);
+    expect([...getLevels(overlay, rest)]).toEqual([...getLevels(without, rest)]);
   });
 
   test('is reported with its value and reason, and not with its default', () => {
@@ -139,12 +139,12 @@ describe('a member without effect among the others', () => {
     });
     const [target] = listFindings({ ...risk, max_leverage: 0.05 });
     expect(target?.message).toContain('max_leverage is 0.05, which is the exposure for every volatility below 200%');
-    const stored = [
+    const storedDocuments = [
       { type: 'decrement', points: 4, percent: null, basis: 365, method: 'geometric' },
       { type: 'leverage', factor: 1.5, financing: null, spread_bps: 0, basis: 360 },
       { ...risk, sessions: null, max_leverage: 1, cash: null, basis: 360 },
     ];
-    for (const overlay of stored) expect(listRemarks(overlay)).toEqual([]);
+    for (const overlay of storedDocuments) expect(listRemarks(overlay)).toEqual([]);
     expect(listRemarks(pair, { rebalance: { frequency: 'quarterly' } })).toEqual([]);
   });
 
@@ -163,7 +163,7 @@ describe('a member without effect among the others', () => {
       ['warning', 'FX_CROSSED', 'currency'],
       ['warning', 'NO_EFFECT', 'overlay.currencies[1]'],
     ]);
-    expect([...levelOf(overlay, inPounds, yen)]).toEqual([...levelOf(createCurrencyHedge(dollars), inPounds)]);
+    expect([...getLevels(overlay, inPounds, yen)]).toEqual([...getLevels(createCurrencyHedge(dollars), inPounds)]);
   });
 });
 
@@ -188,19 +188,19 @@ test('a currency is hedged once, and never into itself: each one that is too muc
 
 test('a blend without a schedule is reported with its default, one part needs none', () => {
   const createBlendOf = (...ids: string[]): Spec => ({ type: 'blend', parts: listParts(...ids) });
-  const [taken] = listFindings(pair, { overlay: createBlendOf('X', 'Y') });
-  expect(taken).toMatchObject({ severity: 'info', code: 'DEFAULT_TAKEN', path: 'overlay.rebalance' });
-  expect(taken?.value).toEqual({ frequency: 'quarterly', anchor: 'last_session' });
+  const [finding] = listFindings(pair, { overlay: createBlendOf('X', 'Y') });
+  expect(finding).toMatchObject({ severity: 'info', code: 'DEFAULT_TAKEN', path: 'overlay.rebalance' });
+  expect(finding?.value).toEqual({ frequency: 'quarterly', anchor: 'last_session' });
   expect(listRemarks(pair, { overlay: createBlendOf('X') })).toEqual([]);
 });
 
 test('the parts of a blend are of one currency: one in another is named with both', () => {
-  const mixed = { ...pair, parts: listParts('X', 'Y', 'E') };
+  const mixedBlend = { ...pair, parts: listParts('X', 'Y', 'E') };
   for (const rest of [{}, { currency: 'EUR' }]) {
-    const errors = listFindings(mixed, rest).map(({ code, path, value }) => [code, path, value]);
+    const errors = listFindings(mixedBlend, rest).map(({ code, path, value }) => [code, path, value]);
     expect(errors).toEqual([['CURRENCIES_DIFFER', 'overlay.parts[2].index_id', 'E']]);
   }
-  const [differs] = listFindings(mixed);
+  const [differs] = listFindings(mixedBlend);
   expect(differs?.message).toMatch(/^The parts of a blend must have the same currency: E is in EUR, and X is in USD\./);
   expect(listRemarks({ ...pair, parts: listParts('X', 'Y') }, { currency: 'EUR' })).toEqual([
     ['error', 'NOT_IN_CHOICES', 'currency'],
@@ -237,8 +237,8 @@ test('an exchange rate in place of a rate of interest causes a warning because o
 describe('a rate that begins too late', () => {
   const startSeriesAt = (id: string, first: number): MarketData => {
     const series = market.series!.get(id)!;
-    const at = series.days.findIndex((day) => day >= market.dates[first]!);
-    const late: PriceSeries = { ...series, days: series.days.subarray(at), closes: series.closes.subarray(at) };
+    const from = series.days.findIndex((day) => day >= market.dates[first]!);
+    const late: PriceSeries = { ...series, days: series.days.subarray(from), closes: series.closes.subarray(from) };
     return { ...market, series: new Map([...market.series!, [id, late]]) };
   };
   const lateB = buildMarket({ dates, close: { ...close, B: [null, null, null, null, 20, 23, 21] } });
@@ -256,7 +256,7 @@ describe('a rate that begins too late', () => {
         market: on,
         calendars: CALENDARS,
       });
-      const createRuns = () => levelOf(overlay, rest, on);
+      const createRuns = () => getLevels(overlay, rest, on);
       if (on.series!.get(id)!.days[0]! <= market.dates[0]!) expect(createRuns()).toHaveLength(dates.length);
       else expect(createRuns).toThrow(Refusal);
       const isRefused = on.series!.get(id)!.days[0]! > market.dates[0]!;
@@ -290,15 +290,15 @@ describe('a rule that is watched', () => {
     expect(validateTreatment({ on_breach: 'none', breach_rule })).toEqual([
       ['warning', 'NO_EFFECT', field, breach_rule],
     ]);
-    for (const whole of [{ on_breach: 'rebalance', breach_rule }, { on_breach: 'none' }, {}])
-      expect(validateTreatment(whole)).toEqual([]);
+    for (const wholeTreatment of [{ on_breach: 'rebalance', breach_rule }, { on_breach: 'none' }, {}])
+      expect(validateTreatment(wholeTreatment)).toEqual([]);
   });
 });
 
 test('an overlay that starts before its underlying index is reported when it begins', () => {
-  const [early] = listFindings({ type: 'fee', percent: 1 }, { base_date: '2000-01-03' });
-  expect(early).toMatchObject({ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', value: '2000-01-03' });
-  expect(early!.message).toContain(`underlying index X begins on ${documents['X']!.base_date}`);
+  const [finding] = listFindings({ type: 'fee', percent: 1 }, { base_date: '2000-01-03' });
+  expect(finding).toMatchObject({ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', value: '2000-01-03' });
+  expect(finding!.message).toContain(`underlying index X begins on ${documents['X']!.base_date}`);
 });
 
 test.each([
@@ -315,19 +315,19 @@ test.each([
 test('a rate declared in the other currency is reported at its field, and refused where the overlay is computed', () => {
   const declareCurrencies = (domestic: string | null, foreign: string | null): MarketData => {
     const message = { DOMESTIC: domestic, FOREIGN: foreign };
-    const series = [...market.series!].map(([id, held]): [string, PriceSeries] => [
+    const series = [...market.series!].map(([id, priceSeries]): [string, PriceSeries] => [
       id,
-      id in message ? { ...held, currency: message[id as keyof typeof message] } : held,
+      id in message ? { ...priceSeries, currency: message[id as keyof typeof message] } : priceSeries,
     ]);
     return { ...market, series: new Map(series) };
   };
   const createDifferenceFinding = (path: string) => ['warning', 'CURRENCIES_DIFFER', `overlay.${path}`];
-  const both = [createDifferenceFinding('rates.domestic'), createDifferenceFinding('rates.foreign')];
+  const bothFindings = [createDifferenceFinding('rates.domestic'), createDifferenceFinding('rates.foreign')];
   const document = IndexDocument.parse({ ...createOverlayIndex(hedge, inPounds), ...inPounds });
   const listErrors = (on: MarketData) =>
     checkOnMarket(document, on, { severity: 'error', indexOf: (id) => documents[id] }).map(({ path }) => path);
   // The underlying index is in dollars, and the overlay in pounds.
-  expect(listRemarks(hedge, inPounds, declareCurrencies('USD', 'GBP'))).toEqual(both);
+  expect(listRemarks(hedge, inPounds, declareCurrencies('USD', 'GBP'))).toEqual(bothFindings);
   expect(listErrors(declareCurrencies('USD', 'GBP'))).toEqual(['overlay.rates.domestic', 'overlay.rates.foreign']);
   expect(listRemarks(hedge, inPounds, declareCurrencies('GBX', 'USD'))).toEqual([]);
   expect(listRemarks(hedge, inPounds, declareCurrencies(null, 'EUR'))).toEqual([

@@ -4,7 +4,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, createOverlayIndex, addRates } from './overlay-case.js';
+import { createColumns, createOverlayIndex, addRates } from './overlay-case.js';
 
 /** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on 22 and 23 January. */
 const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);
@@ -27,7 +27,7 @@ const parentDocument = IndexDocument.parse({
 const documents = { X: parentDocument };
 
 /** Returns the return of a security over the session of MAIN that ends on a date. */
-const returnOf = (name: keyof typeof prices, date: string): number => {
+const computeReturn = (name: keyof typeof prices, date: string): number => {
   const readClose = (of: string) => prices[name][dates.indexOf(of)]!;
   const sessions = listDays('MAIN');
   return readClose(date) / readClose(sessions[sessions.indexOf(date) - 1]!) - 1;
@@ -36,7 +36,7 @@ const returnOf = (name: keyof typeof prices, date: string): number => {
 const readLevelOn = (date: string): number =>
   listDays('MAIN')
     .filter((session) => session > dates[0]! && session <= date)
-    .reduce((level, session) => level * (1 + (returnOf('A', session) + returnOf('B', session)) / 2), 100);
+    .reduce((level, session) => level * (1 + (computeReturn('A', session) + computeReturn('B', session)) / 2), 100);
 
 test('on sessions that only it has, an overlay has the last known underlying level at the rate of the day', () => {
   const document = createOverlayIndex(
@@ -58,16 +58,16 @@ test('securities contribute their returns on the sessions that an overlay lacks,
   const document = createOverlayIndex({ type: 'leverage', factor: 2 }, { calendar: 'OTHER', base_date: dates[0] });
   const result = run(market, document, { documents });
   const { book } = result.index;
-  const at = listDays('OTHER').indexOf('2024-01-24');
-  expect(book.value[at]! / book.value[at - 1]! - 1).toBeCloseTo(
+  const row = listDays('OTHER').indexOf('2024-01-24');
+  expect(book.value[row]! / book.value[row - 1]! - 1).toBeCloseTo(
     2 * (readLevelOn('2024-01-24') / readLevelOn('2024-01-19') - 1),
     12,
   );
-  const view = createAttributionView(columnsOf(result), { start: '2024-01-19', end: '2024-01-24' });
+  const view = createAttributionView(createColumns(result), { start: '2024-01-19', end: '2024-01-24' });
   for (const name of ['A', 'B'] as const) {
     const earned = ['2024-01-22', '2024-01-23', '2024-01-24'].map((date, k) => {
       const before = ['2024-01-19', '2024-01-22', '2024-01-23'][k]!;
-      return (readLevelOn(before) / readLevelOn('2024-01-19')) * returnOf(name, date);
+      return (readLevelOn(before) / readLevelOn('2024-01-19')) * computeReturn(name, date);
     });
     const contribution = view.contributions.find(({ asset_id: id }) => id === name)!.contribution;
     // The overlay has twice the index, and half of the index is the security.
@@ -93,14 +93,14 @@ test('a blend of indices on two calendars values each at its last known level', 
   const blend = createOverlayIndex({ type: 'blend', parts, rebalance: { frequency: 'none' } }, { base_date: dates[0] });
   const { book } = run(market, blend, { documents: { X: parentDocument, Y: other } }).index;
   /** Returns the last price of A on or before a session of OTHER. */
-  const lastOf = (date: string): number => {
-    const priced = dates.flatMap((day, t) => {
+  const findLastLevel = (date: string): number => {
+    const knownPrices = dates.flatMap((day, t) => {
       const price = prices.A[t];
       return price == null || day > date || CLOSED.OTHER.includes(day) ? [] : [price];
     });
-    return priced.at(-1)!;
+    return knownPrices.at(-1)!;
   };
   listDays('MAIN').forEach((date, t) => {
-    expect(book.value[t]! / (readLevelOn(date) / 2 + lastOf(date) / 2)).toBeCloseTo(1, 12);
+    expect(book.value[t]! / (readLevelOn(date) / 2 + findLastLevel(date) / 2)).toBeCloseTo(1, 12);
   });
 });

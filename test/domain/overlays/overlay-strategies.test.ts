@@ -5,7 +5,7 @@ import { createAttributionView } from '#views/attribution-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, createOverlayIndex } from './overlay-case.js';
+import { createColumns, createOverlayIndex } from './overlay-case.js';
 
 const dates = ['02', '03', '04', '05', '08', '09', '10', '11', '12'].map((day) => `2024-01-${day}`);
 const A = [100, 109, 103, 112, 104, 111, 115, 108, 117];
@@ -19,10 +19,10 @@ const parentDocument = IndexDocument.parse({
   rebalance: { frequency: 'none' },
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
-const doubled = createOverlayIndex({ type: 'leverage', factor: 2 }, base);
+const doubledIndex = createOverlayIndex({ type: 'leverage', factor: 2 }, base);
 const weekly = RebalanceSpec.parse({ frequency: 'weekly' });
 const runStrategyOn = (terms: object, request: object = {}) =>
-  run(market, doubled, {
+  run(market, doubledIndex, {
     documents: { X: parentDocument },
     strategy: { rebalance: weekly, drift_tolerance: null, exposure: 0.5, ...terms },
     initial_capital: 1000,
@@ -31,33 +31,33 @@ const runStrategyOn = (terms: object, request: object = {}) =>
 
 test('a strategy holds a fraction in an overlay and the rest in cash, restored at its rebalances', () => {
   /** Returns the value of an account that has half in twice the index; the fourth date ends a week. */
-  const accountOf = (isRestored: (t: number) => boolean): number[] => {
-    let [held, cash] = [500, 500];
+  const computeAccount = (isRestored: (t: number) => boolean): number[] => {
+    let [invested, cash] = [500, 500];
     return A.map((price, t) => {
-      if (t > 0) held *= 1 + 2 * (price / A[t - 1]! - 1);
-      const value = held + cash;
-      if (isRestored(t)) [held, cash] = [value / 2, value / 2];
+      if (t > 0) invested *= 1 + 2 * (price / A[t - 1]! - 1);
+      const value = invested + cash;
+      if (isRestored(t)) [invested, cash] = [value / 2, value / 2];
       return value;
     });
   };
   const expectClose = (actual: Float64Array, expected: readonly number[]): void =>
     actual.forEach((value, t) => expect(value / expected[t]!).toBeCloseTo(1, 12));
-  const restored = runStrategyOn({});
+  const restoredRun = runStrategyOn({});
   expectClose(
-    restored.portfolio.value,
-    accountOf((t) => t === 3 || t === 8),
+    restoredRun.portfolio.value,
+    computeAccount((t) => t === 3 || t === 8),
   );
   expectClose(
     runStrategyOn({ drift_tolerance: 0.2 }).portfolio.value,
-    accountOf(() => false),
+    computeAccount(() => false),
   );
-  const whole = runStrategyOn({ exposure: 1 });
+  const wholeRun = runStrategyOn({ exposure: 1 });
   expectClose(
-    whole.portfolio.value,
-    Array.from(whole.index.book.value, (level) => 10 * level),
+    wholeRun.portfolio.value,
+    Array.from(wholeRun.index.book.value, (level) => 10 * level),
   );
   expect([...runStrategyOn({ exposure: 0 }).portfolio.value]).toEqual(A.map(() => 1000));
-  const columns = columnsOf({ ...restored, plan: { ...restored.plan, runId: 'S' } });
+  const columns = createColumns({ ...restoredRun, plan: { ...restoredRun.plan, runId: 'S' } });
   expect(createReconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   const {
     contributions,
@@ -69,7 +69,7 @@ test('a strategy holds a fraction in an overlay and the rest in cash, restored a
 });
 
 test('costs and constraint sets of a portfolio are refused for an overlay, each with its path', () => {
-  const pathOf = (work: () => unknown): unknown => {
+  const catchPath = (work: () => unknown): unknown => {
     try {
       work();
     } catch (thrown) {
@@ -77,6 +77,6 @@ test('costs and constraint sets of a portfolio are refused for an overlay, each 
     }
     return null;
   };
-  expect(pathOf(() => runStrategyOn({}, { transaction_cost_bps: 5 }))).toEqual(['transaction_cost_bps']);
-  expect(pathOf(() => runStrategyOn({ constraints: [] }))).toEqual(['constraint_set_id']);
+  expect(catchPath(() => runStrategyOn({}, { transaction_cost_bps: 5 }))).toEqual(['transaction_cost_bps']);
+  expect(catchPath(() => runStrategyOn({ constraints: [] }))).toEqual(['constraint_set_id']);
 });

@@ -9,17 +9,17 @@ import { createOverlayIndex, addRates } from './overlay-case.js';
 const DATES = ['2024-01-30', '2024-01-31'];
 
 /** Returns a market with a foreign index that grows by a factor, and an exchange rate that moves between two values. */
-function marketOf(growth: number, rates: readonly [number, number], pair: string): MarketData {
-  const plain = addRates(buildMarket({ dates: DATES, close: { A: [100, 100 * growth] } }));
-  const series = new Map(plain.series);
-  const days = Int32Array.from(plain.dates);
-  const dated = { name: null, currency: null, days };
-  series.set(pair, { ...dated, identifier: pair, closes: Float64Array.from(rates) });
-  series.set('ZERO', { ...dated, identifier: 'ZERO', closes: new Float64Array(days.length) });
-  return { ...plain, series };
+function createMarket(growth: number, rates: readonly [number, number], pair: string): MarketData {
+  const plainMarket = addRates(buildMarket({ dates: DATES, close: { A: [100, 100 * growth] } }));
+  const series = new Map(plainMarket.series);
+  const days = Int32Array.from(plainMarket.dates);
+  const datedSeries = { name: null, currency: null, days };
+  series.set(pair, { ...datedSeries, identifier: pair, closes: Float64Array.from(rates) });
+  series.set('ZERO', { ...datedSeries, identifier: 'ZERO', closes: new Float64Array(days.length) });
+  return { ...plainMarket, series };
 }
 
-function endOf(market: MarketData, overlay: Readonly<Record<string, unknown>>, currency: string): number {
+function computeEndLevel(market: MarketData, overlay: Readonly<Record<string, unknown>>, currency: string): number {
   const base = { base_date: DATES[0]! };
   const underlying = IndexDocument.parse({
     id: 'X',
@@ -40,11 +40,11 @@ function endOf(market: MarketData, overlay: Readonly<Record<string, unknown>>, c
  * hedge, the 10 million yen are worth their value in dollars.
  */
 test.each([95, 105])('100,000 dollars in yen, by S&P: hedged, their value stays, at %d yen per dollar', (yen) => {
-  const market = marketOf(1, [1 / 100, 1 / yen], 'JPYUSD');
+  const market = createMarket(1, [1 / 100, 1 / yen], 'JPYUSD');
   const rates = { domestic: 'ZERO', foreign: 'ZERO' };
-  expect(endOf(market, { type: 'currency_hedged', to: 'USD', rates }, 'JPY')).toBeCloseTo(1e5, 6);
-  const unhedged = endOf(market, { type: 'currency', to: 'USD' }, 'JPY');
-  expect(unhedged).toBeCloseTo(10_000_000 / yen, 6);
+  expect(computeEndLevel(market, { type: 'currency_hedged', to: 'USD', rates }, 'JPY')).toBeCloseTo(1e5, 6);
+  const unhedgedLevel = computeEndLevel(market, { type: 'currency', to: 'USD' }, 'JPY');
+  expect(unhedgedLevel).toBeCloseTo(10_000_000 / yen, 6);
 });
 
 /**
@@ -52,7 +52,7 @@ test.each([95, 105])('100,000 dollars in yen, by S&P: hedged, their value stays,
  * euro falls from $1.38 to $1.10. The exchange rates are printed to a cent, so the loss is known only to within 0.8 %.
  */
 test('shares that gain 23.21 % in euros lose in dollars, by MSCI', () => {
-  const market = marketOf(1.2321, [1.38, 1.1], 'EURUSD');
-  const level = endOf(market, { type: 'currency', to: 'USD' }, 'EUR');
+  const market = createMarket(1.2321, [1.38, 1.1], 'EURUSD');
+  const level = computeEndLevel(market, { type: 'currency', to: 'USD' }, 'EUR');
   expect(Math.abs(level / 100_000 - 1 + 0.0185)).toBeLessThan(0.008);
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { lotOf, createSmallBatch, requireResult } from './small-batch.js';
+import { createLot, createSmallBatch, requireResult } from './small-batch.js';
 
-const common = createSmallBatch([1 / 3, 1 / 3, 1 / 3]);
+const commonBatch = createSmallBatch([1 / 3, 1 / 3, 1 / 3]);
 /** Account with 60 % in one security, whose gain is half its price. */
-const heldAccount = { cash: 40_000, lots: [lotOf('A', 600, 50)] };
+const heldAccount = { cash: 40_000, lots: [createLot('A', 600, 50)] };
 /** Annual volatility of each security. */
 const VOLATILITY = 0.2;
 
@@ -19,7 +19,7 @@ describe('the conflict of an account without permitted trades', () => {
     },
     {
       rules: 'an exclusion and a limit that is not the only obstacle',
-      batch: common,
+      batch: commonBatch,
       account: { cash: 100_000, exclusions: ['A'], tracking_error_limit: 0.01 },
       // B and C may exceed a third by at most 5 points, so that too much cash remains without any limit. If A is `a`
       // below target with 1 % in cash, B and C are each (a - 0.01) / 2 above target: 1.5 a^2 - 0.01 a = 0.00245.
@@ -27,7 +27,7 @@ describe('the conflict of an account without permitted trades', () => {
     },
     {
       rules: 'a budget and a limit',
-      batch: common,
+      batch: commonBatch,
       account: { ...heldAccount, tax: { budget: 0 }, tracking_error_limit: 0.01 },
       // All cash buys B and C, which are each below target by half of the excess a of A: a tracking error of 0.2 a
       // sqrt(1.5).
@@ -38,14 +38,14 @@ describe('the conflict of an account without permitted trades', () => {
     },
     {
       rules: 'exclusions and a maximum of cash',
-      batch: common,
+      batch: commonBatch,
       account: { cash: 100_000, exclusions: ['A', 'B', 'C'], tracking_error_limit: 0.5 },
       amounts: { cash_maximum: 0.99, exclusions: 0.99 },
     },
     {
       rules: 'a minimum of cash and a budget',
       batch: createSmallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_minimum: 0.2, cash_maximum: 1 } }),
-      account: { lots: [lotOf('A', 1000, 50)], tax: { budget: 0 }, exclusions: ['C'] },
+      account: { lots: [createLot('A', 1000, 50)], tax: { budget: 0 }, exclusions: ['C'] },
       amounts: { cash_minimum: 0.2, 'tax.budget': 100_000 * 0.2 * 0.5 },
     },
     {
@@ -74,7 +74,7 @@ describe('the conflict of an account without permitted trades', () => {
     const batch = createSmallBatch([0.1, 0.5, 0.4], terms);
     const account = {
       cash,
-      lots: [lotOf('C', 6, 50)],
+      lots: [createLot('C', 6, 50)],
       exclusions: ['A'],
       tracking_error_limit: 0.01,
       tax: { budget: 0 },

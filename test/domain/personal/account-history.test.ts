@@ -50,8 +50,8 @@ describe('the history of an account', () => {
   });
 
   test('with separate netting long-term gains use up no short-term losses carried forward', () => {
-    const separate = Account.parse({ ...account, tax: { netting: 'separate' } });
-    const history = createHistory(separate, {
+    const separateAccount = Account.parse({ ...account, tax: { netting: 'separate' } });
+    const history = createHistory(separateAccount, {
       start: parseValidDay('2021-06-15'),
       dividendRate: 0,
       dayOf: parseValidDay,
@@ -59,7 +59,7 @@ describe('the history of an account', () => {
     history.trade(parseValidDay('2021-06-15'), [createSale(0, 10), createSale(1, 5)], 0); // a long-term gain of 500 and a short-term loss of 100
     expect(history.accrued()).toBeCloseTo(0.2 * 500, 9);
     history.payTaxes(parseValidDay('2022-01-03'));
-    expect(history.accountOn(separate, parseValidDay('2022-01-03')).tax.carry_forward).toBe(100);
+    expect(history.accountOn(separateAccount, parseValidDay('2022-01-03')).tax.carry_forward).toBe(100);
   });
 
   test('a net loss is carried forward with its term: a long-term one offsets long-term gains first', () => {
@@ -132,7 +132,9 @@ describe('the history of an account', () => {
     history.trade(parseValidDay('2021-07-01'), [buy(4)], 0);
     history.trade(parseValidDay('2021-09-01'), [buy(4)], 0);
     history.trade(parseValidDay('2021-09-15'), [createSale(1, 4, 80)], 0);
-    const bought = history.accountOn(account, parseValidDay('2021-09-20')).recent.filter(({ shares }) => shares > 0);
-    expect(bought).toEqual([]); // the shares bought in September have replaced the four sold at a loss
+    const boughtTrades = history
+      .accountOn(account, parseValidDay('2021-09-20'))
+      .recent.filter(({ shares }) => shares > 0);
+    expect(boughtTrades).toEqual([]); // the shares bought in September have replaced the four sold at a loss
   });
 });

@@ -8,28 +8,29 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { parseCsvRows } from '#market/formats/csv-rows.js';
 import { createSmallBatch } from './small-batch.js';
 
-const common = createSmallBatch([0.5, 0.3, 0.2]);
+const commonBatch = createSmallBatch([0.5, 0.3, 0.2]);
 
-async function* linesOf(text: string): AsyncGenerator<Buffer> {
+async function* streamLines(text: string): AsyncGenerator<Buffer> {
   for (const line of text.split('\n')) yield Buffer.from(line);
 }
 
 async function readAccountRows(text: string): Promise<unknown[]> {
   const accounts: unknown[] = [];
-  for await (const account of parseAccountTable(await parseCsvRows(linesOf(text)))) accounts.push(JSON.parse(account));
+  for await (const account of parseAccountTable(await parseCsvRows(streamLines(text))))
+    accounts.push(JSON.parse(account));
   return accounts;
 }
 
 /** Reads accounts from text. @returns accounts as the solver receives them, or the messages of their findings */
-async function readIn(text: string, batch = common) {
+async function readIn(text: string, batch = commonBatch) {
   const accounts = await readAccountRows(text);
-  return accounts.map((value, at) => {
-    const { account, findings } = readAccount(batch, value, { path: `accounts[${at}]`, line: null });
+  return accounts.map((value, i) => {
+    const { account, findings } = readAccount(batch, value, { path: `accounts[${i}]`, line: null });
     return account ?? findings.map(({ message }) => message);
   });
 }
 
-const refusalOf = (text: string): Promise<readonly { readonly code: string; readonly message: string }[]> =>
+const readFindings = (text: string): Promise<readonly { readonly code: string; readonly message: string }[]> =>
   readAccountRows(text).then(
     () => [],
     (failure: unknown) => (failure as Refusal).detail!['findings'] as { code: string; message: string }[],
@@ -49,14 +50,14 @@ describe('a table of accounts', () => {
 
   test('returns the accounts that its writer wrote, and the template states every column', async () => {
     const read = await readAccountRows(createAccountTemplate());
-    const sent = read.map((account) => {
-      const { source: _, ...own } = account as { source: unknown };
-      return Account.parse(own);
+    const sentAccounts = read.map((account) => {
+      const { source: _, ...accountFields } = account as { source: unknown };
+      return Account.parse(accountFields);
     });
-    expect(sent).toEqual(EXAMPLE_ACCOUNTS.map((account) => Account.parse(account)));
+    expect(sentAccounts).toEqual(EXAMPLE_ACCOUNTS.map((account) => Account.parse(account)));
     const rows = createAccountTable(EXAMPLE_ACCOUNTS);
-    listAccountColumns().forEach(({ name }, at) =>
-      expect([name, rows.some((row) => row[at] !== '')]).toEqual([name, true]),
+    listAccountColumns().forEach(({ name }, column) =>
+      expect([name, rows.some((row) => row[column] !== '')]).toEqual([name, true]),
     );
   });
 
@@ -101,19 +102,19 @@ describe('a table of accounts', () => {
   });
 
   test('reads quoted cells, semicolons, tabs and line breaks in quotes', async () => {
-    const plain = await readIn(`${HEAD}\nC1,A,20,30,2023-05-01\nC1,B,5,30,2023-05-01`);
-    const quoted = `"account_id","identifier","shares","cost","acquired"\r\n"C1","A","20","30","2023-05-01"\r\nC1,"B",5,"30\n",2023-05-01\r\n`;
-    expect(await readIn(quoted)).toEqual(plain);
+    const plainAccounts = await readIn(`${HEAD}\nC1,A,20,30,2023-05-01\nC1,B,5,30,2023-05-01`);
+    const quotedText = `"account_id","identifier","shares","cost","acquired"\r\n"C1","A","20","30","2023-05-01"\r\nC1,"B",5,"30\n",2023-05-01\r\n`;
+    expect(await readIn(quotedText)).toEqual(plainAccounts);
     for (const separator of [';', '\t'])
       expect(
         await readIn(`\uFEFF${HEAD}\nC1,A,20,30,2023-05-01\n\nC1,B,5,30,2023-05-01`.replaceAll(',', separator)),
-      ).toEqual(plain);
-    const [open] = await refusalOf(`${HEAD}\nC1,"A,20,30,2023-05-01\nC1,B,5,30,2023-05-01`);
-    expect(open!.message).toBe('line 2: a quote is not closed.');
+      ).toEqual(plainAccounts);
+    const [finding] = await readFindings(`${HEAD}\nC1,"A,20,30,2023-05-01\nC1,B,5,30,2023-05-01`);
+    expect(finding!.message).toBe('line 2: a quote is not closed.');
   });
 
   test('refuses unknown, repeated and missing columns, and an account whose rows are separated', async () => {
-    const findings = await refusalOf(
+    const findings = await readFindings(
       'account_id,identifier,shares,shares,acquired,short_rate,exclusion\nC1,A,1,1,2023-05-01,0,B',
     );
     expect(findings.map(({ code, message }) => [code, message.replace(/ The columns are.*/, '')])).toEqual([
@@ -123,8 +124,8 @@ describe('a table of accounts', () => {
       ['UNKNOWN_FIELD', 'line 1, column 7: unknown column exclusion. Did you mean exclusions?'],
     ]);
     const formatRow = (id: string) => `${id},A,1,1,2023-05-01`;
-    const [apart] = await refusalOf([HEAD, formatRow('C1'), formatRow('C2'), formatRow('C1')].join('\n'));
-    expect(apart!.message).toContain('line 4: rows of the account C1');
+    const [finding] = await readFindings([HEAD, formatRow('C1'), formatRow('C2'), formatRow('C1')].join('\n'));
+    expect(finding!.message).toContain('line 4: rows of the account C1');
   });
 
   test('has recent trades as rows with the trade date', async () => {
@@ -162,7 +163,7 @@ describe('the defaults of a batch', () => {
 
 describe('the names of an account', () => {
   test('may be securities of the data without an estimate if they are not held', () => {
-    const batch = { ...common, others: ['OUTSIDE'] };
+    const batch = { ...commonBatch, others: ['OUTSIDE'] };
     const readAccountWith = (more: object) => {
       const account = { account_id: 'X', cash: 1, ...more };
       return readAccount(batch, account, { path: 'accounts[4]', line: 6 }).findings.map(({ path, message }) => [

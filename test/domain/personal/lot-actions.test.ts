@@ -109,11 +109,11 @@ describe('lots through corporate actions', () => {
     // Merger of Wyeth into Pfizer in 2009: 33.00 in cash and 0.985 shares.
     const terms = createAction('MERGER', 'WYE', { value: 0.985, cash: 33, related: 'PFE' });
     const prices = { PFE: 17.66 };
-    const worth = 0.985 * 17.66 + 33; // 50.3951
-    const small = applyAction([createLot('WYE', 100, 45)], terms, prices);
-    expect(small.cash).toBe(3300);
-    expect(small.gains).toEqual([{ amount: expect.closeTo(100 * (worth - 45), 9), acquired: ACQUIRED }]);
-    expect(small.lots[0]!.cost * 0.985).toBeCloseTo(45 - 33 + (worth - 45), 9); // equals the value of the received shares
+    const receivedValue = 0.985 * 17.66 + 33; // 50.3951
+    const smallResult = applyAction([createLot('WYE', 100, 45)], terms, prices);
+    expect(smallResult.cash).toBe(3300);
+    expect(smallResult.gains).toEqual([{ amount: expect.closeTo(100 * (receivedValue - 45), 9), acquired: ACQUIRED }]);
+    expect(smallResult.lots[0]!.cost * 0.985).toBeCloseTo(45 - 33 + (receivedValue - 45), 9); // equals the value of the received shares
     const large = applyAction([createLot('WYE', 100, 10)], terms, prices);
     expect(large.gains[0]!.amount).toBeCloseTo(3300, 9);
     expect(large.lots[0]!.cost * 0.985).toBeCloseTo(10, 9);

@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
-import { AS_OF, lotOf, createSmallBatch } from './small-batch.js';
+import { AS_OF, createLot, createSmallBatch } from './small-batch.js';
 
-const common = createSmallBatch([0.5, 0.5, 0]);
+const commonBatch = createSmallBatch([0.5, 0.5, 0]);
 
 test('the lots after the trades are the lots of the account less sales, then purchases', () => {
   const account = {
     account_id: 'X',
-    lots: [lotOf('A', 60, 100), lotOf('A', 30, 120), lotOf('C', 10, 100)],
+    lots: [createLot('A', 60, 100), createLot('A', 30, 120), createLot('C', 10, 100)],
     exclusions: ['C'],
   };
-  const outcome = solveOutcome(common, account, 'accounts[0]');
+  const outcome = solveOutcome(commonBatch, account, 'accounts[0]');
   if (outcome.status === 'refused') throw new Error(JSON.stringify(outcome.findings));
   const lots = outcome.lots_after!;
   const sum = (name: string) => lots.reduce((all, lot) => (lot.identifier === name ? all + lot.shares * 100 : all), 0);
   expect(lots.some(({ identifier }) => identifier === 'C')).toBe(false);
   for (const name of ['A', 'B']) expect(sum(name) / outcome.value).toBeCloseTo(outcome.weights[name]!, 9);
-  const bought = lots.filter(({ lot }) => lot === null);
-  expect(bought).toEqual([
+  const boughtLots = lots.filter(({ lot }) => lot === null);
+  expect(boughtLots).toEqual([
     { lot: null, identifier: 'B', shares: expect.any(Number), cost: 100, acquired: AS_OF, unrealised_gain: 0 },
   ]);
   const [kept] = lots;
@@ -25,6 +25,6 @@ test('the lots after the trades are the lots of the account less sales, then pur
 });
 
 test('the lots after the trades are omitted above 500 lots', () => {
-  const account = { account_id: 'X', lots: Array.from({ length: 501 }, () => lotOf('A', 1, 100)) };
-  expect(solveOutcome(common, account, 'accounts[0]')).toMatchObject({ lots_after: null });
+  const account = { account_id: 'X', lots: Array.from({ length: 501 }, () => createLot('A', 1, 100)) };
+  expect(solveOutcome(commonBatch, account, 'accounts[0]')).toMatchObject({ lots_after: null });
 });

@@ -13,9 +13,9 @@ const NAMES = ['A', 'B', 'C'];
  * and free of costs.
  */
 export function createSmallBatch(weights: readonly number[], terms: object = {}): BatchCommon {
-  const { batch_id: _, ...own } = BatchTerms.parse({ parent: 'P', risk_model: 'M', ...terms });
+  const { batch_id: _, ...batchTerms } = BatchTerms.parse({ parent: 'P', risk_model: 'M', ...terms });
   return {
-    terms: { ...own, objective: { ...own.objective, cost_bps: 0 } },
+    terms: { ...batchTerms, objective: { ...batchTerms.objective, cost_bps: 0 } },
     asOf: parseValidDay(AS_OF),
     identifiers: NAMES,
     prices: new Float64Array(NAMES.length).fill(100),
@@ -28,7 +28,7 @@ export function createSmallBatch(weights: readonly number[], terms: object = {})
 }
 
 /** Returns a lot bought more than a year ago, or three months ago if the term is `short`. */
-export const lotOf = (identifier: string, shares: number, cost: number, term: 'long' | 'short' = 'long') => ({
+export const createLot = (identifier: string, shares: number, cost: number, term: 'long' | 'short' = 'long') => ({
   identifier,
   shares,
   cost,
@@ -43,5 +43,5 @@ export function requireResult(common: BatchCommon, account: object): AccountResu
 }
 
 /** Returns the number of shares of a security that a result buys or sells. */
-export const sharesOf = ({ trades }: AccountResult, side: 'buy' | 'sell', identifier: string): number =>
+export const sumShares = ({ trades }: AccountResult, side: 'buy' | 'sell', identifier: string): number =>
   trades.reduce((sum, trade) => (trade.side === side && trade.identifier === identifier ? sum + trade.shares : sum), 0);

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { lotOf, sharesOf, createSmallBatch, requireResult } from './small-batch.js';
+import { createLot, sumShares, createSmallBatch, requireResult } from './small-batch.js';
 
 /**
  * Returns the tax of an account in which both securities are excluded: 20 shares of A and 40 of B are sold at 100,
  * whatever the tax.
  */
-const taxOf = (short: number, long: number, tax: object): number =>
+const computeTax = (short: number, long: number, tax: object): number =>
   requireResult(createSmallBatch([0, 0, 1]), {
     cash: 1000,
-    lots: [lotOf('A', 20, 100 - short / 20, 'short'), lotOf('B', 40, 100 - long / 40)],
+    lots: [createLot('A', 20, 100 - short / 20, 'short'), createLot('B', 40, 100 - long / 40)],
     exclusions: ['A', 'B'],
     tax,
   }).tax;
@@ -22,8 +22,8 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
     { short: -1000, long: 400, us: 0, separate: 80 },
     { short: -400, long: -1000, us: 0, separate: 0 },
   ])('is $us with netting and $separate without for $short and $long', ({ short, long, us, separate }) => {
-    expect(taxOf(short, long, {})).toBeCloseTo(us, 8);
-    expect(taxOf(short, long, { netting: 'separate' })).toBeCloseTo(separate, 8);
+    expect(computeTax(short, long, {})).toBeCloseTo(us, 8);
+    expect(computeTax(short, long, { netting: 'separate' })).toBeCloseTo(separate, 8);
   });
 
   test.each([
@@ -32,20 +32,20 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
     { short: 200, long: 400, us: 60, separate: 80 }, // losses exceed the short-term gains by 100: 0.2 x 300
     { short: -400, long: 1000, us: 60, separate: 200 }, // 0.2 x (1000 - 700)
   ])('is $us and $separate with losses of 300 carried forward', ({ short, long, us, separate }) => {
-    expect(taxOf(short, long, { carry_forward: 300 })).toBeCloseTo(us, 8);
-    expect(taxOf(short, long, { carry_forward: 300, netting: 'separate' })).toBeCloseTo(separate, 8);
+    expect(computeTax(short, long, { carry_forward: 300 })).toBeCloseTo(us, 8);
+    expect(computeTax(short, long, { carry_forward: 300, netting: 'separate' })).toBeCloseTo(separate, 8);
   });
 
   test('adds gains of the year realised before the trades', () => {
     const realised = { short: 100, long: -600 };
-    expect(taxOf(1000, 400, { realised })).toBeCloseTo(0.37 * 900, 8); // 1100 - 200
-    expect(taxOf(1000, 400, { realised, carry_forward: 900 })).toBeCloseTo(0, 8);
+    expect(computeTax(1000, 400, { realised })).toBeCloseTo(0.37 * 900, 8); // 1100 - 200
+    expect(computeTax(1000, 400, { realised, carry_forward: 900 })).toBeCloseTo(0, 8);
   });
 
   test('values a net loss at its value for later years', () => {
-    expect(taxOf(-400, -1000, { loss_value: 0.1 })).toBeCloseTo(-140, 8);
-    expect(taxOf(400, -1000, { loss_value: 0.1 })).toBeCloseTo(-60, 8);
-    expect(taxOf(400, -1000, { loss_value: 0.1, netting: 'separate' })).toBeCloseTo(148 - 100, 8);
+    expect(computeTax(-400, -1000, { loss_value: 0.1 })).toBeCloseTo(-140, 8);
+    expect(computeTax(400, -1000, { loss_value: 0.1 })).toBeCloseTo(-60, 8);
+    expect(computeTax(400, -1000, { loss_value: 0.1, netting: 'separate' })).toBeCloseTo(148 - 100, 8);
   });
 });
 
@@ -54,15 +54,15 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
  * and reinvested, the variance is 0.08 (0.5 - x)^2 and the tax 0.1 x: 0.8 (0.5 - x)^2 + 0.1 x is smallest at 0.4375.
  */
 describe('the budget of net gains', () => {
-  const resultOf = (tax: object) =>
-    requireResult(createSmallBatch([0.5, 0.5, 0]), { lots: [lotOf('A', 100, 50)], tax });
+  const solveWithTax = (tax: object) =>
+    requireResult(createSmallBatch([0.5, 0.5, 0]), { lots: [createLot('A', 100, 50)], tax });
 
   test('is not needed where the tax limits sales', () => {
-    const result = resultOf({});
-    expect(sharesOf(result, 'sell', 'A')).toBeCloseTo(43.75, 6);
-    expect(sharesOf(result, 'buy', 'B')).toBeCloseTo(43.75, 6);
+    const result = solveWithTax({});
+    expect(sumShares(result, 'sell', 'A')).toBeCloseTo(43.75, 6);
+    expect(sumShares(result, 'buy', 'B')).toBeCloseTo(43.75, 6);
     expect(result.tax).toBeCloseTo(0.2 * 50 * 43.75, 5);
-    expect(resultOf({ budget: 5000 }).tax).toBeCloseTo(result.tax, 5);
+    expect(solveWithTax({ budget: 5000 }).tax).toBeCloseTo(result.tax, 5);
   });
 
   test.each([
@@ -71,8 +71,8 @@ describe('the budget of net gains', () => {
     ['after gains of 400 this year', { realised: { short: 400, long: 0 } }, 12],
     ['after losses of 300 this year', { realised: { short: 0, long: -300 } }, 26],
   ])('%s limits the shares sold', (_, tax, shares) => {
-    const result = resultOf({ ...tax, budget: 1000 });
-    expect(sharesOf(result, 'sell', 'A')).toBeCloseTo(shares, 6);
+    const result = solveWithTax({ ...tax, budget: 1000 });
+    expect(sumShares(result, 'sell', 'A')).toBeCloseTo(shares, 6);
     expect(result.long_gain).toBeCloseTo(50 * shares, 4);
     expect(result.status).toBe('optimal');
   });
@@ -80,6 +80,6 @@ describe('the budget of net gains', () => {
   test('has the shadow price of its row', () => {
     // The slope at x = 0.2 is -1.6 x 0.3 + 0.1 = -0.38. Each x realises gains of 0.5 x, so a unit of gains is worth
     // 0.76 of the value of 10,000.
-    expect(resultOf({ budget: 1000 }).shadow_prices.rows['tax.budget']).toBeCloseTo(7600, 2);
+    expect(solveWithTax({ budget: 1000 }).shadow_prices.rows['tax.budget']).toBeCloseTo(7600, 2);
   });
 });

@@ -3,13 +3,13 @@ import { listSecurityLots } from '#domain/personal/account-lots.js';
 import { Account } from '#domain/personal/account-request.js';
 import { isLongTerm, findWashStates } from '#domain/personal/wash-sales.js';
 import { parseValidDay } from '#domain/time/days.js';
-import { AS_OF, lotOf, sharesOf, createSmallBatch, requireResult } from './small-batch.js';
+import { AS_OF, createLot, sumShares, createSmallBatch, requireResult } from './small-batch.js';
 
 const asOf = parseValidDay(AS_OF);
-const accountOf = (more: object): Account => Account.parse({ account_id: 'X', ...more });
+const createAccount = (more: object): Account => Account.parse({ account_id: 'X', ...more });
 const createPurchase = (date: string, shares = 10, identifier = 'A') => ({ identifier, date, shares, price: 100 });
 const createSale = (date: string, more: object = {}) => ({ identifier: 'A', date, shares: -5, price: 90, ...more });
-const stateOf = (more: object, identifier = 'A') => findWashStates(accountOf(more), asOf).get(identifier);
+const findState = (more: object, identifier = 'A') => findWashStates(createAccount(more), asOf).get(identifier);
 
 describe('the state of a security under the wash sale rule', () => {
   test.each([
@@ -17,20 +17,20 @@ describe('the state of a security under the wash sale rule', () => {
     ['2024-05-29', 10], // 30 days before the sale
     ['2024-05-28', undefined],
   ])('counts shares bought on %s: %s', (date, replaced) => {
-    expect(stateOf({ recent: [createPurchase(date)] })?.replaced).toBe(replaced);
+    expect(findState({ recent: [createPurchase(date)] })?.replaced).toBe(replaced);
   });
 
   test('uses the window that the account states', () => {
     const recent = [createPurchase('2024-06-18')];
-    expect(stateOf({ recent, tax: { wash_sale_days: 10 } })?.replaced).toBe(10);
-    expect(stateOf({ recent, tax: { wash_sale_days: 9 } })).toBeUndefined();
+    expect(findState({ recent, tax: { wash_sale_days: 10 } })?.replaced).toBe(10);
+    expect(findState({ recent, tax: { wash_sale_days: 9 } })).toBeUndefined();
   });
 
   test('counts a lot bought in the window once, also if it is listed as a recent trade', () => {
-    const lots = [{ ...lotOf('A', 10, 100), acquired: '2024-06-18' }];
-    expect(stateOf({ lots })?.replaced).toBe(10);
-    expect(stateOf({ lots, recent: [createPurchase('2024-06-18')] })?.replaced).toBe(10);
-    expect(stateOf({ lots, recent: [createPurchase('2024-06-19', 3)] })?.replaced).toBe(13);
+    const lots = [{ ...createLot('A', 10, 100), acquired: '2024-06-18' }];
+    expect(findState({ lots })?.replaced).toBe(10);
+    expect(findState({ lots, recent: [createPurchase('2024-06-18')] })?.replaced).toBe(10);
+    expect(findState({ lots, recent: [createPurchase('2024-06-19', 3)] })?.replaced).toBe(13);
   });
 
   test.each([
@@ -40,7 +40,7 @@ describe('the state of a security under the wash sale rule', () => {
     ['before the window', createSale('2024-05-28', { cost: 95 }), undefined],
     ['at a gain', createSale('2024-06-18', { cost: 80 }), undefined],
   ])('forbids purchases for 30 days after a sale %s', (_, trade, until) => {
-    expect(stateOf({ recent: [trade] })?.noPurchaseUntil).toBe(until && parseValidDay(until));
+    expect(findState({ recent: [trade] })?.noPurchaseUntil).toBe(until && parseValidDay(until));
   });
 
   test('is shared by substitutes, but not by other securities', () => {
@@ -49,7 +49,7 @@ describe('the state of a security under the wash sale rule', () => {
       ['B', 'C'],
     ];
     const recent = [createPurchase('2024-06-18'), createSale('2024-06-19')];
-    const states = findWashStates(accountOf({ recent, substitutes }), asOf);
+    const states = findWashStates(createAccount({ recent, substitutes }), asOf);
     expect([...states.keys()].toSorted()).toEqual(['A', 'B']);
     expect(states.get('B')).toEqual({ replaced: 10, noPurchaseUntil: parseValidDay('2024-07-19') });
   });
@@ -64,7 +64,7 @@ describe('the lots of a security with a recent purchase', () => {
     { identifier: 'A', shares: 10, cost: 85, acquired: '2024-02-01' },
   ];
   const ask = (tax: object, isExcluded = false) =>
-    listSecurityLots(accountOf({ lots, tax }), [0, 1, 2], { price: 80, asOf, wash, isExcluded });
+    listSecurityLots(createAccount({ lots, tax }), [0, 1, 2], { price: 80, asOf, wash, isExcluded });
 
   test('lose the deduction of as many shares, in the order of purchase', () => {
     expect(ask({ lot_method: 'specific' })).toEqual({
@@ -98,8 +98,8 @@ describe('the lots of a security with a recent purchase', () => {
   test('are kept if losses are forbidden, unless the security is excluded', () => {
     const forbidden = ask({ wash_sales: 'forbid' });
     expect([forbidden.lots.map(({ lot }) => lot), forbidden.blocked]).toEqual([[1], 20]);
-    const forced = ask({ wash_sales: 'forbid' }, true);
-    expect([forced.lots.reduce((sum, { shares }) => sum + shares, 0), forced.blocked]).toEqual([28, 0]);
+    const forcedAnswer = ask({ wash_sales: 'forbid' }, true);
+    expect([forcedAnswer.lots.reduce((sum, { shares }) => sum + shares, 0), forcedAnswer.blocked]).toEqual([28, 0]);
   });
 });
 
@@ -112,7 +112,7 @@ test.each([
 describe('an account under the wash sale rule', () => {
   const cash = 5000;
   /** Each of 50 shares has a loss of 20. */
-  const lots = [lotOf('A', 50, 120)];
+  const lots = [createLot('A', 50, 120)];
   const recent = [{ identifier: 'A', date: '2024-06-18', shares: 10, price: 100 }];
   const parent = createSmallBatch([0, 0.5, 0.5]);
 
@@ -133,16 +133,16 @@ describe('an account under the wash sale rule', () => {
     // 50 shares with a loss of 20 each have been held since 2022; 20 shares bought ten days ago at 96 have a gain of 4
     // each. The loss of 20 of the shares is added to the cost basis of the recent ones, 120 - 100 + 96 = 116, and their
     // holding periods are added: a long-term loss of 16. The other 30 shares lose 20 each.
-    const both = [...lots, { ...lotOf('A', 20, 96), acquired: '2024-06-18' }];
-    const result = requireResult(parent, { cash, lots: both, exclusions: ['A'] });
+    const bothLots = [...lots, { ...createLot('A', 20, 96), acquired: '2024-06-18' }];
+    const result = requireResult(parent, { cash, lots: bothLots, exclusions: ['A'] });
     expect([result.long_gain, result.short_gain]).toEqual([expect.closeTo(-20 * 16 - 30 * 20, 9), 0]);
     expect(result.trades.every((trade) => (trade.disallowed_loss ?? 0) === 0)).toBe(true);
     // Only 5 of 20 purchased shares are left. The loss attributed to the other 15 is disallowed, because no sale here
     // realises it.
-    const few = [...lots, { ...lotOf('A', 5, 96), acquired: '2024-06-18' }];
+    const fewLots = [...lots, { ...createLot('A', 5, 96), acquired: '2024-06-18' }];
     const other = requireResult(parent, {
       cash,
-      lots: few,
+      lots: fewLots,
       exclusions: ['A'],
       recent: [{ ...recent[0]!, shares: 20 }],
     });
@@ -151,17 +151,17 @@ describe('an account under the wash sale rule', () => {
   });
 
   test('realises the loss of a lot that was bought in the window itself', () => {
-    const fresh = [{ ...lotOf('A', 50, 120), acquired: '2024-06-18' }];
-    expect(requireResult(parent, { cash, lots: fresh, exclusions: ['A'] }).short_gain).toBeCloseTo(-1000, 9);
+    const freshLots = [{ ...createLot('A', 50, 120), acquired: '2024-06-18' }];
+    expect(requireResult(parent, { cash, lots: freshLots, exclusions: ['A'] }).short_gain).toBeCloseTo(-1000, 9);
   });
 
   test('adds the holding periods of a lot and of its replacement', () => {
     // The shares with a loss of 20 were held for 360 days and their replacement for ten days: 370 days together.
-    const both = [
-      { ...lotOf('A', 10, 120), acquired: '2023-07-04' },
-      { ...lotOf('A', 10, 100), acquired: '2024-06-18' },
+    const bothTrades = [
+      { ...createLot('A', 10, 120), acquired: '2023-07-04' },
+      { ...createLot('A', 10, 100), acquired: '2024-06-18' },
     ];
-    const result = requireResult(parent, { cash, lots: both, exclusions: ['A'] });
+    const result = requireResult(parent, { cash, lots: bothTrades, exclusions: ['A'] });
     expect([result.long_gain, result.short_gain]).toEqual([expect.closeTo(-200, 9), 0]);
   });
 
@@ -171,7 +171,7 @@ describe('an account under the wash sale rule', () => {
 
   test('keeps the lots where losses are forbidden, and reports them', () => {
     const result = requireResult(parent, { cash, lots, recent, tax: { wash_sales: 'forbid' } });
-    expect(sharesOf(result, 'sell', 'A')).toBe(0);
+    expect(sumShares(result, 'sell', 'A')).toBe(0);
     expect(result.avoided_wash_sales).toEqual([{ identifier: 'A', prevented: 'sale', shares: 50, until: null }]);
     expect(result.weights['A']).toBeCloseTo(0.5, 12);
   });
@@ -184,29 +184,33 @@ describe('an account under the wash sale rule', () => {
       recent: [trade],
       substitutes: [['B', 'C']],
     });
-    expect([sharesOf(result, 'buy', 'B'), sharesOf(result, 'buy', 'C')]).toEqual([0, 0]);
+    expect([sumShares(result, 'buy', 'B'), sumShares(result, 'buy', 'C')]).toEqual([0, 0]);
     const until = '2024-07-18';
     expect(result.avoided_wash_sales).toEqual([
       { identifier: 'B', prevented: 'purchase', shares: null, until },
       { identifier: 'C', prevented: 'purchase', shares: null, until },
     ]);
-    const later = requireResult(createSmallBatch([0.5, 0.25, 0.25]), { cash, lots, recent: [{ ...trade, cost: 80 }] });
-    expect(sharesOf(later, 'buy', 'B')).toBeGreaterThan(20);
+    const laterResult = requireResult(createSmallBatch([0.5, 0.25, 0.25]), {
+      cash,
+      lots,
+      recent: [{ ...trade, cost: 80 }],
+    });
+    expect(sumShares(laterResult, 'buy', 'B')).toBeGreaterThan(20);
   });
 
   test.each([
     ['by choice', []],
     ['as it is excluded', ['A']],
   ])('does not buy a substitute of a security that it sells at a loss %s', (_, exclusions) => {
-    const free = requireResult(parent, { cash, lots, exclusions });
-    expect([sharesOf(free, 'sell', 'A'), sharesOf(free, 'buy', 'B')]).toEqual([
+    const freeResult = requireResult(parent, { cash, lots, exclusions });
+    expect([sumShares(freeResult, 'sell', 'A'), sumShares(freeResult, 'buy', 'B')]).toEqual([
       expect.closeTo(50, 4),
       expect.closeTo(50, 0),
     ]);
-    const relaxed = createSmallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
-    const result = requireResult(relaxed, { cash, lots, exclusions, substitutes: [['A', 'B']] });
-    expect(sharesOf(result, 'sell', 'A')).toBeCloseTo(50, 2);
-    expect(sharesOf(result, 'buy', 'B')).toBe(0);
+    const relaxedBatch = createSmallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
+    const result = requireResult(relaxedBatch, { cash, lots, exclusions, substitutes: [['A', 'B']] });
+    expect(sumShares(result, 'sell', 'A')).toBeCloseTo(50, 2);
+    expect(sumShares(result, 'buy', 'B')).toBe(0);
     expect(result.avoided_wash_sales).toMatchObject([{ identifier: 'B', prevented: 'purchase', until: '2024-07-28' }]);
   });
 });

@@ -38,10 +38,17 @@ test('the mean volume is in shares of the day: volumes before a split are restat
 
 test('securities that cannot be traded are excluded with the reason, and a lot of an unknown security is refused', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-  const gone = [5, 5, NaN, NaN];
+  const missingPrices = [5, 5, NaN, NaN];
   const market = buildMarket({
     dates,
-    close: { A: [1, 1, 1, 1], GONE: gone, OFFER: gone, OLD: [7, NaN, NaN, NaN], LATE: [9, NaN, NaN, NaN], SHUT: gone },
+    close: {
+      A: [1, 1, 1, 1],
+      GONE: missingPrices,
+      OFFER: missingPrices,
+      OLD: [7, NaN, NaN, NaN],
+      LATE: [9, NaN, NaN, NaN],
+      SHUT: missingPrices,
+    },
     actions: [
       { name: 'GONE', type: 'ACQUISITION', value: 6, ex: dates[2]! },
       { name: 'OFFER', type: 'MERGER', value: 0.5, ex: dates[2]!, related: 'A' },
@@ -72,10 +79,10 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
 });
 
 test('an account holds a security once, and each account may hold it', () => {
-  const twice = ['A', 'B', 'A'].map((identifier) => ({ identifier, shares: 1 }));
-  const { error } = RebalancePackRequest.safeParse({ accounts: [{ name: 'F', holdings: twice }] });
+  const repeatedHoldings = ['A', 'B', 'A'].map((identifier) => ({ identifier, shares: 1 }));
+  const { error } = RebalancePackRequest.safeParse({ accounts: [{ name: 'F', holdings: repeatedHoldings }] });
   expect(error!.issues).toMatchObject([{ path: ['accounts', 0, 'holdings', 2, 'identifier'] }]);
   expect(error!.issues[0]!.message).toContain('holdings[0]');
-  const each = ['F', 'G'].map((name) => ({ name, holdings: twice.slice(0, 2) }));
+  const each = ['F', 'G'].map((name) => ({ name, holdings: repeatedHoldings.slice(0, 2) }));
   expect(RebalancePackRequest.safeParse({ accounts: each }).success).toBe(true);
 });

@@ -42,20 +42,21 @@ function fillOrdersByHand(names: readonly PackSecurity[], heldShares: Float64Arr
   const after = [...first];
   const sumCash = () =>
     names.reduce((sum, name, i) => {
-      const traded = after[i]! - heldShares[i]!;
-      return sum - traded * name.price - computeCostByHand(name, traded);
+      const tradedShares = after[i]! - heldShares[i]!;
+      return sum - tradedShares * name.price - computeCostByHand(name, tradedShares);
     }, cash);
-  const changeOf = (i: number) => (first[i]! - after[i]! + names[i]!.lot) / (first[i]! - heldShares[i]!);
+  const computeChange = (i: number) => (first[i]! - after[i]! + names[i]!.lot) / (first[i]! - heldShares[i]!);
   const reduceLargestOrder = (among: readonly number[]): boolean => {
-    const least = among.reduce((best, i) => (best < 0 || changeOf(i) < changeOf(best) ? i : best), -1);
-    if (least >= 0) after[least] = Math.max(heldShares[least]!, after[least]! - names[least]!.lot);
-    return least >= 0;
+    const leastChange = among.reduce((best, i) => (best < 0 || computeChange(i) < computeChange(best) ? i : best), -1);
+    if (leastChange >= 0)
+      after[leastChange] = Math.max(heldShares[leastChange]!, after[leastChange]! - names[leastChange]!.lot);
+    return leastChange >= 0;
   };
   const listPurchases = () => names.flatMap((_, i) => (after[i]! > heldShares[i]! ? [i] : []));
   const listAboveTarget = () => listPurchases().filter((i) => after[i]! > (names[i]!.weight * net) / names[i]!.price);
   while (sumCash() < 0 && reduceLargestOrder(listAboveTarget().filter((i) => after[i] === first[i])));
   while (sumCash() < 0 && reduceLargestOrder(listPurchases()));
-  const lackOf = (i: number) => names[i]!.weight * net - after[i]! * names[i]!.price;
+  const computeShortfall = (i: number) => names[i]!.weight * net - after[i]! * names[i]!.price;
   /**
    * Returns the holding after buying one more lot: the smallest larger holding that consists of whole lots or is below
    * one lot.
@@ -75,7 +76,7 @@ function fillOrdersByHand(names: readonly PackSecurity[], heldShares: Float64Arr
   const isOpen = (i: number) => first[i]! > heldShares[i]! && after[i]! < first[i]! && computeCashLeft(i) >= 0;
   const open = () => names.flatMap((_, i) => (isOpen(i) ? [i] : []));
   for (let some = open(); some.length > 0; some = open()) {
-    const next = some.reduce((best, i) => (lackOf(i) > lackOf(best) ? i : best));
+    const next = some.reduce((best, i) => (computeShortfall(i) > computeShortfall(best) ? i : best));
     after[next] = addLot(next);
   }
   return { wanted: first, after, leftWith: computeCashLeft };
@@ -128,13 +129,13 @@ test('purchases are reduced and increased as one lot at a time would be; cash is
   );
 });
 
-const free = { adv: null, spreadBps: 0, impactBps: 0 };
+const noCosts = { adv: null, spreadBps: 0, impactBps: 0 };
 
 test('lots that were reduced in favour of a more expensive one are bought again, by hand', () => {
   const names: PackSecurity[] = [
-    { identifier: 'A', weight: 0.25, price: 7, lot: 1, ...free },
-    { identifier: 'B', weight: 0.5, price: 300, lot: 1, ...free },
-    { identifier: 'C', weight: 0.25, price: 6, lot: 1, ...free },
+    { identifier: 'A', weight: 0.25, price: 7, lot: 1, ...noCosts },
+    { identifier: 'B', weight: 0.5, price: 300, lot: 1, ...noCosts },
+    { identifier: 'C', weight: 0.25, price: 6, lot: 1, ...noCosts },
   ];
   const { orders, cash } = createOrders(names, new Float64Array(3), 1000);
   // Targets are 36 (252), 2 (600) and 42 (252), which exceed the value by 104. Giving up one lot each of C (1 of 42), A
@@ -158,10 +159,19 @@ test('millions of lots are reduced in a number of steps that grows only with the
   });
   // Of 1.8e10, H should keep 0.54 lots and keeps 1, so 4.28e9 are missing. Half of each small security yields 4.14e9;
   // then D gives up one of its two lots, and 1.86e9 are left over.
-  const H = { identifier: 'H', weight: 0.3, lot: 1e9, ...free };
-  const D = { identifier: 'D', weight: 0.24, lot: 5e7, ...free };
-  const small = Array.from({ length: 998 }, (_, i) => ({ identifier: `N${i}`, weight: 0.46 / 998, lot: 1, ...free }));
-  const names = [countReads(H, 10), countReads(D, 40), ...small.map((name, i) => countReads(name, 5 + (i % 7)))];
+  const H = { identifier: 'H', weight: 0.3, lot: 1e9, ...noCosts };
+  const D = { identifier: 'D', weight: 0.24, lot: 5e7, ...noCosts };
+  const smallSecurities = Array.from({ length: 998 }, (_, i) => ({
+    identifier: `N${i}`,
+    weight: 0.46 / 998,
+    lot: 1,
+    ...noCosts,
+  }));
+  const names = [
+    countReads(H, 10),
+    countReads(D, 40),
+    ...smallSecurities.map((name, i) => countReads(name, 5 + (i % 7))),
+  ];
   const heldShares = new Float64Array(1000);
   heldShares[0] = 2e9;
   const { orders, cash } = createOrders(names, heldShares, -2e9);

@@ -144,9 +144,9 @@ test('with costs each purchase is within a lot of the target weight of the value
 
 test('a worthless account and two accounts with one name are refused', () => {
   const names = [createName('A', 1, 10)];
-  const short = { name: 'F', cash: 50, holdings: [{ identifier: 'A', shares: -5 }] };
-  expect(() => createPack(names, request({ accounts: [short] }))).toThrow(expectRefusalAt('accounts[0]'));
-  expect(() => request({ accounts: [short, short] })).toThrow('the name of accounts[0]');
+  const shortAccount = { name: 'F', cash: 50, holdings: [{ identifier: 'A', shares: -5 }] };
+  expect(() => createPack(names, request({ accounts: [shortAccount] }))).toThrow(expectRefusalAt('accounts[0]'));
+  expect(() => request({ accounts: [shortAccount, shortAccount] })).toThrow('the name of accounts[0]');
   expect(() => request({ aum: 1, accounts: [{ name: 'AUM', cash: 1 }] })).toThrow(
     'the name of the account that aum adds',
   );
@@ -197,8 +197,8 @@ test('on the effective day the announced orders are shown with the current order
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const knownTerms = { sm, rates: createExchangeRates(sm, 'USD'), sessions: 1 };
   const now = [0, 1].map((column) => readSecurityAsKnown({ ...knownTerms, session: 2 }, column, 0.5));
-  const then = now.map((one) => readSecurityBefore({ ...knownTerms, session: 0 }, one, 2));
-  expect(then.map(({ price, adv }) => [price, adv])).toEqual([
+  const securitiesBefore = now.map((one) => readSecurityBefore({ ...knownTerms, session: 0 }, one, 2));
+  expect(securitiesBefore.map(({ price, adv }) => [price, adv])).toEqual([
     [20, 2000],
     [10, 500],
   ]);
@@ -207,7 +207,7 @@ test('on the effective day the announced orders are shown with the current order
     cost: { spread_bps: 0, impact_bps: 0 },
   });
   const accounts = reconcilePacks(
-    { names: then, accounts: createPack(then, body).accounts },
+    { names: securitiesBefore, accounts: createPack(securitiesBefore, body).accounts },
     { names: now, accounts: createPack(now, body).accounts },
   );
   // At the announcement the value is 2,000: 50 shares of A at 20, and the 100 shares of B already held. On the

@@ -18,7 +18,7 @@ const createTemplate = (blocks: unknown, rest: object = {}) => ({
   blocks,
   ...rest,
 });
-const findingsOf = (blocks: unknown, rest: object = {}) =>
+const listFindings = (blocks: unknown, rest: object = {}) =>
   validateTemplate(createTemplate(blocks, rest)).findings.map(({ code, path }) => `${code} ${path}`);
 
 describe('the catalogue of blocks', () => {
@@ -30,7 +30,7 @@ describe('the catalogue of blocks', () => {
   });
 
   test.each(KINDS)('%s needs no more than its kind, except for text', (kind) => {
-    expect(findingsOf([{ kind }])).toEqual(kind === 'text' ? ['REQUIRED blocks[0].text'] : []);
+    expect(listFindings([{ kind }])).toEqual(kind === 'text' ? ['REQUIRED blocks[0].text'] : []);
   });
 });
 
@@ -85,7 +85,7 @@ describe('findings', () => {
 
   test('every field is held to its range', () => {
     expect(
-      findingsOf([
+      listFindings([
         { kind: 'stat_grid', columns: 7 },
         { kind: 'stat_grid', stats: ['beta'] },
         { kind: 'table', source: 'prices' },
@@ -97,13 +97,13 @@ describe('findings', () => {
       'NOT_IN_CHOICES blocks[2].source',
       'OUT_OF_RANGE blocks[3].limit',
     ]);
-    expect(findingsOf([], { page: { size: 'A5', orientation: 'diagonal', margin: 145 } })).toEqual([
+    expect(listFindings([], { page: { size: 'A5', orientation: 'diagonal', margin: 145 } })).toEqual([
       'OUT_OF_RANGE page.margin',
       'NOT_IN_CHOICES page.orientation',
       'NOT_IN_CHOICES page.size',
     ]);
     expect(
-      findingsOf([
+      listFindings([
         { kind: 'chart', lines: [] },
         { kind: 'chart', height: Infinity },
         { kind: 'header', width: 'third' },
@@ -113,23 +113,23 @@ describe('findings', () => {
 
   test('a literal block needs its content, and a table as many cells as columns', () => {
     expect(
-      findingsOf([
+      listFindings([
         { kind: 'table', source: 'literal' },
         { kind: 'bar_chart', source: 'literal' },
       ]),
     ).toEqual(['REQUIRED blocks[0].frame', 'REQUIRED blocks[1].values']);
     const frame = { index: [1, 2], columns: ['a', 'b'], data: [[1, 2], [3]] };
-    expect(findingsOf([{ kind: 'table', source: 'literal', frame }])).toEqual(['WRONG_TYPE blocks[0].frame.data[1]']);
-    expect(findingsOf([{ kind: 'table', source: 'literal', frame: { ...frame, data: [[1, 2]] } }])).toEqual([
+    expect(listFindings([{ kind: 'table', source: 'literal', frame }])).toEqual(['WRONG_TYPE blocks[0].frame.data[1]']);
+    expect(listFindings([{ kind: 'table', source: 'literal', frame: { ...frame, data: [[1, 2]] } }])).toEqual([
       'WRONG_TYPE blocks[0].frame.data',
     ]);
   });
 
   test('100 blocks are accepted, 101 and 0 are not', () => {
     const blocks = Array.from({ length: 101 }, () => ({ kind: 'text', text: '' }));
-    expect(findingsOf(blocks)).toEqual(['OUT_OF_RANGE blocks']);
-    expect(findingsOf(blocks.slice(1))).toEqual([]);
-    expect(findingsOf([])).toEqual([]);
+    expect(listFindings(blocks)).toEqual(['OUT_OF_RANGE blocks']);
+    expect(listFindings(blocks.slice(1))).toEqual([]);
+    expect(listFindings([])).toEqual([]);
     expect(validateTemplate({ template_id: 'T', name: 'Template' }).document!.blocks).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { createBarHistory } from '#domain/risk/bar-history.js';
-import { windowOf } from './window.js';
+import { createWindow } from './window.js';
 import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 14;
@@ -15,7 +15,7 @@ test('the summary of a window equals a count of its sessions one by one', () => 
       fc.tuple(fc.nat(SESSIONS - 1), fc.nat(SESSIONS - 1)),
       fc.uniqueArray(fc.nat(NAMES - 1), { minLength: 1 }),
       (cells, [a, b], columns) => {
-        const { sm, growth } = windowOf({
+        const { sm, growth } = createWindow({
           returns: cells.map((row) => row.map((kind) => (kind === 'none' ? null : 0.01))),
         });
         cells.forEach((row, s) =>
@@ -43,6 +43,6 @@ test('the summary of a window equals a count of its sessions one by one', () => 
 });
 
 test('the history of a panel is computed once', () => {
-  const { sm, growth } = windowOf({ returns: [[0], [0.1]] });
+  const { sm, growth } = createWindow({ returns: [[0], [0.1]] });
   expect(createBarHistory(sm, growth)).toBe(createBarHistory(sm, growth));
 });

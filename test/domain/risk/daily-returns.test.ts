@@ -19,11 +19,11 @@ const TYPES: readonly ActionType[] = ['DIVIDEND', 'DIVIDEND', 'SPECIAL_DIVIDEND'
 const calendars = { list: () => [], get: () => undefined };
 
 function createAction(identifier: string, type: ActionType, exDay: number, value: number): CorporateAction {
-  const none = { payDay: null, status: null, announcedDay: null, related: null };
-  return { identifier, type, exDay, value, ...none, subscriptionPrice: type === 'RIGHTS_ISSUE' ? 20 : null };
+  const noDetails = { payDay: null, status: null, announcedDay: null, related: null };
+  return { identifier, type, exDay, value, ...noDetails, subscriptionPrice: type === 'RIGHTS_ISSUE' ? 20 : null };
 }
 
-function marketOf(close: Float64Array, actions: readonly CorporateAction[]): MarketData {
+function createMarket(close: Float64Array, actions: readonly CorporateAction[]): MarketData {
   return {
     datasetId: 'daily',
     contentHash: '',
@@ -42,7 +42,7 @@ function createRandomMarket(seed: number, gaps: number): MarketData {
   const random = createCounterRandom({ seed, stream: 0 });
   const drawUpTo = (end: number): number => Math.floor(end * random.uniform());
   const close = new Float64Array(DAYS * NAMES).fill(50);
-  for (let at = NAMES; at < close.length; at++) close[at] = close[at - NAMES]! * (1 + 0.01 * random.normal());
+  for (let i = NAMES; i < close.length; i++) close[i] = close[i - NAMES]! * (1 + 0.01 * random.normal());
   for (let gap = 0; gap < gaps; gap++) {
     const [name, from] = [drawUpTo(NAMES), drawUpTo(DAYS)];
     for (let t = from; t < Math.min(DAYS, from + 1 + drawUpTo(3)); t++) close[t * NAMES + name] = Number.NaN;
@@ -58,13 +58,13 @@ function createRandomMarket(seed: number, gaps: number): MarketData {
       ),
     ).toSorted((a, b) => a.exDay - b.exDay),
   ).flat();
-  return marketOf(close, actions);
+  return createMarket(close, actions);
 }
 
 /** Returns the daily returns read from a market that is reduced to the securities, aligned to sessions, and grown. */
 function alignReturns(market: MarketData, { columns, from, to }: DailySecurities, terms: GrowthTerms): ReturnSource {
-  const ascending = Int32Array.from(columns).toSorted();
-  const narrow = narrowMarket(market, { columns: ascending, from, to });
+  const ascendingColumns = Int32Array.from(columns).toSorted();
+  const narrow = narrowMarket(market, { columns: ascendingColumns, from, to });
   const sm = alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
   const request = Array.from(columns, (column) => sm.columnOf(market.identifiers[column]!));
   return createReturnSource({ sm, growth: computeGrowth(sm, terms), from: 0, to: sm.sessions.length - 1 }, request);
@@ -87,7 +87,7 @@ function describeSource({ sm, coverage, read }: ReturnSource): unknown {
 /** Selects columns of a matrix and subtracts a constant, as every engine does. */
 const select: Parameters<ReturnSource['read']>[1]['selectColumns'] = (x, { width, columns, less }, out) => {
   const n = columns.length;
-  out.forEach((_, at) => (out[at] = x[Math.floor(at / n) * width + columns[at % n]!]! - less));
+  out.forEach((_, i) => (out[i] = x[Math.floor(i / n) * width + columns[i % n]!]! - less));
 };
 
 describe('daily returns', () => {
@@ -119,12 +119,12 @@ describe('daily returns', () => {
     const close = new Float64Array(80 * NAMES).fill(100);
     close.fill(50, 40 * NAMES);
     const on = FIRST_DAY + 2 * 40;
-    const market = marketOf(close, [createAction('N0', 'DIVIDEND', on, 1), createAction('N0', 'SPLIT', on, 2)]);
+    const market = createMarket(close, [createAction('N0', 'DIVIDEND', on, 1), createAction('N0', 'SPLIT', on, 2)]);
     const { coverage, read } = computeDailyReturns(market, { columns: [0, 1], from: null, to: null }, TERMS);
     const returns = new Float64Array(79 * 2);
     read(returns, { selectColumns: select });
-    const at = 2 * coverage.sessions.indexOf(40);
-    expect(returns[at]).toBeCloseTo((2 * (50 + 1)) / 100 - 1, 15);
-    expect(returns[at + 1]).toBe(-0.5);
+    const offset = 2 * coverage.sessions.indexOf(40);
+    expect(returns[offset]).toBeCloseTo((2 * (50 + 1)) / 100 - 1, 15);
+    expect(returns[offset + 1]).toBe(-0.5);
   });
 });

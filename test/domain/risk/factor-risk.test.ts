@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { computeFactorRisk } from '#domain/risk/factor-risk.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { computeCovarianceByDefinition, createRandomReturns, windowOf } from './window.js';
+import { computeCovarianceByDefinition, createRandomReturns, createWindow } from './window.js';
 
 const weights = new Map([
   [0, 0.5],
@@ -21,7 +21,7 @@ const returns = createRandomReturns(90, 5);
 const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
 
 describe('market and sector factors', () => {
-  const risk = computeFactorRisk(referenceEngine, windowOf({ returns, sectors }), {
+  const risk = computeFactorRisk(referenceEngine, createWindow({ returns, sectors }), {
     weights,
     benchmark,
     model: 'market_sector',
@@ -64,7 +64,7 @@ describe('market and sector factors', () => {
   });
 
   test('put securities without a sector in a separate one', () => {
-    const { factors } = computeFactorRisk(referenceEngine, windowOf({ returns, sectors: ['Energy'] }), {
+    const { factors } = computeFactorRisk(referenceEngine, createWindow({ returns, sectors: ['Energy'] }), {
       weights,
       benchmark,
       model: 'market_sector',
@@ -75,9 +75,9 @@ describe('market and sector factors', () => {
 });
 
 test('a security without a history is omitted and reported', () => {
-  const short = returns.map((row, s) => row.map((value, i) => (i === 3 && s < 60 ? null : value)));
+  const shortReturns = returns.map((row, s) => row.map((value, i) => (i === 3 && s < 60 ? null : value)));
   for (const model of ['market_sector', 'statistical'] as const) {
-    const risk = computeFactorRisk(openWasmEngine(), windowOf({ returns: short, sectors }), {
+    const risk = computeFactorRisk(openWasmEngine(), createWindow({ returns: shortReturns, sectors }), {
       weights,
       benchmark,
       model,
@@ -90,7 +90,7 @@ test('a security without a history is omitted and reported', () => {
 
 describe('statistical factors', () => {
   const computeRiskOf = (factors: number, from = returns, engine = openWasmEngine()) =>
-    computeFactorRisk(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
+    computeFactorRisk(engine, createWindow({ returns: from }), { weights, benchmark, model: 'statistical', factors });
 
   test('explain everything if there are as many factors as securities', () => {
     const s = computeCovarianceByDefinition(returns);
@@ -103,7 +103,7 @@ describe('statistical factors', () => {
 
   test('leave each security its own variance: with active weight in one security the total is its variance', () => {
     const s = computeCovarianceByDefinition(returns);
-    const one = computeFactorRisk(referenceEngine, windowOf({ returns }), {
+    const one = computeFactorRisk(referenceEngine, createWindow({ returns }), {
       weights: new Map([[0, 1]]),
       benchmark: new Map([[1, 1e-300]]),
       model: 'statistical',
@@ -114,30 +114,30 @@ describe('statistical factors', () => {
 
   test('agree whether there are more securities or more observations', () => {
     // For 30 securities, 22 returns use the product over observations, and 60 returns use the product over securities.
-    const wide = createRandomReturns(23, 30);
-    const few = new Map(Array.from({ length: 30 }, (_, i) => [i, i % 2 === 0 ? 1 / 15 : 0]));
-    const even = new Map(Array.from({ length: 30 }, (_, i) => [i, 1 / 30]));
-    const request = { weights: few, benchmark: even, model: 'statistical' as const, factors: 20 };
-    const s = computeCovarianceByDefinition(wide);
+    const wideReturns = createRandomReturns(23, 30);
+    const fewWeights = new Map(Array.from({ length: 30 }, (_, i) => [i, i % 2 === 0 ? 1 / 15 : 0]));
+    const evenWeights = new Map(Array.from({ length: 30 }, (_, i) => [i, 1 / 30]));
+    const request = { weights: fewWeights, benchmark: evenWeights, model: 'statistical' as const, factors: 20 };
+    const s = computeCovarianceByDefinition(wideReturns);
     const a = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 1 / 15 : 0) - 1 / 30);
-    const exact = sum(a.map((ai, i) => ai * sum(a.map((aj, j) => aj * s[i]![j]!))));
-    const split = computeFactorRisk(referenceEngine, windowOf({ returns: wide }), request);
-    expect(split.factorVariance).toBeLessThanOrEqual(exact * (1 + 1e-12));
-    expect(split.factorVariance).toBeGreaterThan(0.9 * exact);
-    const fast = computeFactorRisk(openWasmEngine(), windowOf({ returns: wide }), request);
-    expect(fast.factorVariance).toBeCloseTo(split.factorVariance, 12);
-    expect(fast.specificVariance).toBeCloseTo(split.specificVariance, 12);
+    const exactVariance = sum(a.map((ai, i) => ai * sum(a.map((aj, j) => aj * s[i]![j]!))));
+    const split = computeFactorRisk(referenceEngine, createWindow({ returns: wideReturns }), request);
+    expect(split.factorVariance).toBeLessThanOrEqual(exactVariance * (1 + 1e-12));
+    expect(split.factorVariance).toBeGreaterThan(0.9 * exactVariance);
+    const fastRisk = computeFactorRisk(openWasmEngine(), createWindow({ returns: wideReturns }), request);
+    expect(fastRisk.factorVariance).toBeCloseTo(split.factorVariance, 12);
+    expect(fastRisk.specificVariance).toBeCloseTo(split.specificVariance, 12);
   });
 
   test('report no risk without active weights', () => {
-    const same = new Map([[0, 1]]);
-    const none = computeFactorRisk(referenceEngine, windowOf({ returns }), {
-      weights: same,
-      benchmark: same,
+    const singleWeight = new Map([[0, 1]]);
+    const emptyRisk = computeFactorRisk(referenceEngine, createWindow({ returns }), {
+      weights: singleWeight,
+      benchmark: singleWeight,
       model: 'statistical',
       factors: 3,
     });
-    expect(none).toMatchObject({
+    expect(emptyRisk).toMatchObject({
       factorVariance: 0,
       specificVariance: 0,
       totalVariance: 0,
@@ -151,25 +151,25 @@ describe('statistical factors', () => {
 test.each(['market_sector', 'statistical'] as const)(
   'of the same securities with other weights equals the risk on a panel that was not used before: %s',
   (model) => {
-    const window = windowOf({ returns, sectors });
-    const others = new Map([
+    const window = createWindow({ returns, sectors });
+    const otherWeights = new Map([
       [0, 0.1],
       [1, 0.1],
       [2, 0.8],
     ]);
     for (const [held, factors] of [
       [weights, 2],
-      [others, 2],
-      [others, 3],
+      [otherWeights, 2],
+      [otherWeights, 3],
       [weights, 2],
     ] as const) {
       const request = { weights: held, benchmark, model, factors };
       expect(computeFactorRisk(referenceEngine, window, request)).toEqual(
-        computeFactorRisk(referenceEngine, windowOf({ returns, sectors }), request),
+        computeFactorRisk(referenceEngine, createWindow({ returns, sectors }), request),
       );
     }
     // Another security or another last session leads to another model.
-    const fewer = {
+    const fewerTerms = {
       weights,
       benchmark: new Map([
         [1, 0.5],
@@ -178,15 +178,15 @@ test.each(['market_sector', 'statistical'] as const)(
       model,
       factors: 2,
     };
-    expect(computeFactorRisk(referenceEngine, window, fewer)).toEqual(
-      computeFactorRisk(referenceEngine, windowOf({ returns, sectors }), fewer),
+    expect(computeFactorRisk(referenceEngine, window, fewerTerms)).toEqual(
+      computeFactorRisk(referenceEngine, createWindow({ returns, sectors }), fewerTerms),
     );
-    const shorter = { weights, benchmark, model, factors: 2 };
-    expect(computeFactorRisk(referenceEngine, { ...window, to: window.to - 7 }, shorter)).toEqual(
-      computeFactorRisk(referenceEngine, { ...windowOf({ returns, sectors }), to: window.to - 7 }, shorter),
+    const shorterTerms = { weights, benchmark, model, factors: 2 };
+    expect(computeFactorRisk(referenceEngine, { ...window, to: window.to - 7 }, shorterTerms)).toEqual(
+      computeFactorRisk(referenceEngine, { ...createWindow({ returns, sectors }), to: window.to - 7 }, shorterTerms),
     );
-    expect(computeFactorRisk(referenceEngine, { ...window, to: window.to - 7 }, shorter)).not.toEqual(
-      computeFactorRisk(referenceEngine, window, shorter),
+    expect(computeFactorRisk(referenceEngine, { ...window, to: window.to - 7 }, shorterTerms)).not.toEqual(
+      computeFactorRisk(referenceEngine, window, shorterTerms),
     );
   },
 );

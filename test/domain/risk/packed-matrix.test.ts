@@ -13,14 +13,14 @@ describe('a packed matrix', () => {
   test('returns every row', () => {
     fc.assert(
       fc.property(positiveDefinite, ({ order, a }) => {
-        const packed = openPackedMatrix(packUpper(a, order), order);
-        expect(packed.upper).toHaveLength((order * (order + 1)) / 2);
+        const packedMatrix = openPackedMatrix(packUpper(a, order), order);
+        expect(packedMatrix.upper).toHaveLength((order * (order + 1)) / 2);
         const row = new Float64Array(order);
         for (let i = 0; i < order; i++) {
-          unpackRow(packed, i, row);
+          unpackRow(packedMatrix, i, row);
           expect([...row]).toEqual([...a.subarray(i * order, (i + 1) * order)]);
         }
-        expect([...computeVolatilities(packed)]).toEqual(
+        expect([...computeVolatilities(packedMatrix)]).toEqual(
           Array.from({ length: order }, (_, i) => Math.sqrt(a[i * (order + 1)]!)),
         );
       }),
@@ -30,11 +30,11 @@ describe('a packed matrix', () => {
   test('has correlations with an exact unit diagonal, symmetric and never beyond 1', () => {
     fc.assert(
       fc.property(positiveDefinite, ({ order, a }) => {
-        const packed = openPackedMatrix(packUpper(a, order), order);
-        const volatilities = computeVolatilities(packed);
+        const packedMatrix = openPackedMatrix(packUpper(a, order), order);
+        const volatilities = computeVolatilities(packedMatrix);
         const rows = Array.from({ length: order }, (_, i) => {
           const row = new Float64Array(order);
-          computeCorrelationRow(packed, volatilities, i, row);
+          computeCorrelationRow(packedMatrix, volatilities, i, row);
           return row;
         });
         rows.forEach((row, i) =>
@@ -49,16 +49,16 @@ describe('a packed matrix', () => {
   });
 
   test.each([1, -1])('clips a correlation that rounding moves beyond %d', (sign) => {
-    const packed = openPackedMatrix(Float64Array.of(4, sign * 6 * (1 + Number.EPSILON), 9), 2);
+    const packedMatrix = openPackedMatrix(Float64Array.of(4, sign * 6 * (1 + Number.EPSILON), 9), 2);
     const row = new Float64Array(2);
-    computeCorrelationRow(packed, computeVolatilities(packed), 0, row);
+    computeCorrelationRow(packedMatrix, computeVolatilities(packedMatrix), 0, row);
     expect([...row]).toEqual([1, sign]);
   });
 
   test('has correlation 0 between a security without variance and every other', () => {
-    const packed = openPackedMatrix(Float64Array.of(4, 0, 0), 2);
+    const packedMatrix = openPackedMatrix(Float64Array.of(4, 0, 0), 2);
     const row = new Float64Array(2);
-    computeCorrelationRow(packed, computeVolatilities(packed), 1, row);
+    computeCorrelationRow(packedMatrix, computeVolatilities(packedMatrix), 1, row);
     expect([...row]).toEqual([0, 1]);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { assertEstimable, findCoverage, readReturns } from '#domain/risk/return-panel.js';
-import { createRandomReturns, windowOf } from './window.js';
+import { createRandomReturns, createWindow } from './window.js';
 
 const addHoles = (
   sessions: number,
@@ -14,7 +14,7 @@ const addHoles = (
 
 describe('coverage', () => {
   test('gives n sessions n - 1 returns', () => {
-    const window = windowOf({ returns: createRandomReturns(41, 3) });
+    const window = createWindow({ returns: createRandomReturns(41, 3) });
     const coverage = findCoverage(window, [0, 1, 2]);
     expect(coverage.sessions).toHaveLength(40);
     expect(coverage.sessions[0]).toBe(1);
@@ -22,7 +22,7 @@ describe('coverage', () => {
   });
 
   test('loses two returns of every security at a gap of one session', () => {
-    const coverage = findCoverage(windowOf({ returns: addHoles(41, 3, [[10, 1]]) }), [0, 1, 2]);
+    const coverage = findCoverage(createWindow({ returns: addHoles(41, 3, [[10, 1]]) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1, 2]);
     expect(coverage.sessions).toHaveLength(38);
     expect([...coverage.sessions]).not.toContain(10);
@@ -30,8 +30,8 @@ describe('coverage', () => {
   });
 
   test('omits a late listing before it drops rows without its return', () => {
-    const late = Array.from({ length: 30 }, (_, s) => [s, 2] as const);
-    const coverage = findCoverage(windowOf({ returns: addHoles(60, 3, late) }), [0, 1, 2]);
+    const lateHoles = Array.from({ length: 30 }, (_, s) => [s, 2] as const);
+    const coverage = findCoverage(createWindow({ returns: addHoles(60, 3, lateHoles) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1]);
     expect(coverage.sessions).toHaveLength(59);
     expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; at least 48 are required');
@@ -39,7 +39,7 @@ describe('coverage', () => {
 
   test('a security needs 20 returns even when it has most of a short window', () => {
     const coverage = findCoverage(
-      windowOf({
+      createWindow({
         returns: addHoles(23, 2, [
           [21, 1],
           [22, 1],
@@ -50,7 +50,7 @@ describe('coverage', () => {
     expect([...coverage.columns]).toEqual([0, 1]);
     expect(
       findCoverage(
-        windowOf({
+        createWindow({
           returns: addHoles(22, 2, [
             [20, 1],
             [21, 1],
@@ -68,15 +68,15 @@ describe('coverage', () => {
         2,
         Array.from({ length: missing }, (_, k) => [99 - k, 1] as const),
       );
-    expect(findCoverage(windowOf({ returns: createGaps(20) }), [0, 1]).excluded.size).toBe(0);
-    expect(findCoverage(windowOf({ returns: createGaps(21) }), [0, 1]).excluded.get(1)).toContain(
+    expect(findCoverage(createWindow({ returns: createGaps(20) }), [0, 1]).excluded.size).toBe(0);
+    expect(findCoverage(createWindow({ returns: createGaps(21) }), [0, 1]).excluded.get(1)).toContain(
       'prices on 79 of 100',
     );
   });
 
   test('a security without any price is reported', () => {
     const coverage = findCoverage(
-      windowOf({
+      createWindow({
         returns: addHoles(
           30,
           2,
@@ -90,7 +90,7 @@ describe('coverage', () => {
 
   test('contains the returns of covered securities, in the requested order', () => {
     const returns = createRandomReturns(30, 3);
-    const window = windowOf({ returns });
+    const window = createWindow({ returns });
     const coverage = findCoverage(window, [2, 0]);
     const out = new Float64Array(29 * 2);
     readReturns(window, coverage, out);
@@ -99,30 +99,30 @@ describe('coverage', () => {
   });
 
   test('19 complete observations are refused with both numbers, 20 are not', () => {
-    const enough = windowOf({ returns: createRandomReturns(21, 2) });
+    const enough = createWindow({ returns: createRandomReturns(21, 2) });
     expect(() => assertEstimable(enough, findCoverage(enough, [0, 1]))).not.toThrow();
     // Each security has 21 returns, but on different sessions.
-    const apart = windowOf({
+    const separateWindow = createWindow({
       returns: addHoles(24, 2, [
         [5, 0],
         [15, 1],
       ]),
     });
-    expect(() => assertEstimable(apart, findCoverage(apart, [0, 1]))).toThrow(
+    expect(() => assertEstimable(separateWindow, findCoverage(separateWindow, [0, 1]))).toThrow(
       /2 of 2 securities are covered, with 19 complete observations; at least 1 security and 20 observations are required\.$/,
     );
   });
 
   test('a refusal states why securities were omitted, for up to five of them', () => {
-    const short = windowOf({ returns: createRandomReturns(10, 7) });
+    const shortWindow = createWindow({ returns: createRandomReturns(10, 7) });
     const names = Array.from({ length: 7 }, (_, column) => column);
-    const reported = names
+    const reportedNames = names
       .slice(0, 5)
-      .map((column) => `${short.sm.identifiers[column]} (9 returns in the window; at least 20 are required)`);
-    expect(() => assertEstimable(short, findCoverage(short, names))).toThrow(
+      .map((column) => `${shortWindow.sm.identifiers[column]} (9 returns in the window; at least 20 are required)`);
+    expect(() => assertEstimable(shortWindow, findCoverage(shortWindow, names))).toThrow(
       expect.objectContaining({
         code: 'RISK_INSUFFICIENT_DATA',
-        message: `0 of 7 securities are covered, with 0 complete observations; at least 1 security and 20 observations are required. Excluded: ${reported.join(', ')}, 2 more.`,
+        message: `0 of 7 securities are covered, with 0 complete observations; at least 1 security and 20 observations are required. Excluded: ${reportedNames.join(', ')}, 2 more.`,
       }),
     );
   });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { computeRisk, computeRisks } from '#domain/risk/risk-contributions.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { computeCovarianceByDefinition, createRandomReturns, windowOf } from './window.js';
+import { computeCovarianceByDefinition, createRandomReturns, createWindow } from './window.js';
 
 /** Computes sigma of the contract, one matrix at a time: constant correlation, delta = N / (N + T). */
 function shrinkByDefinition(returns: number[][]): number[][] {
@@ -39,7 +39,7 @@ describe('risk contributions', () => {
           const w = raw.map((value) => value / total);
           const sigma = shrinkByDefinition(returns);
           const variance = sum(w.map((wi, i) => wi * sum(w.map((wj, j) => wj * sigma[i]![j]!))));
-          const risk = computeRisk(referenceEngine, windowOf({ returns }), new Map(w.entries()));
+          const risk = computeRisk(referenceEngine, createWindow({ returns }), new Map(w.entries()));
           expect(risk.volatility).toBeCloseTo(Math.sqrt(variance), 12);
           expect(Math.abs(sum(risk.contributions.values()) - risk.volatility)).toBeLessThanOrEqual(1e-12);
           w.forEach((wi, i) =>
@@ -57,7 +57,7 @@ describe('risk contributions', () => {
   });
 
   test('do not depend on the order of the weights', () => {
-    const window = windowOf({ returns: createRandomReturns(60, 5) });
+    const window = createWindow({ returns: createRandomReturns(60, 5) });
     const entries = [0.1, 0.3, 0.2, 0.25, 0.15].map((weight, i) => [i, weight] as const);
     const forward = computeRisk(openWasmEngine(), window, new Map(entries));
     const backward = computeRisk(openWasmEngine(), window, new Map(entries.toReversed()));
@@ -69,7 +69,7 @@ describe('risk contributions', () => {
     for (const row of returns.slice(0, 40)) row[1] = null;
     const risk = computeRisk(
       referenceEngine,
-      windowOf({ returns }),
+      createWindow({ returns }),
       new Map([
         [0, 0.5],
         [1, 0.2],
@@ -84,7 +84,7 @@ describe('risk contributions', () => {
   test('are 0 for securities that never move', () => {
     const risk = computeRisk(
       referenceEngine,
-      windowOf({ returns: Array.from({ length: 30 }, () => [0, 0]) }),
+      createWindow({ returns: Array.from({ length: 30 }, () => [0, 0]) }),
       new Map([
         [0, 0.5],
         [1, 0.5],
@@ -96,7 +96,7 @@ describe('risk contributions', () => {
 
   test('of active positions span the union and sum to the tracking error', () => {
     const returns = createRandomReturns(80, 4);
-    const window = windowOf({ returns });
+    const window = createWindow({ returns });
     const { active: risk } = computeRisks(
       referenceEngine,
       window,
@@ -122,27 +122,27 @@ describe('risk contributions', () => {
   });
 
   test('of a portfolio that equals its benchmark are zero', () => {
-    const same = new Map([
+    const sameWeights = new Map([
       [0, 0.5],
       [1, 0.5],
     ]);
     const { active: risk } = computeRisks(
       referenceEngine,
-      windowOf({ returns: createRandomReturns(40, 2) }),
-      same,
-      same,
+      createWindow({ returns: createRandomReturns(40, 2) }),
+      sameWeights,
+      sameWeights,
     );
     expect(risk.volatility).toBe(0);
     expect(risk.coveredWeight).toBe(1);
   });
 
   test('of holdings are the same with any benchmark, inside or outside the holdings', () => {
-    const window = windowOf({ returns: createRandomReturns(60, 4) });
+    const window = createWindow({ returns: createRandomReturns(60, 4) });
     const weights = new Map([
       [0, 0.6],
       [1, 0.4],
     ]);
-    const alone = computeRisk(openWasmEngine(), window, weights);
+    const ownRisk = computeRisk(openWasmEngine(), window, weights);
     for (const benchmark of [
       new Map([[1, 1]]),
       new Map([
@@ -150,11 +150,11 @@ describe('risk contributions', () => {
         [3, 0.5],
       ]),
     ])
-      expect(computeRisks(openWasmEngine(), window, weights, benchmark).risk).toEqual(alone);
+      expect(computeRisks(openWasmEngine(), window, weights, benchmark).risk).toEqual(ownRisk);
   });
 
   test('of cash alone are zero, and against a benchmark all of its risk', () => {
-    const window = windowOf({ returns: createRandomReturns(90, 4) });
+    const window = createWindow({ returns: createRandomReturns(90, 4) });
     const benchmark = new Map([
       [0, 0.5],
       [2, 0.5],
@@ -172,37 +172,37 @@ describe('risk contributions', () => {
 
   test('are refused if too little is known', () => {
     expect(() =>
-      computeRisk(referenceEngine, windowOf({ returns: createRandomReturns(15, 2) }), new Map([[0, 1]])),
+      computeRisk(referenceEngine, createWindow({ returns: createRandomReturns(15, 2) }), new Map([[0, 1]])),
     ).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
   });
 });
 
 test('risk of the same securities with other weights equals the risk on a panel that was not used before', () => {
   const returns = createRandomReturns(80, 4);
-  const window = windowOf({ returns });
-  const some = new Map([
+  const window = createWindow({ returns });
+  const someWeights = new Map([
     [0, 0.5],
     [1, 0.3],
     [2, 0.2],
   ]);
-  const others = new Map([
+  const otherWeights = new Map([
     [0, 0.1],
     [1, 0.1],
     [2, 0.8],
   ]);
-  const wider = new Map([
+  const widerWeights = new Map([
     [1, 0.5],
     [3, 0.5],
   ]);
-  for (const weights of [some, others, wider, some]) {
+  for (const weights of [someWeights, otherWeights, widerWeights, someWeights]) {
     expect(computeRisk(referenceEngine, window, weights)).toEqual(
-      computeRisk(referenceEngine, windowOf({ returns }), weights),
+      computeRisk(referenceEngine, createWindow({ returns }), weights),
     );
-    expect(computeRisks(referenceEngine, window, weights, wider)).toEqual(
-      computeRisks(referenceEngine, windowOf({ returns }), weights, wider),
+    expect(computeRisks(referenceEngine, window, weights, widerWeights)).toEqual(
+      computeRisks(referenceEngine, createWindow({ returns }), weights, widerWeights),
     );
   }
-  expect(computeRisk(referenceEngine, { ...window, to: window.to - 5 }, some)).toEqual(
-    computeRisk(referenceEngine, { ...windowOf({ returns }), to: window.to - 5 }, some),
+  expect(computeRisk(referenceEngine, { ...window, to: window.to - 5 }, someWeights)).toEqual(
+    computeRisk(referenceEngine, { ...createWindow({ returns }), to: window.to - 5 }, someWeights),
   );
 });

@@ -11,7 +11,7 @@ export interface WindowInput {
 }
 
 /** Creates a return window as long as the given returns, over a market with only the members that risk models read. */
-export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
+export function createWindow({ returns, sectors = [] }: WindowInput): ReturnWindow {
   const names = returns[0]!.length;
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(3, '0')}`);
   const lastBar = new Int32Array(returns.length * names);

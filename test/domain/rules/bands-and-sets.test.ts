@@ -5,9 +5,9 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import {
   alignDays,
   CALENDARS,
-  documentOf,
+  createRuleDocument,
   createGeneratedMarket,
-  marketOf,
+  createTableMarket,
   selectByRule,
   createDeciderOf,
 } from './rule-market.js';
@@ -15,7 +15,7 @@ import {
 /** Ten securities of equal size in two sectors, with scores that rise from A to J. */
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
 const sm = alignDays(
-  marketOf({
+  createTableMarket({
     identifiers: NAMES,
     fields: {
       CLOSE: [NAMES.map(() => 1)],
@@ -48,15 +48,15 @@ describe('bands of coverage', () => {
       weighting: { type: 'EqualWeight' },
     };
     const trace = createDeciderOf(sm, pipeline).trace(0, Int32Array.of(3));
-    const reasonOf = (name: string) => trace.verdicts[0]!.verdict.because(NAMES.indexOf(name));
-    expect(reasonOf('D')).toMatchObject({
+    const readReason = (name: string) => trace.verdicts[0]!.verdict.because(NAMES.indexOf(name));
+    expect(readReason('D')).toMatchObject({
       incumbent: true,
       rank: 7,
       cutoff: 7,
       thresholds: [{ type: 'coverage_upper' }],
     });
-    expect(reasonOf('F')).toMatchObject({ rank: 5, thresholds: [{ type: 'fill_up' }], distance: 1 });
-    expect(reasonOf('J')).toMatchObject({ rank: 1, distance: 0 });
+    expect(readReason('F')).toMatchObject({ rank: 5, thresholds: [{ type: 'fill_up' }], distance: 1 });
+    expect(readReason('J')).toMatchObject({ rank: 1, distance: 0 });
   });
 });
 
@@ -90,7 +90,7 @@ describe('a fallback', () => {
   });
 
   test('is described in the methodology and reads the fields of its parameters', () => {
-    const document = documentOf(createRule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
+    const document = createRuleDocument(createRule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
     expect(createMethodology(document).join(' ')).toContain(
       'If fewer than 3 remain, instead: Keep securities with a SIZE at least 8',
     );
@@ -100,7 +100,7 @@ describe('a fallback', () => {
 describe('sets of universes', () => {
   const market = createGeneratedMarket({ names: 30, sessions: 120, seed: 4 });
   const createDocumentNamed = (id: string, rest: Record<string, unknown>) =>
-    documentOf(
+    createRuleDocument(
       {
         selection: [{ id: 'x', type: 'TopN', params: { field: 'SCORE', count: 8 } }],
         weighting: { type: 'EqualWeight' },
@@ -109,7 +109,7 @@ describe('sets of universes', () => {
     );
   const large = createDocumentNamed('LARGE', { rebalance: { frequency: 'monthly', effective_lag: 5 } });
   const list = { kind: 'list', identifiers: market.identifiers.slice(0, 12) };
-  const universeOf = (universe: unknown) => {
+  const composeUniverse = (universe: unknown) => {
     const document = createDocumentNamed('SET', { universe });
     const composer = createComposer({
       market,
@@ -119,9 +119,9 @@ describe('sets of universes', () => {
       createDecider: indexDecider,
     });
     const session = composer.market('SET').sessions.length - 2;
-    const decided = composer.decidedOn('LARGE', session)!;
+    const decidedWeights = composer.decidedOn('LARGE', session)!;
     const all = createDocumentNamed('ALL', {});
-    const everything = createComposer({
+    const everythingComposer = createComposer({
       market,
       calendars: CALENDARS,
       documents: { ALL: all },
@@ -130,23 +130,30 @@ describe('sets of universes', () => {
     }).universe('ALL', session);
     return {
       found: Array.from(composer.universe('SET', session)),
-      all: Array.from(everything),
-      index: Array.from(decided.columns),
+      all: Array.from(everythingComposer),
+      index: Array.from(decidedWeights.columns),
     };
   };
   const isFirst = (column: number) => column < 12;
 
   test('have the members of any, of all, or of the first set alone', () => {
     const index = { kind: 'index', id: 'LARGE' };
-    const union = universeOf({ kind: 'union', of: [list, index] });
+    const union = composeUniverse({ kind: 'union', of: [list, index] });
     expect(union.found).toEqual(union.all.filter((column) => isFirst(column) || union.index.includes(column)));
-    const both = universeOf({ kind: 'intersection', of: [list, index, { kind: 'all' }] });
-    expect(both.found).toEqual(both.all.filter((column) => isFirst(column) && both.index.includes(column)));
-    const rest = universeOf({ kind: 'difference', of: [{ kind: 'all' }, index, list] });
+    const intersection = composeUniverse({ kind: 'intersection', of: [list, index, { kind: 'all' }] });
+    expect(intersection.found).toEqual(
+      intersection.all.filter((column) => isFirst(column) && intersection.index.includes(column)),
+    );
+    const rest = composeUniverse({ kind: 'difference', of: [{ kind: 'all' }, index, list] });
     expect(rest.found).toEqual(rest.all.filter((column) => !isFirst(column) && !rest.index.includes(column)));
     expect(rest.found.length).toBeGreaterThan(0);
-    const nested = universeOf({ kind: 'difference', of: [list, { kind: 'intersection', of: [list, index] }] });
-    expect(nested.found).toEqual(nested.all.filter((column) => isFirst(column) && !nested.index.includes(column)));
+    const nestedUniverse = composeUniverse({
+      kind: 'difference',
+      of: [list, { kind: 'intersection', of: [list, index] }],
+    });
+    expect(nestedUniverse.found).toEqual(
+      nestedUniverse.all.filter((column) => isFirst(column) && !nestedUniverse.index.includes(column)),
+    );
   });
 
   test('are described in the methodology', () => {

@@ -42,9 +42,9 @@ function computeByDefinition(
       pairs.push([ownReturn, universeReturns.reduce((sum, value) => sum + value, 0) / universeReturns.length]);
   }
   const computeMean = (k: 0 | 1): number => pairs.reduce((sum, pair) => sum + pair[k], 0) / pairs.length;
-  const [own, market] = [computeMean(0), computeMean(1)];
-  const moved = pairs.reduce((sum, [r, m]) => sum + (r - own) * (m - market), 0);
-  return moved / pairs.reduce((sum, [, m]) => sum + (m - market) ** 2, 0);
+  const [ownMean, marketMean] = [computeMean(0), computeMean(1)];
+  const covariance = pairs.reduce((sum, [r, m]) => sum + (r - ownMean) * (m - marketMean), 0);
+  return covariance / pairs.reduce((sum, [, m]) => sum + (m - marketMean) ** 2, 0);
 }
 
 test('the slope of each security is its covariance with the market over the variance of the market', () => {

@@ -8,8 +8,8 @@ const cap = (input: Partial<CapInput> & Pick<CapInput, 'raw'>): CappedOutcome =>
   return result;
 };
 
-const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
-const normalise = (values: readonly number[]) => Float64Array.from(values, (value) => value / sumOf(values));
+const sumValues = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
+const normalise = (values: readonly number[]) => Float64Array.from(values, (value) => value / sumValues(values));
 
 const rawWeights = fc
   .array(fc.double({ min: 0.001, max: 10, noNaN: true }), { minLength: 1, maxLength: 40 })
@@ -49,12 +49,12 @@ describe('the single cap', () => {
       fc.property(rawWeights, fraction, (raw, limit) => {
         const { weights, cap: effective, scaleOf, capped, redistributed } = cap({ raw, cap: limit });
         expect(effective).toBe(Math.max(limit, 1 / raw.length));
-        expect(Math.abs(sumOf(weights) - 1)).toBeLessThan(1e-12);
+        expect(Math.abs(sumValues(weights) - 1)).toBeLessThan(1e-12);
         weights.forEach((weight, i) => {
           expect(weight).toBeLessThanOrEqual(effective! + 1e-12);
           expect(Math.abs(weight - Math.min(effective!, scaleOf(i) * raw[i]!))).toBeLessThan(2e-12);
         });
-        expect(redistributed).toBeCloseTo(sumOf(raw.map((u, i) => Math.abs(u - weights[i]!))) / 2, 12);
+        expect(redistributed).toBeCloseTo(sumValues(raw.map((u, i) => Math.abs(u - weights[i]!))) / 2, 12);
         for (const position of capped) expect(weights[position]).toBe(effective);
         cap({ raw: weights, cap: limit }).weights.forEach((weight, i) => expect(weight).toBeCloseTo(weights[i]!, 11));
       }),
@@ -70,8 +70,8 @@ describe('the single cap', () => {
           for (const position of round.joined) expect(raw[position]! * round.scale).toBeGreaterThan(effective!);
           round.joined.forEach((position) => joined.add(position));
         }
-        const replayed = raw.map((u, i) => (joined.has(i) ? effective! : u * rounds.at(-1)!.scale));
-        expect(Array.from(replayed)).toEqual(Array.from(weights));
+        const replayedWeights = raw.map((u, i) => (joined.has(i) ? effective! : u * rounds.at(-1)!.scale));
+        expect(Array.from(replayedWeights)).toEqual(Array.from(weights));
       }),
     );
   });
@@ -79,8 +79,8 @@ describe('the single cap', () => {
   test('the order of securities does not matter', () => {
     fc.assert(
       fc.property(rawWeights, fraction, (raw, limit) => {
-        const reversed = cap({ raw: raw.toReversed(), cap: limit }).weights.toReversed();
-        cap({ raw, cap: limit }).weights.forEach((weight, i) => expect(weight).toBeCloseTo(reversed[i]!, 13));
+        const reversedWeights = cap({ raw: raw.toReversed(), cap: limit }).weights.toReversed();
+        cap({ raw, cap: limit }).weights.forEach((weight, i) => expect(weight).toBeCloseTo(reversedWeights[i]!, 13));
       }),
     );
   });
@@ -101,7 +101,7 @@ describe('a floor', () => {
         const floor = limit * share * 0.999;
         const { weights, scaleOf, cap: effective, floor: used } = cap({ raw, cap: limit, floor });
         expect(used).toBe(Math.min(floor, 1 / raw.length));
-        expect(Math.abs(sumOf(weights) - 1)).toBeLessThan(1e-12);
+        expect(Math.abs(sumValues(weights) - 1)).toBeLessThan(1e-12);
         weights.forEach((weight, i) =>
           expect(weight).toBeCloseTo(Math.min(effective!, Math.max(used, scaleOf(0) * raw[i]!)), 12),
         );
@@ -182,10 +182,12 @@ describe('group caps', () => {
         ];
         const result = applyCaps({ raw, cap: limit, floor: null, groups });
         if (result.kind === 'infeasible') return;
-        expect(Math.abs(sumOf(result.weights) - 1)).toBeLessThan(1e-10);
+        expect(Math.abs(sumValues(result.weights) - 1)).toBeLessThan(1e-10);
         for (const { groupOf, caps } of groups) {
-          caps.forEach((most, group) =>
-            expect(sumOf(result.weights.filter((_, i) => groupOf[i] === group))).toBeLessThanOrEqual(most + 1e-11),
+          caps.forEach((groupCap, group) =>
+            expect(sumValues(result.weights.filter((_, i) => groupOf[i] === group))).toBeLessThanOrEqual(
+              groupCap + 1e-11,
+            ),
           );
         }
         if (result.cap !== null)
@@ -224,21 +226,21 @@ describe('group caps', () => {
       { groupOf: Int32Array.of(0, 1, 0, 1, 0, 1), caps: Float64Array.of(0.55, 0.55) },
     ];
     const { weights } = cap({ raw, cap: 0.35, groups });
-    const computeEntropy = (w: Float64Array) => sumOf(w.map((weight, i) => weight * Math.log(weight / raw[i]!)));
+    const computeEntropy = (w: Float64Array) => sumValues(w.map((weight, i) => weight * Math.log(weight / raw[i]!)));
     const isFeasible = (w: Float64Array) =>
       w.every((weight) => weight <= 0.35 && weight > 0) &&
       groups.every(({ groupOf, caps }) =>
-        caps.every((most, group) => sumOf(w.filter((_, i) => groupOf[i] === group)) <= most),
+        caps.every((groupCap, group) => sumValues(w.filter((_, i) => groupOf[i] === group)) <= groupCap),
       );
-    const least = computeEntropy(weights);
+    const leastEntropy = computeEntropy(weights);
     for (let i = 0; i < 6; i++) {
       for (let j = 0; j < 6; j++) {
         for (let k = 0; k < 6; k++) {
-          const moved = weights.slice();
-          moved[i]! += 2e-5;
-          moved[j]! -= 1e-5;
-          moved[k]! -= 1e-5;
-          if (isFeasible(moved)) expect(computeEntropy(moved)).toBeGreaterThan(least - 1e-12);
+          const movedWeights = weights.slice();
+          movedWeights[i]! += 2e-5;
+          movedWeights[j]! -= 1e-5;
+          movedWeights[k]! -= 1e-5;
+          if (isFeasible(movedWeights)) expect(computeEntropy(movedWeights)).toBeGreaterThan(leastEntropy - 1e-12);
         }
       }
     }

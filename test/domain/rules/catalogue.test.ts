@@ -64,10 +64,10 @@ describe('the catalogue', () => {
   test.each(specs.map((spec) => [spec.type, spec] as const))(
     '%s has the parameters of the contract',
     (type, { parameters }) => {
-      const reported = parameters
+      const reportedNames = parameters
         .filter(({ name }) => name !== 'missing')
         .map(({ name, required, ...rest }) => (required ? `${name}!` : `${name}=${JSON.stringify(rest.default)}`));
-      expect(reported.join(' ')).toBe(CONTRACT[type]);
+      expect(reportedNames.join(' ')).toBe(CONTRACT[type]);
     },
   );
 

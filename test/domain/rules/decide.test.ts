@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { alignDays, createDeciderOf, marketOf } from './rule-market.js';
+import { alignDays, createDeciderOf, createTableMarket } from './rule-market.js';
 
 /** Market of the golden fixture: four securities on their first session. */
-const golden = marketOf({
+const golden = createTableMarket({
   identifiers: ['A', 'B', 'C', 'E'],
   fields: { CLOSE: [[100, 200, 50, 20]], SHARES_OUTSTANDING: [[10, 3, 4, 5]] },
 });

@@ -5,7 +5,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import type { ExplainedWeighting } from '#domain/rules/explained-parts.js';
 import { explainConstituent, type Explanation } from '#domain/rules/explain.js';
-import { CALENDARS, documentOf, createGeneratedMarket } from './rule-market.js';
+import { CALENDARS, createRuleDocument, createGeneratedMarket } from './rule-market.js';
 
 const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 8 });
 
@@ -99,7 +99,7 @@ const LIMITS = [
 
 /** Explains every security on the last day. */
 function explainSecurities(weighting: unknown) {
-  const document = documentOf(
+  const document = createRuleDocument(
     { selection: [{ id: 'seasoned', type: 'HistoryFilter', params: { sessions: 80, coverage: 0.9 } }], weighting },
     { base_date: '2020-12-01', rebalance: { frequency: 'monthly' } },
   );
@@ -129,7 +129,7 @@ const readAppliedWeight = ({ weighting, capping, stayed }: Explanation): number 
 };
 
 // All parts that a formula uses are numbers, so the cast is safe.
-const numbersOf = (weighting: ExplainedWeighting) => weighting.parts as Readonly<Record<string, number>>;
+const readNumbers = (weighting: ExplainedWeighting) => weighting.parts as Readonly<Record<string, number>>;
 
 test('every weighting class is replayed here', () => {
   expect(WEIGHTING_CLASSES.map(({ type }) => type).filter((type) => !CASES.some((one) => one.type === type))).toEqual(
@@ -140,14 +140,14 @@ test('every weighting class is replayed here', () => {
 describe.each(LIMITS)('with $limits', ({ weighting }) => {
   test.each(CASES)('a weight of $type $params replays by hand to 1e-12', ({ type, params, raw }) => {
     const { composition, names } = explainSecurities({ type, params, ...weighting });
-    let replayed = 0;
+    let replayedCount = 0;
     for (const { name, column, explanation } of names) {
       const position = composition.columns.indexOf(column);
       expect(explanation.weight).toBe(position < 0 ? null : composition.weights[position]);
       if (position < 0) continue;
       const computeDatapoint = (field: string): number =>
         explanation.datapoints.find((read) => read.field === field)!.value as number;
-      const byHand = raw(numbersOf(explanation.weighting!), computeDatapoint, name);
+      const byHand = raw(readNumbers(explanation.weighting!), computeDatapoint, name);
       // Equal risk weights and derived values have a relative accuracy of 1e-8; all other weights follow from exact
       // arithmetic.
       if (byHand !== null)
@@ -155,15 +155,15 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
           type === 'EqualRiskWeight' ? 1e-8 : 1e-12,
         );
       expect(Math.abs(readAppliedWeight(explanation) - explanation.weight!)).toBeLessThan(1e-12);
-      replayed++;
+      replayedCount++;
     }
-    expect(replayed).toBeGreaterThan(type === 'MinimumVarianceWeight' ? 4 : 12);
+    expect(replayedCount).toBeGreaterThan(type === 'MinimumVarianceWeight' ? 4 : 12);
   });
 });
 
 test('securities that leave between decision and effect pass their weight to the others, and the explanation states the remaining share', () => {
   const leaver = market.identifiers[3]!;
-  const lagged = {
+  const laggedMarket = {
     ...market,
     actions: [
       ...market.actions,
@@ -180,7 +180,7 @@ test('securities that leave between decision and effect pass their weight to the
       },
     ],
   };
-  const bars = new Map(lagged.fields);
+  const bars = new Map(laggedMarket.fields);
   for (const [field, panel] of bars)
     bars.set(
       field,
@@ -188,7 +188,7 @@ test('securities that leave between decision and effect pass their weight to the
         cell % market.identifiers.length === 3 && Math.floor(cell / market.identifiers.length) >= 260 ? NaN : value,
       ),
     );
-  const document = documentOf(
+  const document = createRuleDocument(
     { weighting: { type: 'EqualWeight' } },
     {
       base_date: '2020-06-01',
@@ -197,7 +197,7 @@ test('securities that leave between decision and effect pass their weight to the
   );
   const asOf = market.dates.at(-1)!;
   const composer = createComposer({
-    market: { ...lagged, fields: bars },
+    market: { ...laggedMarket, fields: bars },
     calendars: CALENDARS,
     documents: { TEST: document },
     until: asOf,

@@ -8,13 +8,20 @@ import { createDecider } from '#domain/rules/decide.js';
 import { computeLookBack } from '#domain/rules/look-back.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { parseValidDay } from '#domain/time/days.js';
-import { alignDays, CALENDARS, createGeneratedMarket, marketOf, listPriceable, WEEKDAYS } from './rule-market.js';
+import {
+  alignDays,
+  CALENDARS,
+  createGeneratedMarket,
+  createTableMarket,
+  listPriceable,
+  WEEKDAYS,
+} from './rule-market.js';
 
 const knownIndices = new Map<string, IndexDocument>();
 
 /** Returns an index document as stored, parsed from the body that a client sends. */
 function storeIndex(id: string, body: Record<string, unknown>): RuleDocument {
-  const sent = {
+  const sentBody = {
     id,
     name: id,
     calendar: 'TEST',
@@ -22,7 +29,7 @@ function storeIndex(id: string, body: Record<string, unknown>): RuleDocument {
     rebalance: { frequency: 'monthly' },
     ...body,
   };
-  const { document, findings } = validateIndex(sent, {
+  const { document, findings } = validateIndex(sentBody, {
     calendars: CALENDARS.list(),
     indexOf: (name) => knownIndices.get(name),
   });
@@ -35,8 +42,8 @@ const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 21 });
 const sm = alignDays(market);
 const LAST = sm.sessions.length - 1;
 
-function weightsOf(document: RuleDocument, on = sm, session = on.sessions.length - 1): Record<string, number> {
-  const decider = createDecider({ document, market: on, universe: (at) => listPriceable(on, at) });
+function decideWeightsOn(document: RuleDocument, on = sm, session = on.sessions.length - 1): Record<string, number> {
+  const decider = createDecider({ document, market: on, universe: (day) => listPriceable(on, day) });
   const decision = decider.decide(session, null);
   if (decision.kind !== 'decided') throw new Error(decision.finding.message);
   return Object.fromEntries(
@@ -49,21 +56,23 @@ const createWeightedIndex = (id: string, field: unknown, rest: Record<string, un
 
 describe('an expression where a field is accepted', () => {
   test('weights equal the hand calculation from the values of its parts', () => {
-    const result = weightsOf(createWeightedIndex('TILTED', 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(SCORE), 0)'));
+    const result = decideWeightsOn(createWeightedIndex('TILTED', 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(SCORE), 0)'));
     const all = Array.from(listPriceable(sm, LAST));
-    const caps = weightsOf(createWeightedIndex('CAPS', 'FREE_FLOAT_MARKET_CAP'));
+    const caps = decideWeightsOn(createWeightedIndex('CAPS', 'FREE_FLOAT_MARKET_CAP'));
     const row = market.fields.get('SCORE')!;
-    const scoreOf = (column: number): number => {
+    const computeScore = (column: number): number => {
       for (let t = LAST; t >= LAST - 5; t--) {
         const value = row[sm.rowOf[t]! * sm.securityCount + column]!;
         if (!Number.isNaN(value)) return value;
       }
       return NaN;
     };
-    const scores = all.map(scoreOf);
-    const present = scores.filter((score) => !Number.isNaN(score));
-    const mean = present.reduce((sum, score) => sum + score, 0) / present.length;
-    const deviation = Math.sqrt(present.reduce((sum, score) => sum + (score - mean) ** 2, 0) / present.length);
+    const scores = all.map(computeScore);
+    const presentScores = scores.filter((score) => !Number.isNaN(score));
+    const mean = presentScores.reduce((sum, score) => sum + score, 0) / presentScores.length;
+    const deviation = Math.sqrt(
+      presentScores.reduce((sum, score) => sum + (score - mean) ** 2, 0) / presentScores.length,
+    );
     const raw = all.map(
       (column, i) => (caps[sm.identifiers[column]!] ?? NaN) * Math.max(0, 1 + (scores[i]! - mean) / deviation),
     );
@@ -77,17 +86,21 @@ describe('an expression where a field is accepted', () => {
 
   test('a named datapoint equals the expression that it names, also with lag and transform', () => {
     const datapoints = { VALUE: 'SCORE * 2 + 3', GOOD: 'zscore(VALUE, by=GROUP)', GROUP: 'SECTOR' };
-    const named = weightsOf(createWeightedIndex('NAMED', 'exp(GOOD)', { datapoints }));
-    expect(named).toEqual(weightsOf(createWeightedIndex('INLINE', 'exp(zscore(SCORE * 2 + 3, by=SECTOR))')));
-    const lagged = weightsOf(createWeightedIndex('LAGGED', 'exp(last(VALUE, lag=3))', { datapoints }));
-    expect(lagged).toEqual(weightsOf(createWeightedIndex('LAGGED-INLINE', 'exp(SCORE(lag=3) * 2 + 3)')));
-    const ranked = createWeightedIndex('RANKED', { name: 'VALUE', transform: 'percentile' }, { datapoints });
-    expect(weightsOf(ranked)).toEqual(weightsOf(createWeightedIndex('RANKED-INLINE', 'percentile(SCORE * 2 + 3)')));
+    const namedWeights = decideWeightsOn(createWeightedIndex('NAMED', 'exp(GOOD)', { datapoints }));
+    expect(namedWeights).toEqual(
+      decideWeightsOn(createWeightedIndex('INLINE', 'exp(zscore(SCORE * 2 + 3, by=SECTOR))')),
+    );
+    const laggedWeights = decideWeightsOn(createWeightedIndex('LAGGED', 'exp(last(VALUE, lag=3))', { datapoints }));
+    expect(laggedWeights).toEqual(decideWeightsOn(createWeightedIndex('LAGGED-INLINE', 'exp(SCORE(lag=3) * 2 + 3)')));
+    const rankedIndex = createWeightedIndex('RANKED', { name: 'VALUE', transform: 'percentile' }, { datapoints });
+    expect(decideWeightsOn(rankedIndex)).toEqual(
+      decideWeightsOn(createWeightedIndex('RANKED-INLINE', 'percentile(SCORE * 2 + 3)')),
+    );
   });
 
   test('a condition as text keeps the securities that its tree keeps', () => {
     const decideWeights = (expression: unknown) =>
-      weightsOf(
+      decideWeightsOn(
         storeIndex('FILTERED', {
           pipeline: {
             selection: [{ id: 'x', type: 'ExpressionFilter', params: { expression } }],
@@ -134,7 +147,7 @@ describe('years of growth', () => {
     { identifier: 'WITHIN', type: 'DIVIDEND' as const, value: 0.01, exDay: parseDay('2023-01-05') },
   ];
   const ownMarket = alignDays(
-    marketOf({
+    createTableMarket({
       identifiers: names,
       fields: { CLOSE: Array.from({ length: sessions }, () => names.map(() => 10)) },
       actions,
@@ -145,8 +158,8 @@ describe('years of growth', () => {
     const document = createWeightedIndex('GROWTH', 'years_of_growth(DIVIDEND)');
     const years = { RISING: 4, CUT: 2, FLAT: 1, NEW: 1, SPLIT: 4, WITHIN: 2 };
     const total = Object.values(years).reduce((sum, count) => sum + count, 0);
-    const found = weightsOf(document, ownMarket);
-    for (const [name, count] of Object.entries(years)) expect(found[name]).toBeCloseTo(count / total, 12);
+    const weights = decideWeightsOn(document, ownMarket);
+    for (const [name, count] of Object.entries(years)) expect(weights[name]).toBeCloseTo(count / total, 12);
   });
 });
 
@@ -189,26 +202,28 @@ describe('other indices and the index itself', () => {
   });
 
   test('constituents are those before the decision; the first decision has none', () => {
-    const bare = storeIndex('BARE', {
+    const bareDocument = storeIndex('BARE', {
       pipeline: {
         selection: [{ id: 'score', type: 'TopN', params: { field: 'SCORE', count: 20 } }],
         weighting: { type: 'EqualWeight' },
       },
     });
-    const columnsOf = (document: RuleDocument, session: number, incumbents: Int32Array | null) => {
+    const decideColumns = (document: RuleDocument, session: number, incumbents: Int32Array | null) => {
       const decider = createDecider({
         document,
         market: sm,
-        universe: (at) => listPriceable(sm, at),
-        indexWeights: (id, at) => composer.decidedOn(id, at) ?? null,
+        universe: (day) => listPriceable(sm, day),
+        indexWeights: (id, day) => composer.decidedOn(id, day) ?? null,
       });
       const decision = decider.decide(session, incumbents);
       return decision.kind === 'decided' ? Array.from(decision.columns) : [];
     };
     const [first, second] = list;
-    expect(Array.from(first!.columns)).toEqual(columnsOf(bare, first!.decision, null));
-    expect(Array.from(second!.columns)).toEqual(columnsOf(child, second!.decision, first!.columns));
-    const sticky = list.filter(({ decision, columns }) => columnsOf(bare, decision, null).join() !== columns.join());
+    expect(Array.from(first!.columns)).toEqual(decideColumns(bareDocument, first!.decision, null));
+    expect(Array.from(second!.columns)).toEqual(decideColumns(child, second!.decision, first!.columns));
+    const sticky = list.filter(
+      ({ decision, columns }) => decideColumns(bareDocument, decision, null).join() !== columns.join(),
+    );
     expect(sticky.length).toBeGreaterThan(0);
   });
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { alignDays, createDeciderOf, selectByRule, marketOf } from './rule-market.js';
+import { alignDays, createDeciderOf, selectByRule, createTableMarket } from './rule-market.js';
 
 /** Truth values true, false and unknown of the conditions A and B: nine securities, one per pair of values. */
 const TRUTHS = [1, 0, null] as const;
 const pairs = TRUTHS.flatMap((a) => TRUTHS.map((b) => [a, b] as const));
 const createLabel = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
 const sm = alignDays(
-  marketOf({
+  createTableMarket({
     identifiers: pairs.map(([a, b]) => `${createLabel(a)}${createLabel(b)}`).toSorted(),
     fields: findTable(),
     reference: {
@@ -41,14 +41,14 @@ const createAny = (...operands: unknown[]) => ({ node: 'any', operands });
  * values.
  */
 function listTruthValues(expression: unknown): Record<string, string> {
-  const certain = selectByRule(sm, { type: 'ExpressionFilter', params: { expression } });
-  const possible = selectByRule(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
+  const certainNames = selectByRule(sm, { type: 'ExpressionFilter', params: { expression } });
+  const possibleNames = selectByRule(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
   return Object.fromEntries(
-    sm.identifiers.map((name) => [name, certain.includes(name) ? 'T' : possible.includes(name) ? 'U' : 'F']),
+    sm.identifiers.map((name) => [name, certainNames.includes(name) ? 'T' : possibleNames.includes(name) ? 'U' : 'F']),
   );
 }
 
-const tableOf = (formatCell: (a: string, b: string) => string) =>
+const createTruthTable = (formatCell: (a: string, b: string) => string) =>
   Object.fromEntries(sm.identifiers.map((name) => [name, formatCell(name[0]!, name[1]!)]));
 
 describe('three-valued logic', () => {
@@ -81,13 +81,13 @@ describe('three-valued logic', () => {
   });
 
   test('not: inverts true and false and leaves unknown unknown', () => {
-    expect(listTruthValues(createNegation(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
+    expect(listTruthValues(createNegation(A))).toEqual(createTruthTable((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
   });
 
   test('all of no operands is true, any of none is false', () => {
-    expect(listTruthValues(createAll())).toEqual(tableOf(() => 'T'));
-    expect(listTruthValues(createAny())).toEqual(tableOf(() => 'F'));
-    expect(listTruthValues(createNegation(createAny()))).toEqual(tableOf(() => 'T'));
+    expect(listTruthValues(createAll())).toEqual(createTruthTable(() => 'T'));
+    expect(listTruthValues(createAny())).toEqual(createTruthTable(() => 'F'));
+    expect(listTruthValues(createNegation(createAny()))).toEqual(createTruthTable(() => 'T'));
   });
 
   test("De Morgan's laws hold with unknowns", () => {
@@ -100,14 +100,14 @@ describe('three-valued logic', () => {
   });
 
   test('a comparison and its opposite are unknown together', () => {
-    const different = { ...A, comparison: 'ne' };
-    expect(listTruthValues(different)).toEqual(listTruthValues(createNegation(A)));
+    const differentComparison = { ...A, comparison: 'ne' };
+    expect(listTruthValues(differentComparison)).toEqual(listTruthValues(createNegation(A)));
   });
 });
 
 describe('comparisons', () => {
   const market = alignDays(
-    marketOf({
+    createTableMarket({
       identifiers: ['A', 'B', 'C', 'D'],
       fields: { CLOSE: [[1, 2, 3, 4]] },
       reference: {
@@ -180,7 +180,7 @@ describe('comparisons', () => {
 
 describe('datapoints in expressions', () => {
   const market = alignDays(
-    marketOf({
+    createTableMarket({
       identifiers: ['A', 'B', 'C'],
       // Nine sessions; B has no price on the last seven, and C has no price on the last two.
       fields: {
@@ -253,7 +253,10 @@ describe('datapoints in expressions', () => {
 
   test('equal values share a rank, and one value alone has the percentile 1', () => {
     const ties = alignDays(
-      marketOf({ identifiers: ['A', 'B', 'C', 'D'], fields: { CLOSE: [[5, 7, 7, 9]], ONLY: [[null, 3, null, null]] } }),
+      createTableMarket({
+        identifiers: ['A', 'B', 'C', 'D'],
+        fields: { CLOSE: [[5, 7, 7, 9]], ONLY: [[null, 3, null, null]] },
+      }),
     );
     const selectPassing = (name: string, transform: string, value: number) =>
       selectByRule(ties, {

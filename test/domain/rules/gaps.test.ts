@@ -9,7 +9,7 @@ import { alignMarket, markWindow, type SessionMarket } from '#domain/market/sess
 import { createBarHistory } from '#domain/risk/bar-history.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { AGGREGATES, createLatestRequest, type FieldRequest } from '#domain/datapoints/field-request.js';
-import { alignDays, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
+import { alignDays, CALENDARS, createTableMarket, WEEKDAYS } from './rule-market.js';
 import { computeDeviation, computeMean, computeMedian, slowMarket, type SlowMarket } from './slow-market.js';
 import { IS_SOAK } from '../../soak.js';
 
@@ -58,7 +58,7 @@ const markets = fc
         return has[i]![s] ? prices[i]! : null;
       }),
     );
-    return marketOf({
+    return createTableMarket({
       identifiers,
       fields: { CLOSE: close },
       actions: actions
@@ -113,17 +113,20 @@ function computeGapByDefinition(slow: SlowMarket, field: FieldRequest, session: 
   const sessions = Array.from({ length: window }, (_, k) => t - window + 1 + k).filter((s) => s >= 0);
   const pairs = sessions.flatMap((s) => {
     const all = slow.identifiers.map((other) => slow.betweenBars(other, s)).filter((value) => value !== null);
-    const own = slow.betweenBars(name, s);
-    return own === null ? [] : [{ own, all: computeMean(all) }];
+    const ownReturn = slow.betweenBars(name, s);
+    return ownReturn === null ? [] : [{ own: ownReturn, all: computeMean(all) }];
   });
   if (pairs.length < Math.max(2, window / 2)) return null;
-  const [own, all] = [computeMean(pairs.map((pair) => pair.own)), computeMean(pairs.map((pair) => pair.all))];
-  const moved = pairs.reduce((sum, pair) => sum + (pair.all - all) ** 2, 0);
-  if (moved / (pairs.length - 1) < 1e-18) return null;
-  return pairs.reduce((sum, pair) => sum + (pair.own - own) * (pair.all - all), 0) / moved;
+  const [ownMean, marketMean] = [
+    computeMean(pairs.map((pair) => pair.own)),
+    computeMean(pairs.map((pair) => pair.all)),
+  ];
+  const variance = pairs.reduce((sum, pair) => sum + (pair.all - marketMean) ** 2, 0);
+  if (variance / (pairs.length - 1) < 1e-18) return null;
+  return pairs.reduce((sum, pair) => sum + (pair.own - ownMean) * (pair.all - marketMean), 0) / variance;
 }
 
-const sectionsOf = (sm: SessionMarket) => createIndexCrossSections({ market: sm, treatment, currency: 'USD' });
+const createSections = (sm: SessionMarket) => createIndexCrossSections({ market: sm, treatment, currency: 'USD' });
 const computeTotalGrowth = (sm: SessionMarket) => computeGrowth(sm, createGrowthTerms(treatment, 'USD', 'total'));
 
 /** Returns the market as known at the close of a session. */
@@ -141,7 +144,7 @@ describe('windows over names with missing bars', () => {
     fc.assert(
       fc.property(markets, questions, (market, requests) => {
         const slow = slowMarket(market);
-        const sections = sectionsOf(alignDays(market));
+        const sections = createSections(alignDays(market));
         for (const { session, window, lag, columns } of requests) {
           for (const part of FIELDS) {
             const field = createLatestRequest(part.name!, { ...part, window, lag });
@@ -166,15 +169,15 @@ describe('windows over names with missing bars', () => {
         const history = createBarHistory(sm, computeTotalGrowth(sm));
         for (const { session, window, lag, columns } of requests) {
           for (const part of FIELDS) {
-            const cross = sectionsOf(sm).at(session, ALL_COLUMNS);
+            const cross = createSections(sm).at(session, ALL_COLUMNS);
             const t = session - lag;
             const name = sm.identifiers[columns[0]!]!;
             const sessions = Array.from({ length: window }, (_, k) => t - window + 1 + k);
             const matches = sessions.filter((s) => s >= 0 && slow.betweenBars(name, s) !== null);
-            const dateOf = (s: number | undefined) => (s === undefined ? null : formatDay(sm.sessions[s]!));
+            const formatDate = (s: number | undefined) => (s === undefined ? null : formatDay(sm.sessions[s]!));
             expect(cross.read(createLatestRequest(part.name!, { ...part, window, lag }), columns[0]!)).toMatchObject({
-              from: dateOf(matches[0]),
-              to: dateOf(matches.at(-1)),
+              from: formatDate(matches[0]),
+              to: formatDate(matches.at(-1)),
               observations: matches.length,
             });
             // The return history of a risk model contains the same number of returns.
@@ -189,12 +192,12 @@ describe('windows over names with missing bars', () => {
   test('are bit-identical on the market as known then, and on only the part that they look back to', () => {
     fc.assert(
       fc.property(markets, questions, (market, requests) => {
-        const sections = sectionsOf(alignDays(market));
+        const sections = createSections(alignDays(market));
         for (const { session, window, lag, columns } of requests) {
-          const cutSections = sectionsOf(alignDays(cutMarketAt(market, session)));
+          const cutSections = createSections(alignDays(cutMarketAt(market, session)));
           const first = session - lag - window - 1;
           const mark = first > 0 ? markWindow({ market, calendar: WEEKDAYS, session: first, later: null }) : undefined;
-          const narrow = alignMarket({
+          const narrowMarket = alignMarket({
             market,
             calendar: WEEKDAYS,
             calendars: CALENDARS,
@@ -204,7 +207,7 @@ describe('windows over names with missing bars', () => {
             const field = createLatestRequest(part.name!, { ...part, window, lag });
             const values = sections.at(session, ALL_COLUMNS).numbers(field, columns);
             expect(cutSections.at(session, ALL_COLUMNS).numbers(field, columns)).toEqual(values);
-            expect(sectionsOf(narrow).at(session, ALL_COLUMNS).numbers(field, columns)).toEqual(values);
+            expect(createSections(narrowMarket).at(session, ALL_COLUMNS).numbers(field, columns)).toEqual(values);
           }
         }
       }),
@@ -215,14 +218,14 @@ describe('windows over names with missing bars', () => {
   test('of a security are bit-identical whatever bars other securities lack, except BETA', () => {
     fc.assert(
       fc.property(markets, questions, fc.nat(NAMES - 1), (market, requests, column) => {
-        const full = market.fields.get('CLOSE')!.map((price, at) => (at % NAMES === column ? price : 100 + (at % 7)));
-        const sections = sectionsOf(alignDays(market));
-        const others = sectionsOf(alignDays({ ...market, fields: new Map([['CLOSE', full]]) }));
+        const full = market.fields.get('CLOSE')!.map((price, i) => (i % NAMES === column ? price : 100 + (i % 7)));
+        const sections = createSections(alignDays(market));
+        const otherSections = createSections(alignDays({ ...market, fields: new Map([['CLOSE', full]]) }));
         for (const { session, window, lag } of requests) {
           for (const part of FIELDS.filter(({ name }) => name !== 'BETA')) {
             const field = createLatestRequest(part.name!, { ...part, window, lag });
             const values = sections.at(session, ALL_COLUMNS).numbers(field, Int32Array.of(column));
-            expect(others.at(session, ALL_COLUMNS).numbers(field, ALL_COLUMNS)[column]).toEqual(values[0]);
+            expect(otherSections.at(session, ALL_COLUMNS).numbers(field, ALL_COLUMNS)[column]).toEqual(values[0]);
           }
         }
       }),
@@ -234,8 +237,8 @@ describe('windows over names with missing bars', () => {
 test('a missing bar leaves two returns out of the volatility and no growth out of the momentum', () => {
   const prices = [100, 110, 99, 108.9, 98.01, 107.811, 97.0299, 106.73289];
   const close = prices.map((price, s) => [s === 3 ? null : price, price]);
-  const sm = alignDays(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: close } }));
-  const cross = sectionsOf(sm).at(7, Int32Array.of(0, 1));
+  const sm = alignDays(createTableMarket({ identifiers: ['A', 'B'], fields: { CLOSE: close } }));
+  const cross = createSections(sm).at(7, Int32Array.of(0, 1));
   const read = (name: string) => cross.numbers(createLatestRequest(name, { window: 7 }), Int32Array.of(0, 1));
   // Returns alternate between 10 % and -10 %: seven returns, of which five remain without sessions 3 and 4.
   const spread = (up: number, down: number) => {

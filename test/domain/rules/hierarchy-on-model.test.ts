@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createDecider } from '#domain/rules/decide.js';
 import type { StoredModel } from '#domain/risk/stored-model.js';
-import { computePlainOrder, computePlainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
-import { alignDays, documentOf, createGeneratedMarket } from './rule-market.js';
+import { computePlainOrder, computePlainWeights, createPoints } from '../../kernels/weighting/plain-hierarchy.js';
+import { alignDays, createRuleDocument, createGeneratedMarket } from './rule-market.js';
 
 const sm = alignDays(createGeneratedMarket({ names: 25, sessions: 40, seed: 4 }));
 const t = 39;
@@ -17,15 +17,15 @@ test('hierarchical risk parity on a stored model uses only its covariance, and r
     observedEnd,
     covariance: () => ({ order: 3, upper }),
   });
-  const decide = (stored: StoredModel) =>
+  const decide = (model: StoredModel) =>
     createDecider({
-      document: documentOf(
+      document: createRuleDocument(
         { weighting: { type: 'HierarchicalRiskParityWeight', params: { risk_model: 'OURS' } } },
         { universe: listing },
       ),
       market: sm,
       universe: () => Int32Array.from(names, (name) => sm.columnOf(name)),
-      riskModel: () => stored,
+      riskModel: () => model,
     }).decide(t, null);
   const decision = decide(createModel(names, sm.sessions[0]!));
   if (decision.kind !== 'decided') throw new Error(decision.finding.message);
@@ -34,13 +34,13 @@ test('hierarchical risk parity on a stored model uses only its covariance, and r
     [0.01, 0.16, 0],
     [0, 0, 0.09],
   ];
-  const plain = computePlainWeights(sigma, computePlainOrder(pointsOf(null, sigma, 'columns'), 'single'));
-  expect(Array.from(decision.weights)).toEqual(plain.map((weight) => expect.closeTo(weight, 12)));
-  for (const [stored, code] of [
+  const plainWeights = computePlainWeights(sigma, computePlainOrder(createPoints(null, sigma, 'columns'), 'single'));
+  expect(Array.from(decision.weights)).toEqual(plainWeights.map((weight) => expect.closeTo(weight, 12)));
+  for (const [model, code] of [
     [createModel(['N0000', 'N0001', 'OTHER'], sm.sessions[0]!), 'MODEL_LACKS_NAMES'],
     [createModel(names, sm.sessions[t]! + 1), 'LOOK_AHEAD'],
   ] as const)
-    expect(decide(stored)).toMatchObject({
+    expect(decide(model)).toMatchObject({
       kind: 'refused',
       finding: { code, path: 'pipeline.weighting.params.risk_model' },
     });

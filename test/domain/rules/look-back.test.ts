@@ -53,9 +53,9 @@ function addIssuers(market: MarketData): MarketData {
     reference: {
       columns: [...columns, 'ISSUER'],
       rows: new Map(
-        [...rows].map(([identifier, own]) => [
+        [...rows].map(([identifier, ownRows]) => [
           identifier,
-          own.map((row) => ({ ...row, values: [...row.values, readIssuer(identifier)] })),
+          ownRows.map((row) => ({ ...row, values: [...row.values, readIssuer(identifier)] })),
         ]),
       ),
     },
@@ -67,7 +67,7 @@ interface Rows {
   readonly weighting?: object;
 }
 
-function documentOf({ selection = [], weighting = { type: 'EqualWeight' } }: Rows): RuleDocument {
+function createDocument({ selection = [], weighting = { type: 'EqualWeight' } }: Rows): RuleDocument {
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -80,7 +80,7 @@ function documentOf({ selection = [], weighting = { type: 'EqualWeight' } }: Row
   return document;
 }
 
-function composerOf(document: RuleDocument, market: MarketData, decision: number): Composer {
+function createComposerAt(document: RuleDocument, market: MarketData, decision: number): Composer {
   return createComposer({
     market,
     calendars: CALENDARS,
@@ -124,9 +124,11 @@ function expectSame(document: RuleDocument): number {
   for (const decision of DECISIONS) {
     const { composer, first } = narrowComposer(document, decision);
     expect(first).toBeGreaterThan(0);
-    const narrow = composer.decider('X').decide(decision, INCUMBENTS);
-    expect(narrow).toEqual(composerOf(document, MARKET, decision).decider('X').decide(decision, INCUMBENTS));
-    if (narrow.kind === 'decided') names += narrow.columns.length;
+    const narrowDecision = composer.decider('X').decide(decision, INCUMBENTS);
+    expect(narrowDecision).toEqual(
+      createComposerAt(document, MARKET, decision).decider('X').decide(decision, INCUMBENTS),
+    );
+    if (narrowDecision.kind === 'decided') names += narrowDecision.columns.length;
   }
   return names;
 }
@@ -160,14 +162,14 @@ const OWN_CLASSES = SELECTION_CLASSES.filter(({ type }) => type !== 'MembershipF
 describe('a decision on only the part of the market that its rules look back to equals the decision on the whole market', () => {
   test.each(OWN_CLASSES.map(({ type, example }) => ({ type, example })))('by $type', ({ type, example }) => {
     const params = VALID_PARAMETERS[type] ?? (example as { readonly params: object }).params;
-    expect(expectSame(documentOf({ selection: [{ ...example, params }] }))).toBeGreaterThan(0);
+    expect(expectSame(createDocument({ selection: [{ ...example, params }] }))).toBeGreaterThan(0);
   });
 
   test.each(WEIGHTING_CLASSES.map(({ type, example }) => ({ type, example })))(
     'weighted by $type',
     ({ type, example }) => {
       const params = VALID_PARAMETERS[type] ?? (example as { readonly params: object }).params;
-      expect(expectSame(documentOf({ weighting: { ...example, params } }))).toBeGreaterThan(0);
+      expect(expectSame(createDocument({ weighting: { ...example, params } }))).toBeGreaterThan(0);
     },
   );
 
@@ -187,7 +189,7 @@ describe('a decision on only the part of the market that its rules look back to 
       };
       const expression = { node: 'comparison', field, comparison: 'le', value: 12 };
       expect(
-        expectSame(documentOf({ selection: [{ id: 'r', type: 'ExpressionFilter', params: { expression } }] })),
+        expectSame(createDocument({ selection: [{ id: 'r', type: 'ExpressionFilter', params: { expression } }] })),
       ).toBeGreaterThan(0);
     },
   );
@@ -195,14 +197,14 @@ describe('a decision on only the part of the market that its rules look back to 
 
 test('a market that begins too late refuses a decision that looks further back', () => {
   const decision = DECISIONS[0]!;
-  const short = openMarketSince(HANDLE, SESSIONS[decision - 20]!);
-  const mark = markWindow({ market: short, calendar: XNYS, session: decision - 20, later: null });
-  const aligned = new Map([['XNYS', alignMarket({ market: short, calendar: XNYS, calendars: CALENDARS, mark })]]);
+  const shortMarket = openMarketSince(HANDLE, SESSIONS[decision - 20]!);
+  const mark = markWindow({ market: shortMarket, calendar: XNYS, session: decision - 20, later: null });
+  const aligned = new Map([['XNYS', alignMarket({ market: shortMarket, calendar: XNYS, calendars: CALENDARS, mark })]]);
   const decide = (rows: Rows) =>
     createComposer({
-      market: short,
+      market: shortMarket,
       calendars: CALENDARS,
-      documents: { X: documentOf(rows) },
+      documents: { X: createDocument(rows) },
       until: SESSIONS[decision]!,
       createDecider: indexDecider,
       aligned,

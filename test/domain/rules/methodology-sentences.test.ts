@@ -3,7 +3,7 @@ import { checkIdleEvents } from '#domain/checks/events-findings.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { METHODOLOGY_SECTIONS, createMethodology, listMethodologySentences } from '#domain/rules/methodology.js';
 
-const documentOf = (members: object): IndexDocument =>
+const createDocument = (members: object): IndexDocument =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -12,50 +12,51 @@ const documentOf = (members: object): IndexDocument =>
     pipeline: { weighting: { type: 'EqualWeight' } },
     ...members,
   });
-const sentencesOf = (members: object): readonly string[] => createMethodology(documentOf(members));
+const listSentences = (members: object): readonly string[] => createMethodology(createDocument(members));
 
 test('decimals and the first market value are sentences of the methodology', () => {
-  const plain = sentencesOf({});
+  const plainSentences = listSentences({});
   const base_market_value = 5_000_000;
-  const added = sentencesOf({ base_market_value, rounding: { level: 2, weights: 4, shares: 0, divisor: 1 } }).filter(
-    (sentence) => !plain.includes(sentence),
-  );
-  expect(added).toEqual([
+  const addedSentences = listSentences({
+    base_market_value,
+    rounding: { level: 2, weights: 4, shares: 0, divisor: 1 },
+  }).filter((sentence) => !plainSentences.includes(sentence));
+  expect(addedSentences).toEqual([
     'Its market value at that close is 5,000,000 USD; its first divisor is this value over its level.',
     'Published values are rounded half away from zero: levels to 2 decimals and weights to 4 decimals.',
     'Values of the calculation are rounded half away from zero: index shares to 0 decimals and the divisor to 1 decimal.',
   ]);
-  expect(sentencesOf({ rounding: { level: 2 } }).filter((sentence) => !plain.includes(sentence))).toEqual([
+  expect(listSentences({ rounding: { level: 2 } }).filter((sentence) => !plainSentences.includes(sentence))).toEqual([
     'Published values are rounded half away from zero: levels to 2 decimals.',
   ]);
 });
 
 test('sentences are in the order of the sections, each in the section of its subject', () => {
-  const document = documentOf({ rounding: { level: 2 } });
+  const document = createDocument({ rounding: { level: 2 } });
   const sentences = listMethodologySentences(document);
   const positions = sentences.map(({ section }) => METHODOLOGY_SECTIONS.indexOf(section));
   expect(positions).toEqual(positions.toSorted((a, b) => a - b));
-  const sectionOf = (phrase: string) => sentences.find(({ text }) => text.includes(phrase))?.section;
+  const findSection = (phrase: string) => sentences.find(({ text }) => text.includes(phrase))?.section;
   expect(
-    ['The universe is', 'Every constituent', 'It is rebalanced', 'Splits', 'Published values'].map(sectionOf),
+    ['The universe is', 'Every constituent', 'It is rebalanced', 'Splits', 'Published values'].map(findSection),
   ).toEqual(['universe', 'weighting', 'rebalancing', 'corporate_actions', 'rounding']);
 });
 
 test('an announcement some sessions before the effective date is a sentence without a preposition', () => {
   const announcement = { rule: 'sessions_before', sessions: 1 };
-  expect(sentencesOf({ rebalance: { effective_lag: 3, announcement } })).toContain(
+  expect(listSentences({ rebalance: { effective_lag: 3, announcement } })).toContain(
     'It is announced 1 session before the effective date.',
   );
 });
 
 test('the methodology separates the schedule of exits from that of the reviews', () => {
-  const text = sentencesOf({ events: { fast_exit: { rank: 60 } } }).join(' ');
+  const text = listSentences({ events: { fast_exit: { rank: 60 } } }).join(' ');
   expect(text).toContain('For these exits it is rebalanced monthly on the last session of every month.');
 });
 
 test('a threshold has no effect while changes of counts wait for the review', () => {
-  const pathsOf = (events: object): string[] =>
-    checkIdleEvents(documentOf({ events }), undefined).map(({ path }) => path);
-  expect(pathsOf({ threshold: 0.1 })).toEqual(['events.threshold']);
-  expect(pathsOf({ threshold: 0.05 })).toEqual([]);
+  const listPaths = (events: object): string[] =>
+    checkIdleEvents(createDocument({ events }), undefined).map(({ path }) => path);
+  expect(listPaths({ threshold: 0.1 })).toEqual(['events.threshold']);
+  expect(listPaths({ threshold: 0.05 })).toEqual([]);
 });

@@ -73,12 +73,12 @@ test('a rule class is named in its own file, and nowhere else in the rooms that 
   );
   const sources = files.map((file) => ({ file, text: readFileSync(file, 'utf8') }));
   // Files that may name a rule type: a tilt offers two weightings as its base, and documents interpret index shares.
-  const others = sources.filter(({ file }) => !/(tilt-weight|share-terms)\.ts$/.test(file));
-  const named = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES]
+  const otherSources = sources.filter(({ file }) => !/(tilt-weight|share-terms)\.ts$/.test(file));
+  const namedTypes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES]
     .filter(({ type }) => type !== 'TiltWeight')
     .map(({ type }) => ({
       type,
-      files: others.filter(({ text }) => text.includes(`'${type}'`)).map(({ file }) => file),
+      files: otherSources.filter(({ text }) => text.includes(`'${type}'`)).map(({ file }) => file),
     }));
-  expect(named.filter(({ files: own }) => own.length !== 1)).toEqual([]);
+  expect(namedTypes.filter(({ files: own }) => own.length !== 1)).toEqual([]);
 });

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { RuleDocument } from '#domain/documents/index-document.js';
 import { computeLookBack } from '#domain/rules/look-back.js';
-import { alignDays, CALENDARS, createDeciderOf, marketOf } from './rule-market.js';
+import { alignDays, CALENDARS, createDeciderOf, createTableMarket } from './rule-market.js';
 
-const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
+const sumValues = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 const closeTo = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12));
 
 function storeIndex(weighting: object, rest: object = {}): RuleDocument {
@@ -28,7 +28,7 @@ describe('a phase-in', () => {
    */
   const SESSIONS = 160;
   const sm = alignDays(
-    marketOf({
+    createTableMarket({
       identifiers: ['A', 'B', 'C'],
       fields: {
         CLOSE: Array.from({ length: SESSIONS }, (_, t) => [10, t < 70 ? null : 10, 10]),
@@ -44,10 +44,10 @@ describe('a phase-in', () => {
   const isReview = (t: number) =>
     t === 0 || new Date(sm.sessions[t]! * 864e5).getUTCMonth() !== new Date(sm.sessions[t - 1]! * 864e5).getUTCMonth();
 
-  function computePlainFactor(name: number, at: number, steps: number): number {
+  function computePlainFactor(name: number, session: number, steps: number): number {
     const readPhasedValue = (t: number) => [t < 50 ? 0.5 : 1, t < 70 ? NaN : t < 100 ? 0.4 : 0.8, 0.5][name]!;
-    const reviews = Array.from({ length: at + 1 }, (_, i) => at - i).filter(isReview);
-    let last = readPhasedValue(at);
+    const reviews = Array.from({ length: session + 1 }, (_, i) => session - i).filter(isReview);
+    let last = readPhasedValue(session);
     let sum = 0;
     for (let k = 0; k < steps; k++) {
       const phasedValue = k < reviews.length ? readPhasedValue(reviews[k]!) : NaN;
@@ -60,12 +60,12 @@ describe('a phase-in', () => {
   test('spreads a change over the following reviews in equal steps, and a new security enters in full', () => {
     const decider = createDeciderOf(sm, { weighting: createPhasedWeighting('FLOAT', 3) }, schedule);
     let isPartial = false;
-    for (let at = 0; at < SESSIONS; at++) {
-      if (!isReview(at)) continue;
-      const decision = decider.decide(at, null);
+    for (let session = 0; session < SESSIONS; session++) {
+      if (!isReview(session)) continue;
+      const decision = decider.decide(session, null);
       if (decision.kind !== 'decided') throw new Error(decision.finding.message);
-      const factors = Array.from(decision.columns, (column) => computePlainFactor(column, at, 3));
-      expect(Array.from(decision.weights)).toEqual(closeTo(factors.map((factor) => factor / sumOf(factors))));
+      const factors = Array.from(decision.columns, (column) => computePlainFactor(column, session, 3));
+      expect(Array.from(decision.weights)).toEqual(closeTo(factors.map((factor) => factor / sumValues(factors))));
       isPartial ||= factors[0]! > 0.5 && factors[0]! < 1;
     }
     expect(isPartial).toBe(true);

@@ -11,10 +11,10 @@ import {
   alignDays,
   CALENDARS,
   createDeciderOf,
-  documentOf,
+  createRuleDocument,
   createGeneratedMarket,
   selectByRule,
-  marketOf,
+  createTableMarket,
   weightBy,
 } from './rule-market.js';
 
@@ -27,7 +27,7 @@ const createComposerOn = (market: MarketData, documents: readonly IndexDocument[
     createDecider: indexDecider,
   });
 
-const bufferedIndex = documentOf(
+const bufferedIndex = createRuleDocument(
   {
     selection: [
       { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 3e7, window: 20, incumbent_minimum: 1e7 } },
@@ -57,7 +57,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     ],
     [
       'in the universe of another index',
-      documentOf(
+      createRuleDocument(
         {
           selection: [{ id: 'x', type: 'BufferedTopN', params: { field: 'CLOSE', count: 5 } }],
           weighting: { type: 'PriceWeight' },
@@ -105,8 +105,8 @@ describe('a preview of a decision date is the decision of the run', () => {
       const { resolved } = previewRules(createComposerOn(market, documents, day), document.id, day);
       if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');
       expect(resolved.session).toBe(decision);
-      const removed = resolved.decision.columns.filter((column) => !columns.includes(column));
-      if (removed.length > 0) continue; // these securities ended between the decision and its effective session
+      const removedColumns = resolved.decision.columns.filter((column) => !columns.includes(column));
+      if (removedColumns.length > 0) continue; // these securities ended between the decision and its effective session
       expect(Array.from(resolved.decision.columns)).toEqual(Array.from(columns));
       expect(Array.from(resolved.decision.weights)).toEqual(Array.from(weights));
     }
@@ -142,7 +142,7 @@ describe('a preview of a decision date is the decision of the run', () => {
 
   test('an index that waits for bars explains the order of each security that it could not trade', () => {
     const { list, sm } = createComposerOn(market, [waitingIndex], last).compositions('WAITING');
-    const seen = new Set<string>();
+    const seenReasons = new Set<string>();
     for (const [k, composition] of list.entries()) {
       const asOf = sm.sessions[composition.session]!;
       const ask = (column: number, day = asOf) =>
@@ -163,14 +163,14 @@ describe('a preview of a decision date is the decision of the run', () => {
             target,
             side: target > explanation.held! ? 'buy' : 'sell',
           });
-        seen.add(
+        seenReasons.add(
           `${heldWeight === null ? 'not held' : 'held'}, ${explanation.weight === null ? 'left out' : 'decided'}`,
         );
       }
-      const priced = composition.columns.filter((column) => !unpriced.includes(column));
-      for (const column of priced.slice(0, 3)) expect(ask(column).order).toBeNull();
+      const pricedColumns = composition.columns.filter((column) => !unpriced.includes(column));
+      for (const column of pricedColumns.slice(0, 3)) expect(ask(column).order).toBeNull();
     }
-    expect([...seen].toSorted()).toEqual(
+    expect([...seenReasons].toSorted()).toEqual(
       expect.arrayContaining(['held, decided', 'held, left out', 'not held, decided']),
     );
   });
@@ -185,9 +185,9 @@ describe('a preview of a decision date is the decision of the run', () => {
         (column) => explainConstituent(composer, 'BUFFERED', { column, asOf }).rules[1]!.reason,
       );
     });
-    const stayed = reasons.filter(({ incumbent }) => incumbent);
-    expect(stayed.length).toBeGreaterThan(0);
-    for (const { rank, cutoff } of stayed) {
+    const stayedReasons = reasons.filter(({ incumbent }) => incumbent);
+    expect(stayedReasons.length).toBeGreaterThan(0);
+    for (const { rank, cutoff } of stayedReasons) {
       expect(rank!).toBeGreaterThan(8);
       expect([cutoff, rank! <= cutoff!]).toEqual([20, true]);
     }
@@ -212,8 +212,8 @@ describe('currencies', () => {
   };
   const identifiers = ['DOLLAR', 'EURO', 'EURUSD', 'NONE', 'PENCE'];
   const currency = { CURRENCY: ['USD', 'EUR', null, null, 'GBX'] };
-  const market = marketOf({ identifiers, fields, reference: currency });
-  const withSterling = marketOf({
+  const market = createTableMarket({ identifiers, fields, reference: currency });
+  const withSterling = createTableMarket({
     identifiers: [...identifiers, 'USDGBP'],
     fields: {
       CLOSE: fields.CLOSE.map((row) => [...row, 0.5]),
@@ -241,7 +241,7 @@ describe('currencies', () => {
   });
 
   test('an exchange rate is no security of the universe', () => {
-    const documents = [documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'ALL' })];
+    const documents = [createRuleDocument({ weighting: { type: 'EqualWeight' } }, { id: 'ALL' })];
     const day = withSterling.dates.at(-1)!;
     const { resolved } = previewRules(createComposerOn(withSterling, documents, day), 'ALL', day);
     expect(Array.from(resolved!.universe, (column) => withSterling.identifiers[column])).toEqual([
@@ -254,13 +254,13 @@ describe('currencies', () => {
 
   test('a missing rate is refused only once a security that needs it is read', () => {
     const sm = alignDays(market);
-    const capped = { type: 'MarketCapWeight' };
-    expect(() => createDeciderOf(sm, { weighting: capped }).decide(1, null)).toThrow(
+    const cappedWeighting = { type: 'MarketCapWeight' };
+    expect(() => createDeciderOf(sm, { weighting: cappedWeighting }).decide(1, null)).toThrow(
       expect.objectContaining({ code: 'FX_MISSING', detail: { identifier: 'PENCE', pair: 'GBPUSD' } }),
     );
     const without = createDeciderOf(sm, {
       selection: [{ id: 'x', type: 'ExcludeList', params: { identifiers: ['PENCE'] } }],
-      weighting: capped,
+      weighting: cappedWeighting,
     }).decide(1, null);
     expect(without.kind).toBe('decided');
   });
@@ -269,7 +269,10 @@ describe('currencies', () => {
 describe('the universe of a decision', () => {
   test('a security without a bar for longer than the maximum age is excluded', () => {
     const sm = alignDays(
-      marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }),
+      createTableMarket({
+        identifiers: ['A', 'B'],
+        fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] },
+      }),
     );
     expect(selectByRule(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 5 })).toEqual(['A', 'B']);
     expect(selectByRule(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 6 })).toEqual(['A']);

@@ -5,7 +5,7 @@ import { alignMarket, type SessionMarket } from '#domain/market/session-market.j
 import { createLatestRequest } from '#domain/datapoints/field-request.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { alignDays, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
+import { alignDays, CALENDARS, createTableMarket, WEEKDAYS } from './rule-market.js';
 
 const SESSIONS = 120;
 const NAMES = 12;
@@ -76,12 +76,14 @@ test.each([
   'statistics of rolling windows equal those of each window computed separately, up to rounding: market %i',
   (seed, rate) => {
     const market = createRandomMarket(seed, rate);
-    const [rolled, apart] = [EVERY_NAME, null].map((followed) => computeValuesOn(ALL_SESSIONS, { market, followed }));
+    const [rolledValues, separateValues] = [EVERY_NAME, null].map((followed) =>
+      computeValuesOn(ALL_SESSIONS, { market, followed }),
+    );
     let comparedCount = 0;
-    rolled!.forEach((fields, session) =>
+    rolledValues!.forEach((fields, session) =>
       fields.forEach((values, f) =>
         values.forEach((value, i) => {
-          const expected = apart![session]![f]![i]!;
+          const expected = separateValues![session]![f]![i]!;
           if (Number.isNaN(expected) && Number.isNaN(value)) return;
           comparedCount++;
           const isClose = Math.abs(value - expected) < 1e-11 * Math.max(1, Math.abs(expected));
@@ -94,18 +96,22 @@ test.each([
 );
 
 test('a rolling window is bit-identical whichever sessions were read before', () => {
-  const whole = computeValuesOn(ALL_SESSIONS, { followed: EVERY_NAME });
+  const wholeValues = computeValuesOn(ALL_SESSIONS, { followed: EVERY_NAME });
   for (const sessions of [ALL_SESSIONS.filter((session) => session % 7 === 3), [40, 41, 41, 90, 50, 51, 52]])
-    expect(computeValuesOn(sessions, { followed: EVERY_NAME })).toEqual(sessions.map((session) => whole[session]));
+    expect(computeValuesOn(sessions, { followed: EVERY_NAME })).toEqual(
+      sessions.map((session) => wholeValues[session]),
+    );
 });
 
 test('the bits of a security do not depend on the other followed securities; securities without neighbours are computed alone', () => {
-  const few = EVERY_NAME.filter((i) => i !== 7);
-  const [whole, some, apart] = [EVERY_NAME, few, null].map((followed) => computeValuesOn(ALL_SESSIONS, { followed }));
+  const fewColumns = EVERY_NAME.filter((i) => i !== 7);
+  const [wholeValues, partValues, separateValues] = [EVERY_NAME, fewColumns, null].map((followed) =>
+    computeValuesOn(ALL_SESSIONS, { followed }),
+  );
   for (const session of ALL_SESSIONS) {
     const isFollowed = [readHeldOn(session), listUniverseOn(session)].every((names) => !names.includes(7));
-    if (isFollowed) expect(some![session]).toEqual(whole![session]);
-    else if (readHeldOn(session).includes(7)) expect(some![session]).toEqual(apart![session]);
+    if (isFollowed) expect(partValues![session]).toEqual(wholeValues![session]);
+    else if (readHeldOn(session).includes(7)) expect(partValues![session]).toEqual(separateValues![session]);
   }
 });
 
@@ -116,8 +122,8 @@ test('latest values read session by session equal those of separate sessions, an
   expect(sections.latest('BETA')).toBeNull();
   for (const field of ['CLOSE', 'MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'RETURN', 'SALES']) {
     const read = sections.latest(field)!;
-    const ascending = Array.from({ length: 40 }, (_, k) => 17 * k);
-    for (const session of [...ascending, 650, 20, 21, 400]) {
+    const ascendingSessions = Array.from({ length: 40 }, (_, k) => 17 * k);
+    for (const session of [...ascendingSessions, 650, 20, 21, 400]) {
       const columns = readHeldOn(session);
       const out = new Float64Array(columns.length);
       read(session, columns, out);
@@ -133,7 +139,7 @@ test('a dividend of 29 February counts until 28 February of the next year, at th
     (day) => day >= parseValidDay('2016-01-04') && day <= parseValidDay('2017-03-31'),
   );
   const market = alignDays(
-    marketOf({
+    createTableMarket({
       identifiers: ['A'],
       start: '2016-01-04',
       fields: { CLOSE: Array.from(closes, () => [100]) },

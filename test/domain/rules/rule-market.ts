@@ -45,7 +45,7 @@ export interface TableMarket {
 }
 
 /** Returns a market of a few securities whose values are given as tables. */
-export function marketOf({
+export function createTableMarket({
   identifiers,
   fields,
   reference = {},
@@ -91,7 +91,7 @@ export const alignDays = (market: MarketData): SessionMarket =>
   alignMarket({ market, calendar: WEEKDAYS, calendars: CALENDARS });
 
 /** Returns an index document with a pipeline, parsed by the schema. */
-export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}): RuleDocument {
+export function createRuleDocument(pipeline: unknown, rest: Record<string, unknown> = {}): RuleDocument {
   return IndexDocument.parse({
     id: 'TEST',
     name: 'Test',
@@ -120,7 +120,7 @@ function selectEveryThird({ securityCount: names }: SessionMarket): {
 
 export function createDeciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<string, unknown> = {}): RuleDecider {
   return createDecider({
-    document: documentOf(pipeline, rest),
+    document: createRuleDocument(pipeline, rest),
     market: sm,
     universe: (session) => listPriceable(sm, session),
     indexWeights: () => selectEveryThird(sm),
@@ -230,7 +230,7 @@ export function createGeneratedMarket({ names, sessions, seed }: GeneratedOption
     RATING: identifiers.map(() => (random() < 0.2 ? null : Math.floor(random() * 5))),
     ACTIVE: identifiers.map(() => (random() < 0.1 ? null : random() < 0.7)),
   };
-  return marketOf({
+  return createTableMarket({
     identifiers,
     fields,
     reference,

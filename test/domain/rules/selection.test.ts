@@ -55,21 +55,24 @@ describe('laws of selection', () => {
       dates: market.dates.slice(0, rows),
       fields: new Map([...market.fields].map(([name, panel]) => [name, panel.slice(0, rows * 60)])),
     };
-    const short = alignDays({ ...cut, actions: market.actions.filter(({ exDay }) => exDay <= cut.dates.at(-1)!) });
+    const shortMarket = alignDays({
+      ...cut,
+      actions: market.actions.filter(({ exDay }) => exDay <= cut.dates.at(-1)!),
+    });
     for (const { type, params } of CASES)
-      expect(selectByRule(short, { type, params }, { session: rows - 1 })).toEqual(
+      expect(selectByRule(shortMarket, { type, params }, { session: rows - 1 })).toEqual(
         selectByRule(sm, { type, params }, { session: rows - 1 }),
       );
   });
 
   test('the order of securities in the store does not matter', () => {
     const order = market.identifiers.map((_, i) => i).toReversed();
-    const renamed = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
+    const newNames = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
     // Without ties, the holdings do not depend on identifiers, here ones that sort in the opposite order.
-    const columns = renamed.map((_, i) => i).toSorted((a, b) => (renamed[a]! < renamed[b]! ? -1 : 1));
+    const columns = newNames.map((_, i) => i).toSorted((a, b) => (newNames[a]! < newNames[b]! ? -1 : 1));
     const shuffled = {
       ...market,
-      identifiers: columns.map((column) => renamed[column]!),
+      identifiers: columns.map((column) => newNames[column]!),
       fields: new Map(
         [...market.fields].map(([name, panel]) => [
           name,
@@ -79,12 +82,12 @@ describe('laws of selection', () => {
       reference: {
         ...market.reference,
         rows: new Map(
-          [...market.reference.rows].map(([name, rows]) => [renamed[market.identifiers.indexOf(name)]!, rows]),
+          [...market.reference.rows].map(([name, rows]) => [newNames[market.identifiers.indexOf(name)]!, rows]),
         ),
       },
       actions: market.actions.map((action) => ({
         ...action,
-        identifier: renamed[market.identifiers.indexOf(action.identifier)]!,
+        identifier: newNames[market.identifiers.indexOf(action.identifier)]!,
       })),
     };
     const other = alignDays(shuffled);
@@ -97,7 +100,7 @@ describe('laws of selection', () => {
       'CumulativeCoverage',
     ]) {
       const { params } = CASES.find((one) => one.type === type)!;
-      const original = selectByRule(sm, { type, params }).map((name) => renamed[market.identifiers.indexOf(name)]!);
+      const original = selectByRule(sm, { type, params }).map((name) => newNames[market.identifiers.indexOf(name)]!);
       expect(selectByRule(other, { type, params })).toEqual(original.toSorted());
     }
   });
@@ -120,20 +123,20 @@ describe('constituents and their buffers', () => {
           if (expected.size < 20 && before.includes(name) && rank.get(name)! <= 28) expected.add(name);
         for (const name of order) if (expected.size < 20) expected.add(name);
       }
-      const selected = selectByRule(sm, { type: 'BufferedTopN', params }, { session: t, incumbents: before });
-      expect(selected).toEqual([...expected].toSorted());
-      before = selected;
+      const selectedNames = selectByRule(sm, { type: 'BufferedTopN', params }, { session: t, incumbents: before });
+      expect(selectedNames).toEqual([...expected].toSorted());
+      before = selectedNames;
     }
   });
 
   test('an enter rank of the count and an exit rank of the count make BufferedTopN a TopN', () => {
     const incumbents = selectByRule(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }, { session: 200 });
-    const buffered = selectByRule(
+    const bufferedNames = selectByRule(
       sm,
       { type: 'BufferedTopN', params: { field: 'SCORE', count: 20, enter_rank: 20, exit_rank: 20 } },
       { incumbents },
     );
-    expect(buffered).toEqual(selectByRule(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }));
+    expect(bufferedNames).toEqual(selectByRule(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }));
   });
 
   test('CumulativeCoverage keeps constituents up to the coverage and the buffer', () => {
@@ -159,9 +162,11 @@ describe('constituents and their buffers', () => {
   });
 
   test('constituents have their lower bounds', () => {
-    const traded = createValues(listUniverseAt(299), (name) => slow.over('VALUE_TRADED', name, 299, 60, computeMedian));
+    const tradedValues = createValues(listUniverseAt(299), (name) =>
+      slow.over('VALUE_TRADED', name, 299, 60, computeMedian),
+    );
     const incumbents = slow.identifiers.filter((_, i) => i % 3 === 0);
-    const expected = [...traded]
+    const expected = [...tradedValues]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 2e7 : 5e7))
       .map(([name]) => name);
     expect(

@@ -5,7 +5,7 @@ import { formatDay } from '#domain/time/days.js';
 import { createLatestRequest } from '#domain/datapoints/field-request.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { explainConstituent } from '#domain/rules/explain.js';
-import { alignDays, CALENDARS, documentOf, marketOf } from './rule-market.js';
+import { alignDays, CALENDARS, createRuleDocument, createTableMarket } from './rule-market.js';
 
 /**
  * Position of the first price of the last of four securities; all have prices on 60 weekdays from 1 January 2020 on,
@@ -15,7 +15,7 @@ const LATE_COLUMN = 9;
 const CLOSE = Array.from({ length: 60 }, (_, t) =>
   [0, 1, 2, 3].map((n) => (n === 3 && t < LATE_COLUMN ? null : 100 + n + Math.sin(t * (n + 1)))),
 );
-const market = marketOf({ identifiers: ['A', 'B', 'C', 'LATE'], fields: { CLOSE } });
+const market = createTableMarket({ identifiers: ['A', 'B', 'C', 'LATE'], fields: { CLOSE } });
 const FIELD = { name: 'MOMENTUM', window: 20, lag: 3 };
 const TEXT = 'MOMENTUM over 20 sessions, 3 sessions back';
 const RANKED_RULES = {
@@ -26,25 +26,25 @@ const RANKED_RULES = {
 const describeKnown = (begin: number) => formatDay(market.dates[begin + 1 + (10 - 1) + 3]!);
 
 const asOf = market.dates.at(-1)!;
-const composerOf = (pipeline: unknown, base = 0) =>
+const createComposerFor = (pipeline: unknown, base = 0) =>
   createComposer({
     market,
     calendars: CALENDARS,
-    documents: { TEST: documentOf(pipeline, { base_date: formatDay(market.dates[base]!) }) },
+    documents: { TEST: createRuleDocument(pipeline, { base_date: formatDay(market.dates[base]!) }) },
     until: asOf,
     createDecider: indexDecider,
   });
 
 describe('a history that is too short for a datapoint', () => {
   test('of every security at the first rebalance is reported by name, with the window and the session that ends it', () => {
-    const explanation = explainConstituent(composerOf(RANKED_RULES), 'TEST', { column: 0, asOf });
+    const explanation = explainConstituent(createComposerFor(RANKED_RULES), 'TEST', { column: 0, asOf });
     expect(explanation).toMatchObject({ weight: null, held: null, excludedBy: 'top', inUniverse: true, asOf });
     expect([explanation.rebalance, explanation.decision]).toEqual([market.dates[0], market.dates[0]]);
     expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: describeKnown(0) } }]);
   });
 
   test('of one security is reported, even if others were selected', () => {
-    const explanation = explainConstituent(composerOf(RANKED_RULES, 15), 'TEST', { column: 3, asOf });
+    const explanation = explainConstituent(createComposerFor(RANKED_RULES, 15), 'TEST', { column: 3, asOf });
     expect(explanation).toMatchObject({ weight: null, excludedBy: 'top' });
     expect(explanation.datapoints).toMatchObject([
       { field: TEXT, value: null, read: { knownFrom: describeKnown(LATE_COLUMN) } },
@@ -59,7 +59,7 @@ describe('a history that is too short for a datapoint', () => {
       'None of the 3 selected securities',
     ],
   ])('is reported by the run that %s leaves without a security', (_, pipeline, message) => {
-    const run = () => composerOf(pipeline).compositions('TEST');
+    const run = () => createComposerFor(pipeline).compositions('TEST');
     expect(run).toThrow(message);
     expect(run).toThrow(`${TEXT}. It can be known from ${describeKnown(0)} on`);
   });
@@ -73,13 +73,13 @@ describe('a history that is too short for a datapoint', () => {
     ['PRICE_RETURN', { lag: 3 }],
     ['CLOSE', { lag: 30 }],
   ] as const)('ends for %s %o on the reported session, and not before', (name, request) => {
-    const { pipeline, currency } = documentOf(RANKED_RULES);
+    const { pipeline, currency } = createRuleDocument(RANKED_RULES);
     const sections = createIndexCrossSections({ market: alignDays(market), treatment: pipeline.treatment, currency });
     const [field, columns] = [createLatestRequest(name, request), Int32Array.of(0, 1, 2)];
     const report = sections.at(0, columns).read(field, 0).knownFrom;
-    const at = market.dates.findIndex((day) => formatDay(day) === report);
+    const row = market.dates.findIndex((day) => formatDay(day) === report);
     const readValueAt = (session: number) => sections.at(session, columns).numbers(field, columns)[0];
-    expect([readValueAt(at - 1), Number.isFinite(readValueAt(at))]).toEqual([NaN, true]);
-    expect(sections.at(at, columns).read(field, 0).knownFrom).toBeNull();
+    expect([readValueAt(row - 1), Number.isFinite(readValueAt(row))]).toEqual([NaN, true]);
+    expect(sections.at(row, columns).read(field, 0).knownFrom).toBeNull();
   });
 });

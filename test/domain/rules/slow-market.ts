@@ -16,10 +16,10 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     for (let s = t; s >= 0; s--) if (findCell('CLOSE', name, s) !== null) return s;
     return -1;
   };
-  const actionsOf = (name: string) =>
+  const listActions = (name: string) =>
     market.actions.filter((action) => action.identifier === name && action.status !== 'cancelled');
   const splitBetween = (name: string, after: number, upTo: number): number =>
-    actionsOf(name)
+    listActions(name)
       .filter(({ type, exDay }) => ACTION_KINDS[type] === 'ratio' && exDay > dates[after]! && exDay <= dates[upTo]!)
       .reduce((product, { value }) => product * value, 1);
   const isPriceable = (name: string, t: number): boolean => {
@@ -57,7 +57,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
       case 'DIVIDEND_YIELD': {
         const close = findCell('CLOSE', name, t);
         const day = dates[t]!;
-        const paid = actionsOf(name)
+        const dividends = listActions(name)
           .filter(({ type, exDay }) => type === 'DIVIDEND' && exDay > addMonths(day, -12) && exDay <= day)
           .reduce(
             (total, { value, exDay }) =>
@@ -70,7 +70,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
                 ),
             0,
           );
-        return close === null ? null : paid / close;
+        return close === null ? null : dividends / close;
       }
       default:
         return market.fields.has(field) ? findCell(field, name, t) : null;
@@ -85,7 +85,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     if (t < 1) return null;
     const before = findCarriedClose(name, t - 1);
     if (before === null) return null;
-    const today = actionsOf(name).filter(({ exDay }) => exDay > dates[t - 1]! && exDay <= dates[t]!);
+    const today = listActions(name).filter(({ exDay }) => exDay > dates[t - 1]! && exDay <= dates[t]!);
     const ratio = today
       .filter(({ type }) => ACTION_KINDS[type] === 'ratio')
       .reduce((product, { value }) => product * value, 1);
@@ -153,7 +153,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   const hasPaidInYears = (name: string, t: number, years: number): boolean => {
     const { year } = toCivilDate(dates[t]!);
     return Array.from({ length: years }, (_, i) => year - 1 - i).every((y) =>
-      actionsOf(name).some(
+      listActions(name).some(
         ({ type, exDay }) =>
           type === 'DIVIDEND' && exDay >= parseValidDay(`${y}-01-01`) && exDay <= parseValidDay(`${y}-12-31`),
       ),
@@ -194,10 +194,10 @@ export function computeDeviation(values: readonly number[]): number {
   return Math.sqrt(values.reduce((total, value) => total + (value - centre) ** 2, 0) / (values.length - 1));
 }
 
-export function zScoresOf(values: ReadonlyMap<string, number | null>): Map<string, number | null> {
-  const present = [...values.values()].filter((value) => value !== null);
-  const centre = computeMean(present);
-  const spread = Math.sqrt(computeMean(present.map((value) => (value - centre) ** 2)));
+export function toZScores(values: ReadonlyMap<string, number | null>): Map<string, number | null> {
+  const presentValues = [...values.values()].filter((value) => value !== null);
+  const centre = computeMean(presentValues);
+  const spread = Math.sqrt(computeMean(presentValues.map((value) => (value - centre) ** 2)));
   return new Map(
     [...values].map(([name, value]) => [name, value === null ? null : spread === 0 ? 0 : (value - centre) / spread]),
   );
@@ -212,8 +212,8 @@ export function rankNames(
   options: { readonly ascending?: boolean; readonly include?: boolean } = {},
 ): string[] {
   const names = [...values.keys()].toSorted();
-  const present = names.filter((name) => values.get(name) !== null);
+  const presentNames = names.filter((name) => values.get(name) !== null);
   const sign = options.ascending ? 1 : -1;
-  const sorted = present.toSorted((a, b) => sign * (values.get(a)! - values.get(b)!) || (a < b ? -1 : 1));
+  const sorted = presentNames.toSorted((a, b) => sign * (values.get(a)! - values.get(b)!) || (a < b ? -1 : 1));
   return options.include ? [...sorted, ...names.filter((name) => values.get(name) === null)] : sorted;
 }

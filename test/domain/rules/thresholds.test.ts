@@ -4,7 +4,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { SELECTION_CLASSES, findSelectionClass } from '#domain/rules/catalogue.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import type { Verdict } from '#domain/rules/selection-class.js';
-import { alignDays, createGeneratedMarket, createGenerator, marketOf } from './rule-market.js';
+import { alignDays, createGeneratedMarket, createGenerator, createTableMarket } from './rule-market.js';
 
 /** Scores in descending order: the first security has 100 and ranks first, the next has 90, and so on. */
 const SCORES = [100, 90, 80, 70, 60, 50, 40, 30, 20, 10];
@@ -20,7 +20,7 @@ interface Question {
 
 /** Explains the decision of a rule for each security, by rank. */
 function explainRanks({ type, params, constituents = null, scores = SCORES }: Question) {
-  const market = marketOf({
+  const market = createTableMarket({
     identifiers: NAMES,
     fields: { CLOSE: [scores.map(() => 10)], SHARES_OUTSTANDING: [scores.map(() => 1)], SCORE: [[...scores]] },
   });
@@ -127,14 +127,14 @@ describe('a bound', () => {
       params: { minimum: 12, maximum: 40, incumbent_minimum: 9 },
       constituents: [1],
     });
-    const most = { type: 'maximum', rank: null, value: 40, met: true, distance: 0 };
+    const maximum = { type: 'maximum', rank: null, value: 40, met: true, distance: 0 };
     expect(why(1)).toMatchObject({ kept: true, value: 10, threshold: 9, distance: 0, incumbent: true });
     expect(why(1).thresholds).toEqual([
       { type: 'incumbent_minimum', rank: null, value: 9, met: true, distance: 0 },
-      most,
+      maximum,
     ]);
     expect(why(2)).toMatchObject({ kept: false, threshold: 12, distance: 2, incumbent: false });
-    expect(why(2).thresholds).toEqual([{ type: 'minimum', rank: null, value: 12, met: false, distance: 2 }, most]);
+    expect(why(2).thresholds).toEqual([{ type: 'minimum', rank: null, value: 12, met: false, distance: 2 }, maximum]);
   });
 
   test('on a score is reported next to the rank, the tighter of the two first', () => {
@@ -146,18 +146,18 @@ describe('a bound', () => {
       });
     // The z-scores of the scores 100 to 10 are (score - 55) / sqrt(825), and six z-scores are above -0.5.
     const deviation = Math.sqrt(825);
-    const few = createComposite({ count: 8, minimum: -0.5 });
-    expect(few(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
-    expect(few(8).distance).toBeCloseTo(25 / deviation - 0.5, 12);
-    expect(few(8).thresholds.map(({ type, met }) => [type, met])).toEqual([
+    const fewComposite = createComposite({ count: 8, minimum: -0.5 });
+    expect(fewComposite(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
+    expect(fewComposite(8).distance).toBeCloseTo(25 / deviation - 0.5, 12);
+    expect(fewComposite(8).thresholds.map(({ type, met }) => [type, met])).toEqual([
       ['minimum', false],
       ['count', true],
     ]);
-    const many = createComposite({ count: 3, minimum: -0.5 });
-    expect(many(5)).toMatchObject({ kept: false, cutoff: 3 });
-    expect(many(5).threshold).toBeCloseTo(25 / deviation, 12);
-    expect(many(5).distance).toBeCloseTo(20 / deviation, 12);
-    expect(many(5).thresholds.map(({ type, met }) => [type, met])).toEqual([
+    const manyComposite = createComposite({ count: 3, minimum: -0.5 });
+    expect(manyComposite(5)).toMatchObject({ kept: false, cutoff: 3 });
+    expect(manyComposite(5).threshold).toBeCloseTo(25 / deviation, 12);
+    expect(manyComposite(5).distance).toBeCloseTo(20 / deviation, 12);
+    expect(manyComposite(5).thresholds.map(({ type, met }) => [type, met])).toEqual([
       ['count', false],
       ['minimum', true],
     ]);
@@ -187,10 +187,12 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
     const scores = market.fields.get('SCORE')!;
     const last = scores.length - market.identifiers.length;
     const sm = alignDays(market);
-    const priced = [...sm.identifiers.keys()].filter((column) => sm.isPriceable(sm.sessions.length - 1, column, 5));
+    const pricedColumns = [...sm.identifiers.keys()].filter((column) =>
+      sm.isPriceable(sm.sessions.length - 1, column, 5),
+    );
     const before = decideRule(market, { type, params, constituents });
-    let moved = 0;
-    priced.forEach((column, position) => {
+    let movedCount = 0;
+    pricedColumns.forEach((column, position) => {
       const { value, thresholds, distance, threshold, cutoff } = before.because(position);
       const [decisive] = thresholds;
       // A security without a score on the day has no score to change.
@@ -198,21 +200,21 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
       expect([threshold, cutoff, distance]).toEqual([decisive!.value, decisive!.rank, decisive!.distance]);
       expect(thresholds.every(({ met }) => met)).toBe(before.kept[position] === 1);
       if (before.kept[position] === 1) return;
-      const missed = thresholds.filter(({ met }) => !met);
-      const furthest = missed.toSorted((a, b) => b.distance! - a.distance!)[0]!;
+      const missedThresholds = thresholds.filter(({ met }) => !met);
+      const furthest = missedThresholds.toSorted((a, b) => b.distance! - a.distance!)[0]!;
       const step = Math.sign(furthest.value! - (value as number)) || ('ascending' in params ? -1 : 1);
-      const changed = scores.slice();
+      const changedScores = scores.slice();
       // The score moves slightly beyond the threshold, so that an equal value cannot rank before it; a bound is reached
       // exactly.
-      changed[last + column] = furthest.value! + (furthest.rank === null ? 0 : step * 1e-9);
+      changedScores[last + column] = furthest.value! + (furthest.rank === null ? 0 : step * 1e-9);
       const after = decideRule(
-        { ...market, fields: new Map([...market.fields, ['SCORE', changed]]) },
+        { ...market, fields: new Map([...market.fields, ['SCORE', changedScores]]) },
         { type, params, constituents },
       );
       expect(after.kept[position]).toBe(1);
-      moved++;
+      movedCount++;
     });
-    expect(moved).toBeGreaterThan(5);
+    expect(movedCount).toBeGreaterThan(5);
   });
 });
 

@@ -3,11 +3,18 @@ import { validateIndex } from '#domain/checks/validate-index.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { applyLadder } from '#domain/rules/ladder-caps.js';
 import { fc } from '../../fast-check.js';
-import { alignDays, CALENDARS, createDeciderOf, documentOf, createGenerator, marketOf } from './rule-market.js';
+import {
+  alignDays,
+  CALENDARS,
+  createDeciderOf,
+  createRuleDocument,
+  createGenerator,
+  createTableMarket,
+} from './rule-market.js';
 
-const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
+const sumValues = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
-const PARENT = documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'PARENT' });
+const PARENT = createRuleDocument({ weighting: { type: 'EqualWeight' } }, { id: 'PARENT' });
 
 /** Returns an index document as stored, with its expressions parsed from text. */
 function storeIndex(weighting: object, rest: object = {}) {
@@ -22,12 +29,12 @@ function storeIndex(weighting: object, rest: object = {}) {
   return validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => PARENT });
 }
 
-const errorsOf = (weighting: object, severity = 'error') =>
+const listErrors = (weighting: object, severity = 'error') =>
   storeIndex(weighting)
     .findings.filter((finding) => finding.severity === severity)
     .map(({ code, path }) => `${code} ${path}`);
 
-function weightingOf(weighting: object): unknown {
+function createWeighting(weighting: object): unknown {
   const { document, findings } = storeIndex(weighting);
   if (document === undefined) throw new Error(JSON.stringify(findings));
   return document.pipeline!.weighting;
@@ -44,18 +51,18 @@ function decide({ sizes, columns = {}, issuers }: Case, limits: object) {
   const identifiers = sizes.map((_, i) => `S${String(i).padStart(3, '0')}`);
   const rows = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, [values]]));
   const sm = alignDays(
-    marketOf({
+    createTableMarket({
       identifiers,
       fields: { CLOSE: [sizes.map(() => 10)], SIZE: [sizes], ...rows },
       reference: issuers === undefined ? {} : { ISSUER: issuers },
     }),
   );
-  const weighting = weightingOf({ type: 'FieldWeight', params: { field: 'SIZE' }, ...limits });
+  const weighting = createWeighting({ type: 'FieldWeight', params: { field: 'SIZE' }, ...limits });
   return createDeciderOf(sm, { weighting }).decide(0, null);
 }
 
-function weightsOf(found: Case, limits: object): Map<number, number> {
-  const decision = decide(found, limits);
+function computeWeights(limitCase: Case, limits: object): Map<number, number> {
+  const decision = decide(limitCase, limits);
   if (decision.kind !== 'decided') throw new Error(decision.finding.message);
   return new Map(Array.from(decision.columns, (column, i) => [column, decision.weights[i]!]));
 }
@@ -66,12 +73,12 @@ const closeTo = (values: readonly number[]) => values.map((value) => expect.clos
 function applyPlainCaps(raw: readonly number[], caps: readonly number[]): number[] {
   const isCapped = raw.map(() => false);
   for (;;) {
-    const room = 1 - sumOf(caps.filter((_, i) => isCapped[i]));
-    const free = sumOf(raw.filter((_, i) => !isCapped[i]));
-    const weights = raw.map((value, i) => (isCapped[i] ? caps[i]! : (value * room) / free));
-    const over = weights.findIndex((weight, i) => !isCapped[i] && weight > caps[i]! + 1e-14);
-    if (over < 0) return weights;
-    isCapped[over] = true;
+    const room = 1 - sumValues(caps.filter((_, i) => isCapped[i]));
+    const freeWeight = sumValues(raw.filter((_, i) => !isCapped[i]));
+    const weights = raw.map((value, i) => (isCapped[i] ? caps[i]! : (value * room) / freeWeight));
+    const cappedIndex = weights.findIndex((weight, i) => !isCapped[i] && weight > caps[i]! + 1e-14);
+    if (cappedIndex < 0) return weights;
+    isCapped[cappedIndex] = true;
   }
 }
 
@@ -79,7 +86,7 @@ describe('a cap by expression', () => {
   test('by hand: min(0.4, 2 * SHARE) caps each security at its own bound', () => {
     // Raw weights are 0.5, 0.3, 0.2 and caps 0.4, 0.2, 0.4, which sum to 1: the third security takes the excess of 0.2
     // and reaches its cap of 0.4.
-    const weights = weightsOf(
+    const weights = computeWeights(
       { sizes: [5, 3, 2], columns: { SHARE: [0.3, 0.1, 0.4] } },
       { cap: 'min(0.4, 2 * SHARE)' },
     );
@@ -90,7 +97,7 @@ describe('a cap by expression', () => {
     // Every third security has 1/3 of the other index, so the caps are 0.7 for the first and fourth securities, and 0
     // for the remaining securities.
     const sizes = [80, 10, 10, 20, 5, 5, 15];
-    const weights = weightsOf({ sizes }, { cap: 'min(0.5, 2.1 * weight_in("PARENT"))' });
+    const weights = computeWeights({ sizes }, { cap: 'min(0.5, 2.1 * weight_in("PARENT"))' });
     expect([...weights.keys()]).toEqual([0, 3, 6]);
     expect([...weights.values()]).toEqual(closeTo([0.5, 0.5 * (20 / 35), 0.5 * (15 / 35)]));
   });
@@ -102,25 +109,25 @@ describe('a cap by expression', () => {
         const sizes = Array.from({ length: count }, () => 0.01 + random() ** 4);
         const limit = sizes.map(() => (0.5 + 2 * random()) / count);
         const decision = decide({ sizes, columns: { LIMIT: limit } }, { cap: 'LIMIT * 1' });
-        const reach = sumOf(limit.map((cap) => Math.min(cap, 1)));
+        const reach = sumValues(limit.map((cap) => Math.min(cap, 1)));
         if (decision.kind !== 'decided') {
           expect(reach).toBeLessThan(1);
           expect(decision.finding).toMatchObject({ code: 'CAP_INFEASIBLE', path: 'pipeline.weighting.cap' });
           expect(decision.finding.message).toContain('of the required weight 1');
           return;
         }
-        expect(sumOf(decision.weights)).toBeCloseTo(1, 11);
-        const total = sumOf(sizes);
-        const plain = applyPlainCaps(
+        expect(sumValues(decision.weights)).toBeCloseTo(1, 11);
+        const total = sumValues(sizes);
+        const plainWeights = applyPlainCaps(
           sizes.map((size) => size / total),
           limit.map((cap) => Math.min(cap, 1)),
         );
         decision.weights.forEach((weight, i) => {
           expect(weight).toBeLessThanOrEqual(limit[i]! + 1e-11);
-          expect(Math.abs(weight - plain[i]!)).toBeLessThan(1e-10);
+          expect(Math.abs(weight - plainWeights[i]!)).toBeLessThan(1e-10);
         });
-        const capped = plain.flatMap((weight, i) => (weight < sizes[i]! / total - 1e-9 ? [i] : []));
-        expect(Array.from(decision.capped)).toEqual(expect.arrayContaining(capped));
+        const cappedPositions = plainWeights.flatMap((weight, i) => (weight < sizes[i]! / total - 1e-9 ? [i] : []));
+        expect(Array.from(decision.capped)).toEqual(expect.arrayContaining(cappedPositions));
       }),
       { numRuns: 100 },
     );
@@ -136,12 +143,12 @@ describe('a cap by expression', () => {
   });
 
   test('a text that is a number is parsed as a number, and the tree has its text', () => {
-    expect(weightingOf({ type: 'EqualWeight', cap: '0.05' })).toMatchObject({ cap: 0.05 });
-    expect(weightingOf({ type: 'EqualWeight', cap: 'min(0.09,3*SHARE)' })).toMatchObject({
+    expect(createWeighting({ type: 'EqualWeight', cap: '0.05' })).toMatchObject({ cap: 0.05 });
+    expect(createWeighting({ type: 'EqualWeight', cap: 'min(0.09,3*SHARE)' })).toMatchObject({
       cap: { text: 'min(0.09, 3 * SHARE)' },
     });
-    expect(errorsOf({ type: 'EqualWeight', cap: 'min(0.09, ' })).toEqual(['BAD_EXPRESSION pipeline.weighting.cap']);
-    expect(errorsOf({ type: 'EqualWeight', cap: 1.5 })).toHaveLength(1);
+    expect(listErrors({ type: 'EqualWeight', cap: 'min(0.09, ' })).toEqual(['BAD_EXPRESSION pipeline.weighting.cap']);
+    expect(listErrors({ type: 'EqualWeight', cap: 1.5 })).toHaveLength(1);
   });
 });
 
@@ -150,23 +157,26 @@ describe('a cap by issuer', () => {
 
   test('by hand: two securities of an issuer share its cap in proportion, and a security without an issuer is an issuer by itself', () => {
     // Issuer A has 0.6 and is capped at 0.4; the other securities take 0.2 in proportion to 0.2, 0.1 and 0.1.
-    const weights = weightsOf({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.4, cap_by: 'ISSUER' });
+    const weights = computeWeights({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.4, cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.4 * (4 / 6), 0.4 * (2 / 6), 0.3, 0.15, 0.15]));
   });
 
   test('a cap below one over the number of groups becomes one over that number', () => {
-    const weights = weightsOf({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.1, cap_by: 'ISSUER' });
+    const weights = computeWeights({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.1, cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.25 * (4 / 6), 0.25 * (2 / 6), 0.25, 0.25, 0.25]));
   });
 
   test('an expression uses its lowest value in the group', () => {
     const result = { sizes: [4, 2, 2, 1, 1], issuers, columns: { LIMIT: [0.3, 0.2, 1, 1, 1] } };
-    const weights = weightsOf(result, { cap: 'LIMIT', cap_by: 'ISSUER' });
+    const weights = computeWeights(result, { cap: 'LIMIT', cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.2 * (4 / 6), 0.2 * (2 / 6), 0.4, 0.2, 0.2]));
   });
 
   test('a floor and sector caps hold together with it', () => {
-    const weights = weightsOf({ sizes: [40, 20, 20, 10, 1], issuers }, { cap: 0.5, cap_by: 'ISSUER', floor: 0.05 });
+    const weights = computeWeights(
+      { sizes: [40, 20, 20, 10, 1], issuers },
+      { cap: 0.5, cap_by: 'ISSUER', floor: 0.05 },
+    );
     expect([...weights.values()]).toEqual(closeTo([0.5 * (2 / 3), 0.5 * (1 / 3), 0.3, 0.15, 0.05]));
   });
 });
@@ -181,17 +191,17 @@ function applyPlainLadder(
   const first =
     Math.max(...weights) > above + 1e-12 ? applyPlainCaps(weights, Array<number>(n).fill(to)) : [...weights];
   const large = first.map((weight) => weight > each + 1e-12);
-  const sum = sumOf(first.filter((_, i) => large[i]));
+  const sum = sumValues(first.filter((_, i) => large[i]));
   if (sum <= together + 1e-12) return first;
   const rest = first.filter((_, i) => !large[i]);
   if (rest.length * each < 1 - toTogether - 1e-12) return null;
-  const total = sumOf(rest);
-  const filled = applyPlainCaps(
+  const total = sumValues(rest);
+  const filledWeights = applyPlainCaps(
     rest.map((weight) => weight / total),
     rest.map(() => each / (1 - toTogether)),
   );
   let next = 0;
-  return first.map((weight, i) => (large[i] ? (weight * toTogether) / sum : filled[next++]! * (1 - toTogether)));
+  return first.map((weight, i) => (large[i] ? (weight * toTogether) / sum : filledWeights[next++]! * (1 - toTogether)));
 }
 
 interface Stages {
@@ -213,7 +223,7 @@ describe('caps in stages', () => {
     // capped again, so 10 % grows by 0.6 / 0.5 to 12 %, and 2 % to 2.4 %. Stage 2: 20 + 20 + 12 = 52 % > 48 %, so these
     // weights shrink by 40/52, and the others become 60 % / 20 = 3 %.
     const sizes = [30, 20, 10, ...Array<number>(20).fill(2)];
-    const weights = [...weightsOf({ sizes }, { ladder_caps: NASDAQ }).values()];
+    const weights = [...computeWeights({ sizes }, { ladder_caps: NASDAQ }).values()];
     const large = [20, 20, 12].map((weight) => (weight * 0.4) / 52);
     expect(weights).toEqual(closeTo([...large, ...Array<number>(20).fill(0.03)]));
   });
@@ -230,7 +240,7 @@ describe('caps in stages', () => {
     // Two securities of one issuer, 15 % and 11 %, are 26 % together.
     const sizes = [15, 11, ...Array<number>(37).fill(2)];
     const result = { sizes, issuers: ['A', 'A', ...Array<null>(37).fill(null)] };
-    const weights = [...weightsOf(result, { ladder_caps: { single: NASDAQ.single }, cap_by: 'ISSUER' }).values()];
+    const weights = [...computeWeights(result, { ladder_caps: { single: NASDAQ.single }, cap_by: 'ISSUER' }).values()];
     expect(weights).toEqual(closeTo([0.2 * (15 / 26), 0.2 * (11 / 26), ...Array<number>(37).fill(0.8 / 37)]));
   });
 
@@ -240,10 +250,10 @@ describe('caps in stages', () => {
       group: { each_above: 0.045, together_above: 0.36, to: 0.36 },
     };
     const sizes = [40, 20, 15, 10, 8, 6, ...Array<number>(60).fill(2)];
-    const weights = [...weightsOf({ sizes }, { ladder_caps: buffered }).values()];
+    const weights = [...computeWeights({ sizes }, { ladder_caps: buffered }).values()];
     expect(Math.max(...weights)).toBeLessThanOrEqual(0.09 + 1e-12);
-    expect(sumOf(weights.filter((weight) => weight > 0.045 + 1e-12))).toBeLessThanOrEqual(0.36 + 1e-12);
-    expect(sumOf(weights)).toBeCloseTo(1, 12);
+    expect(sumValues(weights.filter((weight) => weight > 0.045 + 1e-12))).toBeLessThanOrEqual(0.36 + 1e-12);
+    expect(sumValues(weights)).toBeCloseTo(1, 12);
   });
 
   test('agrees with the two stages in plain code, and keeps its limits or is refused with both numbers', () => {
@@ -253,25 +263,25 @@ describe('caps in stages', () => {
       fc.property(sizes, share, share, share, share, share, (values, above, a, each, together, b) => {
         const to = above * (0.5 + a / 2);
         const stages = { above, to, each, together, toTogether: together * (0.5 + b / 2) };
-        const raw = Float64Array.from(values, (value) => value / sumOf(values));
+        const raw = Float64Array.from(values, (value) => value / sumValues(values));
         const ladder = {
           single: { above, to },
           group: { each_above: each, together_above: together, to: stages.toTogether },
         };
         const result = applyLadder({ raw, groupOf: null, ladder });
-        const plain = applyPlainLadder([...raw], stages);
+        const plainWeights = applyPlainLadder([...raw], stages);
         if (result.kind === 'infeasible') {
-          expect(plain).toBeNull();
+          expect(plainWeights).toBeNull();
           expect(result.message).toMatch(/reach only \S+ of the required weight \S+/);
           return;
         }
-        expect(sumOf(result.weights)).toBeCloseTo(1, 11);
+        expect(sumValues(result.weights)).toBeCloseTo(1, 11);
         result.weights.forEach((weight, i) => {
-          expect(Math.abs(weight - plain![i]!)).toBeLessThan(1e-10);
+          expect(Math.abs(weight - plainWeights![i]!)).toBeLessThan(1e-10);
           expect(weight).toBeCloseTo(result.scaleOf(i) * raw[i]!, 12);
         });
         const large = result.weights.filter((weight) => weight > each + 1e-11);
-        expect(sumOf(large)).toBeLessThanOrEqual(together + 1e-10);
+        expect(sumValues(large)).toBeLessThanOrEqual(together + 1e-10);
       }),
       { numRuns: 300 },
     );
@@ -287,26 +297,26 @@ describe('caps in stages', () => {
 
 test('limits that contradict each other or have no effect are reported in the document', () => {
   const createEqualWeighting = (limits: object) => ({ type: 'EqualWeight', ...limits });
-  expect(errorsOf(createEqualWeighting({ cap: 0.1, ladder_caps: NASDAQ }))).toEqual([
+  expect(listErrors(createEqualWeighting({ cap: 0.1, ladder_caps: NASDAQ }))).toEqual([
     'CAP_INFEASIBLE pipeline.weighting.cap',
   ]);
-  expect(errorsOf(createEqualWeighting({ floor: 0.01, ladder_caps: { ...NASDAQ, third: 1 } }))).toEqual([
+  expect(listErrors(createEqualWeighting({ floor: 0.01, ladder_caps: { ...NASDAQ, third: 1 } }))).toEqual([
     'CAP_INFEASIBLE pipeline.weighting.floor',
     'UNKNOWN_FIELD pipeline.weighting.ladder_caps.third',
   ]);
-  expect(errorsOf(createEqualWeighting({ ladder_caps: { single: { above: 0.2, to: 0.24 } } }))).toEqual([
+  expect(listErrors(createEqualWeighting({ ladder_caps: { single: { above: 0.2, to: 0.24 } } }))).toEqual([
     'EMPTY_RANGE pipeline.weighting.ladder_caps.single.to',
   ]);
-  expect(errorsOf(createEqualWeighting({ ladder_caps: {} }))).toEqual([
+  expect(listErrors(createEqualWeighting({ ladder_caps: {} }))).toEqual([
     'REQUIRED pipeline.weighting.ladder_caps.single',
   ]);
-  expect(errorsOf(createEqualWeighting({ cap_by: 'ISSUER' }), 'warning')).toEqual([
+  expect(listErrors(createEqualWeighting({ cap_by: 'ISSUER' }), 'warning')).toEqual([
     'NO_EFFECT pipeline.weighting.cap_by',
   ]);
-  expect(errorsOf(createEqualWeighting({ phase_in: { field: 'FREE_FLOAT', steps: 3, shape: 'linear' } }))).toEqual([
+  expect(listErrors(createEqualWeighting({ phase_in: { field: 'FREE_FLOAT', steps: 3, shape: 'linear' } }))).toEqual([
     'UNKNOWN_FIELD pipeline.weighting.phase_in.shape',
   ]);
-  expect(errorsOf(createEqualWeighting({ phase_in: { field: '1 + is_constituent()', steps: 3 } }))).toEqual([
+  expect(listErrors(createEqualWeighting({ phase_in: { field: '1 + is_constituent()', steps: 3 } }))).toEqual([
     'BAD_EXPRESSION pipeline.weighting.phase_in.field',
   ]);
 });

@@ -2,9 +2,9 @@ import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { describe, expect, test } from 'vitest';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
-import { computePlainOrder, computePlainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
-import { alignDays, createGeneratedMarket, marketOf, weightBy } from './rule-market.js';
-import { computeDeviation, computeMean, rankNames, slowMarket, zScoresOf, type SlowMarket } from './slow-market.js';
+import { computePlainOrder, computePlainWeights, createPoints } from '../../kernels/weighting/plain-hierarchy.js';
+import { alignDays, createGeneratedMarket, createTableMarket, weightBy } from './rule-market.js';
+import { computeDeviation, computeMean, rankNames, slowMarket, toZScores, type SlowMarket } from './slow-market.js';
 
 type RawWeights = Map<string, number>;
 
@@ -107,7 +107,7 @@ const CASES: Case[] = [
     type: 'TiltWeight',
     params: { field: 'SCORE', strength: 1.5, direction: 'low' },
     raw(slow, universe, t) {
-      const z = zScoresOf(readNullable(universe, (name) => slow.latest('SCORE', name, t)));
+      const z = toZScores(readNullable(universe, (name) => slow.latest('SCORE', name, t)));
       return fill(universe, (name) => {
         const score = z.get(name) ?? null;
         const base = slow.latest('FREE_FLOAT_MARKET_CAP', name, t);
@@ -129,7 +129,7 @@ const CASES: Case[] = [
         const [a, b] = [computeScore(name), close(name)];
         return a === null || b === null ? null : a * b;
       };
-      const [z1, z2, z3] = [computeScore, close, addFields].map((get) => zScoresOf(readNullable(universe, get)));
+      const [z1, z2, z3] = [computeScore, close, addFields].map((get) => toZScores(readNullable(universe, get)));
       const tilt = (z: number | null | undefined, sign: number) =>
         z === null || z === undefined ? 0 : toNormalCdf(sign * Math.min(3, Math.max(-3, z)));
       return fill(universe, (name) => tilt(z1!.get(name), 1) * tilt(z2!.get(name), -1) ** 2 * tilt(z3!.get(name), 1));
@@ -177,10 +177,10 @@ const CASES: Case[] = [
 ];
 
 test('every weighting class is evaluated here', () => {
-  const solved = ['EqualRiskWeight', 'MinimumVarianceWeight', 'HierarchicalRiskParityWeight'];
+  const solvedTypes = ['EqualRiskWeight', 'MinimumVarianceWeight', 'HierarchicalRiskParityWeight'];
   expect(
     WEIGHTING_CLASSES.map(({ type }) => type).filter(
-      (type) => !solved.includes(type) && !CASES.some((one) => one.type === type),
+      (type) => !solvedTypes.includes(type) && !CASES.some((one) => one.type === type),
     ),
   ).toEqual([]);
 });
@@ -223,24 +223,24 @@ describe('weightings solved from a covariance', () => {
       s > t - window && slow.cell('CLOSE', name, s) !== null && slow.cell('CLOSE', name, s - 1) !== null
         ? slow.growth(name, s)! - 1
         : null;
-    const covered = slow.identifiers.filter((name) => {
+    const members = slow.identifiers.filter((name) => {
       const bars = sessions.filter((s) => slow.cell('CLOSE', name, s) !== null).length;
       const returns = sessions.filter((s) => returnAt(name, s) !== null).length;
       return slow.isPriceable(name, t) && returns >= 20 && bars >= 0.8 * sessions.length;
     });
     const rows = sessions
-      .map((s) => covered.map((name) => returnAt(name, s)))
+      .map((s) => members.map((name) => returnAt(name, s)))
       .filter((row): row is number[] => row.every((value) => value !== null));
-    const n = covered.length;
-    const centre = covered.map((_, i) => computeMean(rows.map((row) => row[i]!)));
-    const s = covered.map((_, i) =>
-      covered.map(
+    const n = members.length;
+    const centre = members.map((_, i) => computeMean(rows.map((row) => row[i]!)));
+    const s = members.map((_, i) =>
+      members.map(
         (__, j) =>
           rows.reduce((sum, row) => sum + (row[i]! - centre[i]!) * (row[j]! - centre[j]!), 0) / (rows.length - 1),
       ),
     );
-    const correlations = covered.flatMap((_, i) =>
-      covered.slice(i + 1).map((__, j) => s[i]![i + 1 + j]! / Math.sqrt(s[i]![i]! * s[i + 1 + j]![i + 1 + j]!)),
+    const correlations = members.flatMap((_, i) =>
+      members.slice(i + 1).map((__, j) => s[i]![i + 1 + j]! / Math.sqrt(s[i]![i]! * s[i + 1 + j]![i + 1 + j]!)),
     );
     const delta = intensity ?? n / (n + rows.length);
     const sigma = s.map((row, i) =>
@@ -251,7 +251,7 @@ describe('weightings solved from a covariance', () => {
             (1 - delta) * value),
       ),
     );
-    return { covered, sigma };
+    return { covered: members, sigma };
   }
 
   const computeMarginalRisk = (sigma: readonly (readonly number[])[], w: readonly number[]) =>
@@ -292,8 +292,10 @@ describe('weightings solved from a covariance', () => {
     const { covered, sigma } = covariance(0);
     for (const linkage of LINKAGES) {
       const weights = weightBy(sm, { type: 'HierarchicalRiskParityWeight', params: { window, linkage } });
-      const plain = computePlainWeights(sigma, computePlainOrder(pointsOf(null, sigma, 'columns'), linkage));
-      expect(weights).toEqual(Object.fromEntries(covered.map((name, i) => [name, expect.closeTo(plain[i]!, 12)])));
+      const plainWeights = computePlainWeights(sigma, computePlainOrder(createPoints(null, sigma, 'columns'), linkage));
+      expect(weights).toEqual(
+        Object.fromEntries(covered.map((name, i) => [name, expect.closeTo(plainWeights[i]!, 12)])),
+      );
     }
   });
 
@@ -306,7 +308,7 @@ describe('weightings solved from a covariance', () => {
 
 describe('refusals of weightings', () => {
   const sm = alignDays(
-    marketOf({ identifiers: ['A', 'B', 'C'], fields: { CLOSE: [[1, 2, 3]], SCORE: [[-1, null, 2]] } }),
+    createTableMarket({ identifiers: ['A', 'B', 'C'], fields: { CLOSE: [[1, 2, 3]], SCORE: [[-1, null, 2]] } }),
   );
 
   test('a negative value is refused if the parameters require it, with the security and the value', () => {
@@ -337,10 +339,10 @@ describe('refusals of weightings', () => {
   });
 
   test('values too large to be summed are still weighted by their ratios', () => {
-    const huge = alignDays(
-      marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1]], SIZE: [[1e308, 1.5e308]] } }),
+    const hugeMarket = alignDays(
+      createTableMarket({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1]], SIZE: [[1e308, 1.5e308]] } }),
     );
-    expect(weightBy(huge, { type: 'FieldWeight', params: { field: 'SIZE' } })).toEqual({
+    expect(weightBy(hugeMarket, { type: 'FieldWeight', params: { field: 'SIZE' } })).toEqual({
       A: expect.closeTo(0.4, 12),
       B: expect.closeTo(0.6, 12),
     });

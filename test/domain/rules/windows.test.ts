@@ -71,7 +71,7 @@ const questions = fc.array(
 const panels = fc.array(cell, { minLength: SESSIONS * NAMES, maxLength: SESSIONS * NAMES });
 
 /** Returns the values as cells of a panel with one session that has no row, or as a series without this session. */
-function seriesOf(
+function createSeries(
   cells: readonly number[],
   { inPanel, absent }: { readonly inPanel: boolean; readonly absent: number },
 ): Series {
@@ -120,12 +120,12 @@ describe('a statistic over trailing sessions', () => {
           fc.nat(SESSIONS - 1),
           fc.constantFrom(200, 1_000_000),
           (cells, requests, absent, cellsMax) => {
-            const series = seriesOf(cells, { inPanel, absent });
+            const series = createSeries(cells, { inPanel, absent });
             const trail = createTrail(series, NAMES, cellsMax);
             for (const { end, length, observationsMin, columns } of requests) {
-              const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
-              const result = computeOverWindow(trail, fast, ...at);
-              expect(computeOverWindow(createSampleReader(series, cellsMax), fast, ...at)).toEqual(result);
+              const window = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
+              const result = computeOverWindow(trail, fast, ...window);
+              expect(computeOverWindow(createSampleReader(series, cellsMax), fast, ...window)).toEqual(result);
               columns.forEach((column, k) => {
                 const values = computeValuesIn(cells, { column, end, length, absent });
                 const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
@@ -143,19 +143,19 @@ describe('a statistic over trailing sessions', () => {
   test('does not depend on the number of securities in a batch or on cached values, to the last bit', () => {
     fc.assert(
       fc.property(panels, questions, (cells, requests) => {
-        const series = seriesOf(cells, { inPanel: true, absent: -1 });
+        const series = createSeries(cells, { inPanel: true, absent: -1 });
         const trail = createTrail(series, NAMES);
-        const others = [
+        const otherWindows = [
           createTrail(series, NAMES, 1),
           createSampleReader(series),
           createSampleReader(series, 100),
           createSampleReader(series, 1),
         ];
         for (const { end, length, observationsMin, columns } of requests) {
-          const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
+          const window = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
           for (const { fast } of Object.values(DEFINITIONS)) {
-            const result = computeOverWindow(trail, fast, ...at);
-            for (const other of others) expect(computeOverWindow(other, fast, ...at)).toEqual(result);
+            const result = computeOverWindow(trail, fast, ...window);
+            for (const other of otherWindows) expect(computeOverWindow(other, fast, ...window)).toEqual(result);
           }
         }
       }),
@@ -167,7 +167,7 @@ describe('a statistic over trailing sessions', () => {
 test('a count over trailing sessions is the count of values in the window whatever was read before', () => {
   fc.assert(
     fc.property(panels, questions, fc.boolean(), fc.nat(SESSIONS - 1), (cells, requests, inPanel, absent) => {
-      const tally = createTally(seriesOf(cells, { inPanel, absent }), NAMES);
+      const tally = createTally(createSeries(cells, { inPanel, absent }), NAMES);
       for (const { end, length, observationsMin, columns } of requests) {
         const found = countOver(tally, { end, length, observationsMin }, Int32Array.from(columns));
         const counts = columns.map((column) => computeValuesIn(cells, { column, end, length, absent }).length);
@@ -179,7 +179,7 @@ test('a count over trailing sessions is the count of values in the window whatev
 });
 
 test('a window that ends before the first session has no values', () => {
-  const series = seriesOf(
+  const series = createSeries(
     Array.from({ length: SESSIONS * NAMES }, () => 1),
     { inPanel: true, absent: -1 },
   );

@@ -28,15 +28,15 @@ interface Sketch {
   readonly series?: Readonly<Record<string, readonly number[]>>;
 }
 
-function marketOf({ close, weights, sectors, dividends = [], series = {} }: Sketch): ScenarioMarket {
-  const built = buildMarket({
+function createMarket({ close, weights, sectors, dividends = [], series = {} }: Sketch): ScenarioMarket {
+  const builtMarket = buildMarket({
     dates: DATES,
     close,
     actions: dividends.map((dividend) => ({ ...dividend, type: 'DIVIDEND' as const })),
   });
-  const days = built.dates;
+  const days = builtMarket.dates;
   const market = {
-    ...built,
+    ...builtMarket,
     series: new Map(
       Object.entries(series).map(([identifier, closes]) => [
         identifier,
@@ -67,7 +67,7 @@ const listSteps = (start: number, changes: Readonly<Record<number, number>>) => 
 
 test('a window by hand: bought at the close before it, including dividends, a security without prices as its group or as all', () => {
   const removeEarly = (prices: number[]) => prices.map((price, s) => (s < 20 ? null : price));
-  const market = marketOf({
+  const market = createMarket({
     close: {
       A: listSteps(100, { 10: 0.1, 11: -0.2 }),
       B: listSteps(50, { 10: -0.1 }),
@@ -117,7 +117,7 @@ test('a window by hand: bought at the close before it, including dividends, a se
 });
 
 test('a window outside the store has no return, and the range of the store is reported, also for an end beyond it', () => {
-  const market = marketOf({ close: { A: listSteps(100, { 79: 0.1 }) }, weights: { A: 1 }, sectors: { A: 'X' } });
+  const market = createMarket({ close: { A: listSteps(100, { 79: 0.1 }) }, weights: { A: 1 }, sectors: { A: 'X' } });
   const explainWindow = (window: { start: string; end: string }) =>
     computeScenario(market, { name: 'w', window }, { by: 'SECTOR', path: 'scenarios[2]' });
   for (const window of [
@@ -147,12 +147,14 @@ test('a window outside the store has no return, and the range of the store is re
   }
   // The last session is a Tuesday.
   expect(DATES[79]).toBe('2020-04-21');
-  const beyond = explainWindow({ start: DATES[78]!, end: '2020-04-22' });
-  expect(beyond.result).toMatchObject({
+  const laterWindow = explainWindow({ start: DATES[78]!, end: '2020-04-22' });
+  expect(laterWindow.result).toMatchObject({
     return: expect.closeTo(0.1, 12) as number,
     window: { start: DATES[77], end: DATES[79] },
   });
-  expect(beyond.findings).toMatchObject([{ code: 'WINDOW_CUT', path: 'scenarios[2].window.end', value: '2020-04-22' }]);
+  expect(laterWindow.findings).toMatchObject([
+    { code: 'WINDOW_CUT', path: 'scenarios[2].window.end', value: '2020-04-22' },
+  ]);
   expect(explainWindow({ start: DATES[78]!, end: DATES[79]! }).findings).toEqual([]);
   // The window ends on a Sunday; the session before is a Friday, so no return is lost.
   expect(explainWindow({ start: DATES[70]!, end: '2020-04-19' }).findings).toEqual([]);
@@ -200,7 +202,7 @@ test('shocks: given securities and groups directly, the others by their response
     let price = 100;
     return [...moves].map((move) => (price *= 1 + beta * move));
   };
-  const market = marketOf({
+  const market = createMarket({
     close: {
       A: listPath(1.5),
       B: listPath(0.5),
@@ -227,9 +229,9 @@ test('shocks: given securities and groups directly, the others by their response
   expect(result.proxied).toEqual([{ identifier: 'YOUNG', proxy: 'X' }]);
   expect(result.return).toBeCloseTo(0.25 * -0.2 + 0.2 * 0.07 - 0.05 + 0.2 * -0.1, 10);
   expect(result).toMatchObject({ observations: 60, r_squared: expectValue(1) });
-  const only = computeShockScenario(market, { ...terms, shocks: { A: -0.2 } });
-  expect(only.return).toBeCloseTo(-0.05, 14);
-  expect(only.r_squared).toBeNull();
+  const onlyScenario = computeShockScenario(market, { ...terms, shocks: { A: -0.2 } });
+  expect(onlyScenario.return).toBeCloseTo(-0.05, 14);
+  expect(onlyScenario.r_squared).toBeNull();
   // E is in the store but not held; it can be a shock factor as well.
   expect(
     computeShockScenario(market, { ...terms, shocks: { E: -0.1 } }).by_name.find(
@@ -247,9 +249,9 @@ test('the standard error of the return is that of the responding part as a whole
   const moves = Array.from({ length: SESSIONS }, () => (random() - 0.5) / 50);
   let world = 100;
   const close = { A: drawOne(1, moves), B: drawOne(2, moves), C: drawOne(-1, moves), STRUCK: drawOne(3, moves) };
-  const young = drawOne(1, moves).map((price, s) => (s < 70 ? null : price));
-  const market = marketOf({
-    close: { ...close, YOUNG: young },
+  const youngPrices = drawOne(1, moves).map((price, s) => (s < 70 ? null : price));
+  const market = createMarket({
+    close: { ...close, YOUNG: youngPrices },
     weights: { A: 0.3, B: 0.2, C: 0.1, STRUCK: 0.2, YOUNG: 0.2 },
     sectors: { A: 'X', B: 'X', C: 'Y', STRUCK: 'Y', YOUNG: 'X' },
     series: { WORLD: moves.map((move) => (world *= 1 + move)) },
@@ -257,24 +259,24 @@ test('the standard error of the return is that of the responding part as a whole
   const terms = { name: 's', regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' };
   const result = computeShockScenario(market, { ...terms, shocks: { WORLD: -0.1, STRUCK: 0.3 } });
   // YOUNG responds like the mean of A and B; STRUCK has a given response.
-  const counted = { A: 0.4, B: 0.3, C: 0.1 };
+  const countedWeights = { A: 0.4, B: 0.3, C: 0.1 };
   const listLastReturns = (prices: readonly number[]) =>
     prices.map((price, s) => price / prices[s - 1]! - 1).slice(-60);
-  const part = Object.entries(counted).map(([name, weight]) =>
-    listLastReturns(close[name as keyof typeof counted]).map((value) => weight * value),
+  const part = Object.entries(countedWeights).map(([name, weight]) =>
+    listLastReturns(close[name as keyof typeof countedWeights]).map((value) => weight * value),
   );
   const y = part[0]!.map((value, t) => value + part[1]![t]! + part[2]![t]!);
   const x = moves.slice(-60);
   const computeMean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / 60;
   const computeProduct = (a: readonly number[], b: readonly number[]) =>
     a.reduce((sum, value, t) => sum + (value - computeMean(a)) * (b[t]! - computeMean(b)), 0);
-  const left = computeProduct(y, y) - computeProduct(x, y) ** 2 / computeProduct(x, x);
-  expect(result.standard_error).toBeCloseTo(0.1 * Math.sqrt(left / 58 / computeProduct(x, x)), 12);
+  const residualSquare = computeProduct(y, y) - computeProduct(x, y) ** 2 / computeProduct(x, x);
+  expect(result.standard_error).toBeCloseTo(0.1 * Math.sqrt(residualSquare / 58 / computeProduct(x, x)), 12);
 });
 
 test('a shock of unknown securities, and collinear factors, are refused at their position', () => {
   const prices = listSteps(10, Object.fromEntries(DATES.map((_, s) => [s, ((s * 7) % 5) / 100 - 0.02])));
-  const market = marketOf({
+  const market = createMarket({
     close: { A: prices },
     weights: { A: 1 },
     sectors: { A: 'X' },
@@ -325,24 +327,24 @@ test.each([
   [{}, 'window or shocks is required.'],
   [{ regression_sessions: 60 }, 'shocks is required.'],
 ])('errors of a scenario are reported separately from a missing security: %j', (scenario, told) => {
-  const messagesOf = (one: object) =>
+  const listMessages = (one: object) =>
     checkShape(ScenarioRequest, { scenarios: [one] }).findings.map(({ message }) => message);
-  expect(messagesOf({ name: 'crash', ...scenario })).toEqual([`scenarios[0].${told}`]);
-  expect(messagesOf(scenario)).toContain('scenarios[0].name is required.');
+  expect(listMessages({ name: 'crash', ...scenario })).toEqual([`scenarios[0].${told}`]);
+  expect(listMessages(scenario)).toContain('scenarios[0].name is required.');
 });
 
 test('sessions of a regression that no shock needs are reported', () => {
-  const market = marketOf({
+  const market = createMarket({
     close: { A: listSteps(100, { 10: 0.1 }), B: listSteps(50, { 40: 0.02, 50: -0.03 }) },
     weights: { A: 1 },
     sectors: { A: 'X', B: 'X' },
   });
   const place = { by: 'SECTOR', path: 'scenarios[0]' };
-  const findingsOf = (shocks: Record<string, number>, regression_sessions: number) =>
+  const listFindings = (shocks: Record<string, number>, regression_sessions: number) =>
     computeScenario(market, { name: 's', shocks, regression_sessions }, place).findings;
-  expect(findingsOf({ A: 0.1, 'SECTOR:X': 0.2 }, 60)).toMatchObject([
+  expect(listFindings({ A: 0.1, 'SECTOR:X': 0.2 }, 60)).toMatchObject([
     { severity: 'warning', code: 'NO_EFFECT', path: 'scenarios[0].regression_sessions', value: 60 },
   ]);
-  expect(findingsOf({ A: 0.1 }, 504)).toEqual([]);
-  expect(findingsOf({ B: 0.1 }, 60)).toEqual([]);
+  expect(listFindings({ A: 0.1 }, 504)).toEqual([]);
+  expect(listFindings({ B: 0.1 }, 60)).toEqual([]);
 });

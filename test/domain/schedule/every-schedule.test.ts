@@ -6,7 +6,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { type Day, toCivilDate, parseValidDay, countDaysInMonth, formatDay, toWeekday } from '#domain/time/days.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { listRebalanceDates } from '#domain/schedule/schedule.js';
-import { calendarOf } from './schedule-case.js';
+import { getCalendar } from './schedule-case.js';
 import { IS_SOAK } from '../../soak.js';
 
 const specs = fc
@@ -28,27 +28,27 @@ const codes = fc.constantFrom('XNYS', 'XLON', 'XTKS', 'XSHG', 'ASEX', 'XTAE');
 const baseDays = fc.integer({ min: parseValidDay('2005-01-01'), max: parseValidDay('2025-06-30') });
 const cases = fc.record({ rebalance: specs, code: codes, baseDay: baseDays });
 const findAllSessions = ({ rebalance, code, baseDay }: { rebalance: RebalanceSpec; code: string; baseDay: Day }) => {
-  const calendar = calendarOf(code);
-  return { calendar, found: listRebalanceDates({ rebalance, calendar, baseDay, from: -1e6, to: 1e6 }) };
+  const calendar = getCalendar(code);
+  return { calendar, sessions: listRebalanceDates({ rebalance, calendar, baseDay, from: -1e6, to: 1e6 }) };
 };
 
 describe('every schedule', () => {
   test('trades on sessions, ascending, from the base date on, each dated on or after its session', () => {
     fc.assert(
       fc.property(cases, (scheduleCase) => {
-        const { calendar, found } = findAllSessions(scheduleCase);
-        const base = found[0]!;
+        const { calendar, sessions } = findAllSessions(scheduleCase);
+        const base = sessions[0]!;
         expect(base.session).toBe([...calendar.sessions].find((day) => day >= scheduleCase.baseDay));
-        const broken = found.filter(({ date, session, decision }, i) => {
-          const previous = found[i - 1];
+        const brokenSessions = sessions.filter(({ date, session, decision }, i) => {
+          const previous = sessions[i - 1];
           const onSessions = calendar.isSession(session) && calendar.isSession(decision) && decision <= session;
-          const dated =
+          const hasOrderedDates =
             date === session ||
             (scheduleCase.rebalance.roll === 'unadjusted' && date > session && !calendar.isSession(date));
-          const ascending = previous === undefined || (session > previous.session && date > previous.date);
-          return !(onSessions && dated && ascending);
+          const isAscending = previous === undefined || (session > previous.session && date > previous.date);
+          return !(onSessions && hasOrderedDates && isAscending);
         });
-        expect(broken).toEqual([]);
+        expect(brokenSessions).toEqual([]);
       }),
       { numRuns: IS_SOAK ? 150 : 50 },
     );
@@ -57,13 +57,13 @@ describe('every schedule', () => {
   test('counts its lag in sessions', () => {
     fc.assert(
       fc.property(cases, (scheduleCase) => {
-        const { calendar, found } = findAllSessions(scheduleCase);
+        const { calendar, sessions } = findAllSessions(scheduleCase);
         const lag = scheduleCase.rebalance.effective_lag;
-        const counted = found.map(({ session, decision }) => {
-          const at = calendar.sessions.indexOf(session);
-          return at - calendar.sessions.indexOf(decision) - (at >= lag ? lag : 0);
+        const countedSessions = sessions.map(({ session, decision }) => {
+          const position = calendar.sessions.indexOf(session);
+          return position - calendar.sessions.indexOf(decision) - (position >= lag ? lag : 0);
         });
-        expect(counted.filter((difference) => difference !== 0)).toEqual([]);
+        expect(countedSessions.filter((difference) => difference !== 0)).toEqual([]);
       }),
       { numRuns: IS_SOAK ? 40 : 20 },
     );
@@ -81,17 +81,17 @@ describe('every schedule', () => {
           roll: 'following',
           dates: [],
         });
-        const { calendar, found } = findAllSessions({ ...scheduleCase, rebalance });
+        const { calendar, sessions: found } = findAllSessions({ ...scheduleCase, rebalance });
         const sessions = found.slice(1).map(({ session }) => session); // the base date is not an anchor date
-        const closed = sessions[pick % sessions.length]!;
-        const next = calendar.sessions[calendar.sessions.indexOf(closed) + 1]!;
-        const changes = [{ date: formatDay(closed), session: 'closed', reason: 'Storm' } as const];
-        const recorded = { [scheduleCase.code]: { version: 1, changes } };
-        const after = correctCalendars(openCalendars(), recorded).get(scheduleCase.code)!;
+        const closedSession = sessions[pick % sessions.length]!;
+        const next = calendar.sessions[calendar.sessions.indexOf(closedSession) + 1]!;
+        const changes = [{ date: formatDay(closedSession), session: 'closed', reason: 'Storm' } as const];
+        const recordedClosures = { [scheduleCase.code]: { version: 1, changes } };
+        const after = correctCalendars(openCalendars(), recordedClosures).get(scheduleCase.code)!;
         const { baseDay } = scheduleCase;
-        const moved = listRebalanceDates({ rebalance, calendar: after, baseDay, from: -1e6, to: 1e6 });
-        const expected = sessions.map((session) => (session === closed ? next : session));
-        expect(moved.slice(1).map(({ session }) => session)).toEqual([...new Set(expected)]);
+        const movedSessions = listRebalanceDates({ rebalance, calendar: after, baseDay, from: -1e6, to: 1e6 });
+        const expected = sessions.map((session) => (session === closedSession ? next : session));
+        expect(movedSessions.slice(1).map(({ session }) => session)).toEqual([...new Set(expected)]);
       }),
       { numRuns: IS_SOAK ? 150 : 30 },
     );
@@ -100,7 +100,7 @@ describe('every schedule', () => {
   test('is the same whichever window is requested', () => {
     fc.assert(
       fc.property(cases, baseDays, fc.integer({ min: 0, max: 3000 }), (scheduleCase, from, length) => {
-        const { calendar, found } = findAllSessions(scheduleCase);
+        const { calendar, sessions } = findAllSessions(scheduleCase);
         const part = listRebalanceDates({
           rebalance: scheduleCase.rebalance,
           calendar,
@@ -108,7 +108,7 @@ describe('every schedule', () => {
           from,
           to: from + length,
         });
-        expect(part).toEqual(found.filter(({ session }) => session >= from && session <= from + length));
+        expect(part).toEqual(sessions.filter(({ session }) => session >= from && session <= from + length));
       }),
       { numRuns: IS_SOAK ? 100 : 40 },
     );
@@ -120,9 +120,9 @@ describe('every schedule', () => {
     );
     fc.assert(
       fc.property(monthly, (scheduleCase) => {
-        const { calendar, found } = findAllSessions(scheduleCase);
-        expect(found.map(({ date }) => formatDay(date))).toEqual(
-          walkMonths(scheduleCase.rebalance, calendar, found[0]!.session).map(formatDay),
+        const { calendar, sessions } = findAllSessions(scheduleCase);
+        expect(sessions.map(({ date }) => formatDay(date))).toEqual(
+          walkMonths(scheduleCase.rebalance, calendar, sessions[0]!.session).map(formatDay),
         );
       }),
       { numRuns: IS_SOAK ? 150 : 50 },
@@ -140,7 +140,7 @@ const DEFAULT_MONTHS: Record<string, readonly number[]> = {
 /** Walks through the months one day at a time, as the documentation defines the schedules. */
 function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
   const result = [base];
-  let effective = base;
+  let effectiveDay = base;
   const { to } = calendar.coverage;
   const { year, month } = toCivilDate(base);
   for (let count = year * 12 + month - 1; ; count++) {
@@ -155,8 +155,8 @@ function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
     let session = anchor;
     const step = spec.roll === 'following' ? 1 : -1;
     while (!calendar.isSession(session) && session <= to) session += step;
-    if (session > to || session <= effective) continue;
-    effective = session;
+    if (session > to || session <= effectiveDay) continue;
+    effectiveDay = session;
     result.push(spec.roll === 'unadjusted' ? anchor : session);
   }
 }

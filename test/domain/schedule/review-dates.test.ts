@@ -4,10 +4,10 @@ import { listIndexDates } from '#domain/schedule/index-schedule.js';
 import { checkDateOrder, checkPhase } from '#domain/schedule/date-order.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
-import { calendarOf, schedule, type Spec } from './schedule-case.js';
+import { getCalendar, schedule, type Spec } from './schedule-case.js';
 
 /** Returns the effective date, reference date, announcement date and pricing date of each rebalance after the first. */
-const rowsOf = (spec: Spec, from: string, to: string, code = 'XNYS') =>
+const listRows = (spec: Spec, from: string, to: string, code = 'XNYS') =>
   schedule(spec, from, to, { code })
     .slice(1)
     .map(({ session, decision, announcement = decision, pricing = decision }) =>
@@ -16,7 +16,7 @@ const rowsOf = (spec: Spec, from: string, to: string, code = 'XNYS') =>
 
 const createCadence = (spec: Spec, base = '2024-01-02', code = 'XNYS') => ({
   rebalance: RebalanceSpec.parse(spec),
-  calendar: calendarOf(code),
+  calendar: getCalendar(code),
   baseDay: parseValidDay(base),
   path: 'rebalance',
 });
@@ -24,7 +24,7 @@ const createCadence = (spec: Spec, base = '2024-01-02', code = 'XNYS') => ({
 describe('dates of a review on the sessions of New York', () => {
   test('third Friday with the last session of the previous month as reference', () => {
     const spec: Spec = { anchor: 'third_friday', reference: { rule: 'last_session', months_before: 1 } };
-    expect(rowsOf(spec, '2024-01-02', '2024-12-31').map((row) => row.slice(0, 21))).toEqual([
+    expect(listRows(spec, '2024-01-02', '2024-12-31').map((row) => row.slice(0, 21))).toEqual([
       '2024-03-15 2024-02-29',
       '2024-06-21 2024-05-31',
       '2024-09-20 2024-08-30',
@@ -42,7 +42,7 @@ describe('dates of a review on the sessions of New York', () => {
     // Juneteenth 2024 is a Wednesday. Ten sessions before Friday 21 June is Thursday 6 June, and 7 June is the first
     // Friday.
     expect(
-      rowsOf({ ...spec, reference: { rule: 'sessions_before', sessions: 12 } }, '2024-01-02', '2024-12-31'),
+      listRows({ ...spec, reference: { rule: 'sessions_before', sessions: 12 } }, '2024-01-02', '2024-12-31'),
     ).toEqual([
       '2024-03-15 2024-02-28 2024-03-01 2024-03-08',
       '2024-06-21 2024-06-04 2024-06-06 2024-06-14',
@@ -68,12 +68,12 @@ describe('dates of a review on the sessions of New York', () => {
       announcement: { rule: 'weekday_before', weekday: 2, weeks: 0 },
     };
     // Good Friday 2024 is 29 March; Thanksgiving is 28 November, and Christmas is a Wednesday.
-    expect(rowsOf(spec, '2024-03-15', '2024-04-08').map((row) => row.slice(0, 32))).toEqual([
+    expect(listRows(spec, '2024-03-15', '2024-04-08').map((row) => row.slice(0, 32))).toEqual([
       '2024-03-22 2024-03-15 2024-03-20',
       '2024-03-28 2024-03-21 2024-03-27',
       '2024-04-05 2024-03-28 2024-04-03',
     ]);
-    expect(rowsOf(spec, '2024-12-16', '2024-12-31').map((row) => row.slice(0, 32))).toEqual([
+    expect(listRows(spec, '2024-12-16', '2024-12-31').map((row) => row.slice(0, 32))).toEqual([
       '2024-12-20 2024-12-13 2024-12-18',
       '2024-12-27 2024-12-19 2024-12-24', // the Wednesday is Christmas
     ]);
@@ -88,7 +88,7 @@ describe('dates of a review on the sessions of New York', () => {
       reference: { rule: 'day_of_month', day: 31, months_before: 1 },
       announcement: { rule: 'weekday_before', weekday: 0, weeks: 2 },
     };
-    expect(rowsOf(spec, '2025-12-15', '2026-12-01').map((row) => row.slice(0, 32))).toEqual([
+    expect(listRows(spec, '2025-12-15', '2026-12-01').map((row) => row.slice(0, 32))).toEqual([
       '2026-02-27 2026-01-30 2026-02-09',
       '2026-05-29 2026-04-30 2026-05-11',
       '2026-08-31 2026-07-31 2026-08-17', // 31 August is a Monday, exactly two weeks after the announcement
@@ -151,8 +151,8 @@ describe('an impossible order of dates is an error with the first affected dates
       ['NO_EFFECT', 'rebalance.effective_lag'],
       ['WEIGHTS_NOT_ONE', 'rebalance.phase.fractions'],
     ]);
-    const neither = RebalanceSpec.parse({ phase: {} });
-    expect(validateRebalance(neither, 'rebalance').map(({ code, path }) => [code, path])).toEqual([
+    const plainSpec = RebalanceSpec.parse({ phase: {} });
+    expect(validateRebalance(plainSpec, 'rebalance').map(({ code, path }) => [code, path])).toEqual([
       ['MISSING_PARAMETER', 'rebalance.phase'],
     ]);
   });

@@ -5,7 +5,7 @@ import { type RebalanceDate, listRebalanceDates } from '#domain/schedule/schedul
 import { openCalendars } from '#market/serving/calendar-files.js';
 
 const calendars = openCalendars();
-export const calendarOf = (code: string): Calendar => calendars.get(code)!;
+export const getCalendar = (code: string): Calendar => calendars.get(code)!;
 
 export type Spec = Partial<RebalanceSpec>;
 export const schedule = (
@@ -16,7 +16,7 @@ export const schedule = (
 ): readonly RebalanceDate[] =>
   listRebalanceDates({
     rebalance: RebalanceSpec.parse(spec),
-    calendar: calendarOf(code),
+    calendar: getCalendar(code),
     baseDay: parseValidDay(base),
     from: parseValidDay(from),
     to: parseValidDay(to),

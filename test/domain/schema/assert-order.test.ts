@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 
 const [EARLIER, LATER] = ['2024-01-02', '2024-01-03'];
 
-function refusalOf(...range: Parameters<typeof assertOrder>): unknown {
+function catchRefusal(...range: Parameters<typeof assertOrder>): unknown {
   try {
     assertOrder(...range);
   } catch (thrown) {
@@ -14,12 +14,12 @@ function refusalOf(...range: Parameters<typeof assertOrder>): unknown {
 }
 
 test('a range that begins after its end is refused with both dates, under the names of the request', () => {
-  expect(refusalOf({ start: LATER, end: EARLIER })).toMatchObject({
+  expect(catchRefusal({ start: LATER, end: EARLIER })).toMatchObject({
     code: 'INVALID_RANGE',
     message: 'start 2024-01-03 is after end 2024-01-02.',
     detail: { path: 'start', start: LATER, end: EARLIER },
   });
-  expect(refusalOf({ start: LATER, end: EARLIER }, ['from', 'to'])).toMatchObject({
+  expect(catchRefusal({ start: LATER, end: EARLIER }, ['from', 'to'])).toMatchObject({
     message: 'from 2024-01-03 is after to 2024-01-02.',
     detail: { path: 'from', from: LATER, to: EARLIER },
   });
@@ -32,7 +32,7 @@ test('a single day, a range in order and an open range are accepted', () => {
     { start: LATER },
     { end: null },
   ])
-    expect(refusalOf(range)).toBeNull();
+    expect(catchRefusal(range)).toBeNull();
 });
 
 test('an invalid day is neither before nor after another day', () => {

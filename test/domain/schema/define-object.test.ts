@@ -10,21 +10,21 @@ import { defineObject } from '#domain/schema/define-object.js';
 const SCHEMAS_MAX = 5_000;
 
 function createSample() {
-  let built = 0;
+  let builtCount = 0;
   const schema = defineObject(() => {
-    built++;
+    builtCount++;
     return { id: z.string().meta({ id: 'SampleId' }), count: z.int().min(1).default(1) };
   });
-  return { schema, built: () => built };
+  return { schema, built: () => builtCount };
 }
 
 test('fields are built at the first use, once for all schemas that derive from it', () => {
   const { schema, built } = createSample();
-  const named = schema.meta({ id: 'Sample' });
-  const refined = schema.refine(({ id }) => id !== 'none', 'must not be none');
+  const namedSchema = schema.meta({ id: 'Sample' });
+  const refinedSchema = schema.refine(({ id }) => id !== 'none', 'must not be none');
   expect(built()).toBe(0);
-  expect(named.parse({ id: 'a' })).toEqual({ id: 'a', count: 1 });
-  expect(refined.safeParse({ id: 'none' }).success).toBe(false);
+  expect(namedSchema.parse({ id: 'a' })).toEqual({ id: 'a', count: 1 });
+  expect(refinedSchema.safeParse({ id: 'none' }).success).toBe(false);
   expect(schema.partial().parse({})).toEqual({ count: 1 });
   expect(Object.keys(schema.extend({ more: z.string() }).shape)).toEqual(['id', 'count', 'more']);
   expect(built()).toBe(1);
@@ -32,13 +32,13 @@ test('fields are built at the first use, once for all schemas that derive from i
 
 test('schemas, values and errors are those of a strict object', () => {
   const { schema } = createSample();
-  const strict = z.strictObject({ id: z.string().meta({ id: 'StrictId' }), count: z.int().min(1).default(1) });
+  const strictSchema = z.strictObject({ id: z.string().meta({ id: 'StrictId' }), count: z.int().min(1).default(1) });
   const formatText = (of: z.ZodType) => JSON.stringify(z.toJSONSchema(of)).replaceAll(/SampleId|StrictId/g, 'Id');
-  expect(formatText(schema)).toBe(formatText(strict));
+  expect(formatText(schema)).toBe(formatText(strictSchema));
   for (const value of [{ id: 'a', count: 2 }, { id: 1 }, { id: 'a', other: 2 }, [], null, undefined]) {
-    const [given, wanted] = [schema.safeParse(value), strict.safeParse(value)];
-    expect(given.data).toEqual(wanted.data);
-    expect(given.error?.issues).toEqual(wanted.error?.issues);
+    const [actual, expected] = [schema.safeParse(value), strictSchema.safeParse(value)];
+    expect(actual.data).toEqual(expected.data);
+    expect(actual.error?.issues).toEqual(expected.error?.issues);
   }
 });
 
@@ -48,6 +48,6 @@ let built = 0;
 z.config({ postProcessor: () => void built++ });
 await import('#contract/api.js');
 console.log(built);`;
-  const built = execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' });
-  expect(Number(built)).toBeLessThan(SCHEMAS_MAX);
+  const builtOutput = execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' });
+  expect(Number(builtOutput)).toBeLessThan(SCHEMAS_MAX);
 });

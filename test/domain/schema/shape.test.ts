@@ -4,7 +4,7 @@ import { findConstraintClass } from '#domain/constraints/catalogue.js';
 import { findObjectiveClass } from '#domain/objectives/catalogue.js';
 import { checkShape } from '#domain/schema/shape.js';
 
-const messageOf = (schema: z.ZodType, value: unknown) =>
+const findMessage = (schema: z.ZodType, value: unknown) =>
   checkShape(schema, value).findings.map(({ message }) => message);
 
 describe('a finding about a size states the received and the required number', () => {
@@ -14,26 +14,26 @@ describe('a finding about a size states the received and the required number', (
     [[], 'shares has 0 entries; at least 2 are needed.'],
     [[1], 'shares has 1 entry; at least 2 are needed.'],
     [[1, 2, 3, 4], 'shares has 4 entries; at most 3 are accepted.'],
-  ])('of a list: %j', (shares, message) => expect(messageOf(list, { shares })).toEqual([message]));
+  ])('of a list: %j', (shares, message) => expect(findMessage(list, { shares })).toEqual([message]));
 
   test.each([
     ['', 'name has 0 characters; at least 2 are needed.'],
     ['x', 'name has 1 character; at least 2 are needed.'],
     ['long', 'name has 4 characters; at most 3 are accepted.'],
   ])('of a text: %j', (name, message) =>
-    expect(messageOf(z.strictObject({ name: z.string().min(2).max(3) }), { name })).toEqual([message]),
+    expect(findMessage(z.strictObject({ name: z.string().min(2).max(3) }), { name })).toEqual([message]),
   );
 
   test.each([
     [0, 'level is 0; more than 0 is needed.'],
     [101, 'level is 101; at most 100 is accepted.'],
   ])('of a number: %d', (level, message) =>
-    expect(messageOf(z.strictObject({ level: z.number().gt(0).max(100) }), { level })).toEqual([message]),
+    expect(findMessage(z.strictObject({ level: z.number().gt(0).max(100) }), { level })).toEqual([message]),
   );
 });
 
 describe('an unknown field is reported with the nearest known one', () => {
-  const nested = z.strictObject({
+  const nestedSchema = z.strictObject({
     universe: z.union([
       z.strictObject({ kind: z.literal('list'), identifiers: z.array(z.string()) }),
       z.strictObject({ kind: z.literal('named'), id: z.string() }),
@@ -49,13 +49,13 @@ describe('an unknown field is reported with the nearest known one', () => {
     [{ universe: LIST, colour: 1 }, 'Unknown field colour.'],
     [{ universe: { ...LIST, rows: [] } }, 'The field rows belongs next to universe, not inside it.'],
     [{ universe: { ...LIST, rows: [] }, rows: [] }, 'Unknown field rows.'],
-  ])('%j', (value, message) => expect(messageOf(nested, value)).toEqual([message]));
+  ])('%j', (value, message) => expect(findMessage(nestedSchema, value)).toEqual([message]));
 });
 
 test('one error is one finding: a value out of range is not reported again as a contradiction', () => {
   const { params: count } = findConstraintClass('Cardinality')!;
-  expect(messageOf(count, { maximum: 0 })).toEqual(['maximum is 0; at least 1 is needed.']);
+  expect(findMessage(count, { maximum: 0 })).toEqual(['maximum is 0; at least 1 is needed.']);
   expect(checkShape(count, { minimum: 9, maximum: 8 }).findings).toMatchObject([{ code: 'EMPTY_RANGE' }]);
   const { params: parity } = findObjectiveClass('risk_parity')!;
-  expect(messageOf(parity, { budgets: { A: -0.5, B: 1 } })).toEqual(['budgets.A is -0.5; more than 0 is needed.']);
+  expect(findMessage(parity, { budgets: { A: -0.5, B: 1 } })).toEqual(['budgets.A is -0.5; more than 0 is needed.']);
 });

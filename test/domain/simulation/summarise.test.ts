@@ -61,8 +61,8 @@ describe('a summary', () => {
     expect(summary.levels).toHaveLength(31);
     expect(summary.levels[0]).toEqual([100, 100, 100, 100, 100]);
     summary.levels.at(-1)!.forEach((level, k) => {
-      const exact = 100 * (1 + Object.values(summary.totalReturn.percentiles)[k]!);
-      expect(Math.abs(level - exact)).toBeLessThan(0.05);
+      const exactLevel = 100 * (1 + Object.values(summary.totalReturn.percentiles)[k]!);
+      expect(Math.abs(level - exactLevel)).toBeLessThan(0.05);
     });
     for (const row of summary.levels) expect(row).toEqual(row.toSorted((a, b) => a - b));
   });

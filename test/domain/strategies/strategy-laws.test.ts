@@ -78,8 +78,8 @@ describe('a strategy on random markets', () => {
   });
 
   test('value is cash and positions, costs are those of the transactions', () => {
-    checkOnStrategies((found) => {
-      const record = JSON.parse(new TextDecoder().decode(runRecordJson(found, STAMP)));
+    checkOnStrategies((run) => {
+      const record = JSON.parse(new TextDecoder().decode(runRecordJson(run, STAMP)));
       const { nav, cash, positions, transactions, initial_capital: capital } = record.portfolio;
       expect(nav.data[0]).toBe(capital);
       const valueByDate = new Map<string, number>();
@@ -89,19 +89,19 @@ describe('a strategy on random markets', () => {
         .forEach((date: string, t: number) =>
           expectClose(cash.data[t + 1] + (valueByDate.get(date) ?? 0), nav.data[t + 1], capital),
         );
-      expectClose(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
+      expectClose(sum(transactions.data.map((row: number[]) => row[6]!)), run.totalCosts, capital * 1e-3);
     });
   });
 
   test('contributions add up to its return', () => {
-    checkOnStrategies((found) => {
-      if (found.level.some((value) => value === 0)) return;
-      const bytes = createRunColumns(found, { contentHash: 's' });
+    checkOnStrategies((run) => {
+      if (run.level.some((value) => value === 0)) return;
+      const bytes = createRunColumns(run, { contentHash: 's' });
       const view = createAttributionView(
         openColumns((start, end) => bytes.slice(start, end)),
         { start: null, end: null },
       );
-      expectClose(sum(view.contributions.map(({ contribution }) => contribution)), found.metrics.total_return);
+      expectClose(sum(view.contributions.map(({ contribution }) => contribution)), run.metrics.total_return);
       expect(view.reconciles).toBe(true);
     });
   });
@@ -128,15 +128,15 @@ describe('a strategy on random markets', () => {
         randomRequest,
         randomDecider,
         ({ market }, document, request, createDecider) => {
-          const plain = tryRun(market, document, { ...request, createDecider });
+          const plainRun = tryRun(market, document, { ...request, createDecider });
           const strategy = tryRun(market, document, { ...request, createDecider, strategy: PLAIN_TERMS });
-          expect(strategy === undefined).toBe(plain === undefined);
-          if (!plain || !strategy) return;
-          expect(strategy.level).toEqual(plain.level);
-          expect(strategy.metrics).toEqual(plain.metrics);
-          expect(strategy.portfolio.weights).toEqual(plain.portfolio.weights);
-          expect(strategy.portfolio.costs).toEqual(plain.portfolio.costs);
-          expect(strategy.rebalances).toEqual(plain.rebalances);
+          expect(strategy === undefined).toBe(plainRun === undefined);
+          if (!plainRun || !strategy) return;
+          expect(strategy.level).toEqual(plainRun.level);
+          expect(strategy.metrics).toEqual(plainRun.metrics);
+          expect(strategy.portfolio.weights).toEqual(plainRun.portfolio.weights);
+          expect(strategy.portfolio.costs).toEqual(plainRun.portfolio.costs);
+          expect(strategy.rebalances).toEqual(plainRun.rebalances);
         },
       ),
       { numRuns: RUNS },
@@ -147,9 +147,9 @@ describe('a strategy on random markets', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, randomRequest, randomTerms, ({ market }, document, request, terms) => {
         const all = tryRun(market, document, { ...request, strategy: { ...terms, drift_tolerance: null } });
-        const zero = tryRun(market, document, { ...request, strategy: { ...terms, drift_tolerance: 0 } });
-        if (!all || !zero || all.portfolio.unfilled.length > 0 || all.index.book.unfilled.length > 0) return;
-        all.level.forEach((value, t) => expectClose(zero.level[t]!, value, 1, 1e-9));
+        const zeroRun = tryRun(market, document, { ...request, strategy: { ...terms, drift_tolerance: 0 } });
+        if (!all || !zeroRun || all.portfolio.unfilled.length > 0 || all.index.book.unfilled.length > 0) return;
+        all.level.forEach((value, t) => expectClose(zeroRun.level[t]!, value, 1, 1e-9));
       }),
       { numRuns: RUNS },
     );

@@ -168,10 +168,10 @@ describe('drift tolerance', () => {
     const [a, b, , cash] = listMoneyAt(result, 1) as [number, number, number, number];
     const c = money[2]! / 10;
     const value = result.portfolio.value[2]!;
-    const sold = a - value / 3;
-    const bought = (cash + 0.99 * sold) / 1.01;
-    expectClose(listMoneyAt(result, 2), [value / 3, b, c + bought, 0]);
-    expectClose([result.portfolio.costs[2]!], [0.01 * (sold + bought)]);
+    const soldValue = a - value / 3;
+    const boughtValue = (cash + 0.99 * soldValue) / 1.01;
+    expectClose(listMoneyAt(result, 2), [value / 3, b, c + boughtValue, 0]);
+    expectClose([result.portfolio.costs[2]!], [0.01 * (soldValue + boughtValue)]);
   });
 
   test('a distance of exactly the tolerance causes no trade', () => {

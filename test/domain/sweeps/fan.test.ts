@@ -23,9 +23,9 @@ test('a fan has the quantiles of the levels on each day, and the variant ranked 
 });
 
 test('of many variants and days a sample is drawn, always with the first, the last and the top-ranked', () => {
-  const many = Array.from({ length: 5000 }, (_, n) => n);
+  const manyVariants = Array.from({ length: 5000 }, (_, n) => n);
   const days = Int32Array.from({ length: 1001 }, (_, t) => t);
-  const fan = createFan(many, days, 1234);
+  const fan = createFan(manyVariants, days, 1234);
   expect(fan.wanted.size).toBeLessThanOrEqual(FAN_VARIANTS_MAX + 1);
   expect([0, 1234, 4999].every((variant) => fan.wanted.has(variant))).toBe(true);
   // A return of 1 % on the last day changes only the last level.

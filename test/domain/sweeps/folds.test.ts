@@ -62,11 +62,11 @@ describe('a choice by folds', () => {
   test('of one trial is that trial: every path has its metrics', () => {
     const shortReturns = RETURNS.subarray(0, 130);
     const result = requireChoice({ method: 'combinatorial', groups: 5 }, shortReturns, 1);
-    const whole = createStretch(shortReturns, { from: 0, to: 130, mean: 0 });
+    const wholeStretch = createStretch(shortReturns, { from: 0, to: 130, mean: 0 });
     for (const path of result.paths) {
-      expectClose(path.total_return, whole.growth - 1);
-      expectClose(path.max_drawdown, whole.drawdown);
-      expectClose(path.sharpe_ratio, computeMetric(whole, { mean: 0, metric: 'sharpe_ratio', periods: 252 }));
+      expectClose(path.total_return, wholeStretch.growth - 1);
+      expectClose(path.max_drawdown, wholeStretch.drawdown);
+      expectClose(path.sharpe_ratio, computeMetric(wholeStretch, { mean: 0, metric: 'sharpe_ratio', periods: 252 }));
     }
     expect(new Set(result.choices.map(({ rank }) => rank))).toEqual(new Set([1]));
   });
@@ -77,14 +77,14 @@ describe('a choice by folds', () => {
     const offset = DAYS.length - 1 - before.observations;
     const length = before.observations / 6;
     before.choices.forEach((choice, i) => {
-      const changed = RETURNS.slice();
+      const changedReturns = RETURNS.slice();
       for (const group of choice.test)
         for (let t = group * length - 2; t < (group + 1) * length + 5; t++)
           for (let n = 0; n < TRIALS; n++) {
-            const at = offset + t;
-            if (at >= 0 && at < DAYS.length - 1) changed[n * (DAYS.length - 1) + at] = n === 0 ? 0.05 : -0.05;
+            const row = offset + t;
+            if (row >= 0 && row < DAYS.length - 1) changedReturns[n * (DAYS.length - 1) + row] = n === 0 ? 0.05 : -0.05;
           }
-      const after = requireChoice(terms, changed).choices[i]!;
+      const after = requireChoice(terms, changedReturns).choices[i]!;
       expect(after.trial).toBe(choice.trial);
       expectClose(after.inSample, choice.inSample);
     });
@@ -107,13 +107,13 @@ test('the paths of all choices test each group once, and every split as often as
       const { splits, paths } = createSplits(SweepFolds.parse({ method: 'combinatorial', groups, test_groups: count }));
       expect(splits).toHaveLength(computeBinomial(groups, count));
       expect(paths).toHaveLength((count * splits.length) / groups);
-      const used = new Map<number, number>();
+      const usedCounts = new Map<number, number>();
       for (const path of paths)
         path.forEach((split, group) => {
           expect(splits[split]!.test & (1 << group)).not.toBe(0);
-          used.set(split, (used.get(split) ?? 0) + 1);
+          usedCounts.set(split, (usedCounts.get(split) ?? 0) + 1);
         });
-      expect([...used.values()]).toEqual(splits.map(() => count));
+      expect([...usedCounts.values()]).toEqual(splits.map(() => count));
     }
 });
 
@@ -124,12 +124,13 @@ test('figures of segments combine to those of the whole', () => {
       fc.nat(40),
       (values, cut) => {
         const returns = Float64Array.from(values);
-        const at = Math.min(cut, returns.length);
+        const middle = Math.min(cut, returns.length);
         const joined = createEmptyStretch();
-        joinStretch(joined, createStretch(returns, { from: 0, to: at, mean: 0.01 }));
-        joinStretch(joined, createStretch(returns, { from: at, to: returns.length, mean: 0.01 }));
-        const whole = createStretch(returns, { from: 0, to: returns.length, mean: 0.01 });
-        for (const [name, value] of Object.entries(whole)) expectClose(joined[name as keyof typeof joined], value);
+        joinStretch(joined, createStretch(returns, { from: 0, to: middle, mean: 0.01 }));
+        joinStretch(joined, createStretch(returns, { from: middle, to: returns.length, mean: 0.01 }));
+        const wholeStretch = createStretch(returns, { from: 0, to: returns.length, mean: 0.01 });
+        for (const [name, value] of Object.entries(wholeStretch))
+          expectClose(joined[name as keyof typeof joined], value);
       },
     ),
   );

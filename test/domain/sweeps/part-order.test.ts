@@ -37,8 +37,8 @@ test('each variant is in one part, and variants of one definition are adjacent',
   });
   const changes = definitions.filter((definition, i) => definition !== definitions[i - 1]).length;
   expect(changes).toBe(2 * 4);
-  const listed = { grid: null, patches: listPatches(variation) };
-  expect(listDrawnParts(listed).toSorted((a, b) => a - b)).toEqual(listRange(120));
+  const listedVariation = { grid: null, patches: listPatches(variation) };
+  expect(listDrawnParts(listedVariation).toSorted((a, b) => a - b)).toEqual(listRange(120));
 });
 
 test('the largest sweep has 5,000 parts', () => {

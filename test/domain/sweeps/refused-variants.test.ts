@@ -15,9 +15,9 @@ const factors = [0, 2, 20].flatMap((factor) =>
 
 const GRID = { '/document/overlay/factor': [0, 2, 20], '/document/overlay/basis': [360, 366] };
 
-function refusalOf(refused: ReturnType<typeof createRefusedVariants>): Refusal {
+function catchRefusal(refusedVariants: ReturnType<typeof createRefusedVariants>): Refusal {
   try {
-    refused.assertNone();
+    refusedVariants.assertNone();
   } catch (thrown) {
     if (thrown instanceof Refusal) return thrown;
     throw thrown;
@@ -35,7 +35,7 @@ test('every refused variant is reported, and a value shared by several once with
     if (patch['/document/overlay/basis'] === 366)
       refusal.add(variant, [createFinding('/document.overlay.basis', 'It is 366; the accepted set is 360, 365.')]);
   });
-  const { code, message, detail } = refusalOf(refusal);
+  const { code, message, detail } = catchRefusal(refusal);
   expect([code, message]).toEqual([
     'VALIDATION_FAILED',
     '5 errors in the sweep: variants 1, 3, 4 and 5 of 6 are refused.',
@@ -59,7 +59,7 @@ test('a refusal by one value alone has no positions, and long values are truncat
   const patches = [{}, { '/document/name': 'x'.repeat(100) }];
   const refusal = createRefusedVariants({ grid: null, patches });
   refusal.add(0, [createFinding('/request.start', 'The start is after the end.')]);
-  const { message, detail } = refusalOf(refusal);
+  const { message, detail } = catchRefusal(refusal);
   expect(message).toBe('1 error in the sweep: variant 0 of 2 is refused.');
   expect(detail?.['findings']).toEqual([
     { ...createFinding('patches[0]/request.start', 'Variant 0 (the base): The start is after the end.') },
@@ -71,7 +71,7 @@ test('of thousands of refused variants all numbers are reported, with up to a hu
   const patches = Array.from({ length: 2000 }, (_, k) => ({ '/document/base_value': -k }));
   const refusal = createRefusedVariants({ grid: null, patches });
   patches.forEach((_, k) => refusal.add(k, [createFinding('/document.base_value', `It is -${k}.`)]));
-  const { message, detail } = refusalOf(refusal);
+  const { message, detail } = catchRefusal(refusal);
   expect(message).toBe(
     '2000 errors in the sweep: variants 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 1990 more of 2000 are refused.',
   );

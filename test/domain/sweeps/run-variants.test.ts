@@ -26,9 +26,9 @@ const HALF_EXPOSURE: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, e
 
 function runSingle(market: MarketData, { document, request, strategy }: Variant): VariantOutcome {
   try {
-    const single = run(market, document, { ...request, ...(strategy === null ? {} : { strategy }) });
-    assertReturns(single);
-    const { metrics, totalCosts, days, level } = single;
+    const singleRun = run(market, document, { ...request, ...(strategy === null ? {} : { strategy }) });
+    assertReturns(singleRun);
+    const { metrics, totalCosts, days, level } = singleRun;
     return { kind: 'run', metrics, totalCosts, days, level };
   } catch (refusal) {
     if (refusal instanceof Refusal) return { kind: 'refused', error: refusal.toDetail() };
@@ -37,7 +37,7 @@ function runSingle(market: MarketData, { document, request, strategy }: Variant)
 }
 
 /** Returns the levels of a run; undefined if the random market is refused. */
-function levelsOf(
+function computeLevels(
   market: MarketData,
   document: IndexDocument,
   { start, roomForWeights }: { readonly start: string | null } & Required<Pick<ComputeInput, 'roomForWeights'>>,
@@ -60,7 +60,7 @@ function levelsOf(
   }
 }
 
-const outcomesOf = (market: MarketData, variants: readonly Variant[]) =>
+const runAll = (market: MarketData, variants: readonly Variant[]) =>
   runVariants({
     market,
     calendars: CALENDARS,
@@ -87,12 +87,12 @@ test('variants with shared computations equal their single runs, bit for bit', (
             })),
           ),
         );
-        const outcomes = outcomesOf(market, variants);
+        const outcomes = runAll(market, variants);
         variants.forEach((variant, i) => expect(outcomes[i]).toEqual(runSingle(market, variant)));
-        const reversed = outcomesOf(market, variants.toReversed());
-        expect(reversed.toReversed()).toEqual(outcomes);
+        const reversedRun = runAll(market, variants.toReversed());
+        expect(reversedRun.toReversed()).toEqual(outcomes);
         const isPlain = ({ strategy }: Variant): boolean => strategy === null;
-        expect(outcomesOf(market, variants.filter(isPlain))).toEqual(outcomes.filter((_, i) => isPlain(variants[i]!)));
+        expect(runAll(market, variants.filter(isPlain))).toEqual(outcomes.filter((_, i) => isPlain(variants[i]!)));
       },
     ),
     { numRuns: RUNS },
@@ -106,13 +106,13 @@ test('definitions that share the data of a session equal those with separate rea
     missing: fc.constantFrom('exclude', 'include'),
     field: fc.constantFrom('CLOSE', 'MARKET_CAP', { name: 'CLOSE', window: 3, aggregate: 'mean' }),
   });
-  const more = {
+  const otherVariant = {
     identifiers: fc.constantFrom(undefined, 2),
     type: fc.constantFrom('TopN', 'BufferedTopN'),
     weighting: fc.record({ type: fc.constantFrom('EqualWeight', 'PriceWeight'), cap: fc.constantFrom(null, 0.3, 0.6) }),
   };
-  const draws = fc.array(fc.record({ rules, ...more }), { minLength: 3, maxLength: 6 });
-  let ran = 0;
+  const draws = fc.array(fc.record({ rules, ...otherVariant }), { minLength: 3, maxLength: 6 });
+  let ranCount = 0;
   fc.assert(
     fc.property(
       randomMarket,
@@ -138,32 +138,32 @@ test('definitions that share the data of a session equal those with separate rea
         const listOutcomes = (createDecider: DeciderFactory) =>
           runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
         const sharing = createSharedDecisions(namesMax);
-        const shared = createIndexDeciders(referenceEngine, sharing);
+        const sharedDeciders = createIndexDeciders(referenceEngine, sharing);
         const ownOutcomes = listOutcomes(indexDecider);
-        expect(listOutcomes(shared)).toEqual(ownOutcomes);
+        expect(listOutcomes(sharedDeciders)).toEqual(ownOutcomes);
         sharing.makeRoom();
-        expect(listOutcomes(shared)).toEqual(ownOutcomes);
-        ran += ownOutcomes.filter(({ kind }) => kind === 'run').length;
+        expect(listOutcomes(sharedDeciders)).toEqual(ownOutcomes);
+        ranCount += ownOutcomes.filter(({ kind }) => kind === 'run').length;
       },
     ),
     { numRuns: 2 * RUNS },
   );
-  expect(ran).toBeGreaterThan(RUNS);
+  expect(ranCount).toBeGreaterThan(RUNS);
 });
 
 test('memory for weights is zero again when the next book takes it', () => {
   fc.assert(
     fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, { start }) => {
       const room = createSparseMemory();
-      let taken: Float64Array | undefined;
-      const reserveWeights = (cells: number): Float64Array => (taken = room.take(cells));
-      const computed = levelsOf(market, document, { start, roomForWeights: reserveWeights });
-      if (computed === undefined) return;
-      const { index, from } = computed;
-      expect(taken!.some((weight) => weight !== 0)).toBe(true);
+      let takenRoom: Float64Array | undefined;
+      const reserveWeights = (cells: number): Float64Array => (takenRoom = room.take(cells));
+      const computedLevels = computeLevels(market, document, { start, roomForWeights: reserveWeights });
+      if (computedLevels === undefined) return;
+      const { index, from } = computedLevels;
+      expect(takenRoom!.some((weight) => weight !== 0)).toBe(true);
       room.giveBack(index.book, from);
-      expect(taken!.every((weight) => Object.is(weight, 0))).toBe(true);
-      expect(room.take(taken!.length).buffer).toBe(taken!.buffer);
+      expect(takenRoom!.every((weight) => Object.is(weight, 0))).toBe(true);
+      expect(room.take(takenRoom!.length).buffer).toBe(takenRoom!.buffer);
     }),
     { numRuns: 2 * RUNS },
   );
@@ -222,7 +222,7 @@ test('a definition that the market cannot run is refused, and the others run', (
   });
   const { market } = fc.sample(randomMarket, { numRuns: 1, seed: 1 })[0]!;
   const request = { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 };
-  const [first, second] = outcomesOf(market, [
+  const [first, second] = runAll(market, [
     { patch: {}, document, request, strategy: null },
     { patch: {}, document: { ...document, base_date: '2023-12-27' }, request, strategy: null },
   ]);
@@ -251,7 +251,7 @@ test('a variant that loses everything is refused with the day, and the others ru
     request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
     strategy: null,
   });
-  const [priced, lost] = outcomesOf(market, [createVariant('last_price'), createVariant('zero')]);
+  const [priced, lost] = runAll(market, [createVariant('last_price'), createVariant('zero')]);
   expect(priced).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(0.1, 12) as number } });
   expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-06' } } });
 });
@@ -259,12 +259,12 @@ test('a variant that loses everything is refused with the day, and the others ru
 test('a variant whose short position loses more than the whole value is refused with the day, and the others run', () => {
   const dates = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'];
   const market = buildMarket({ dates, close: { A: [100, 100, 100, 100, 100], B: [50, 50, 100, 200, 200] } });
-  const common = { name: 'X', calendar: 'MAIN', base_date: dates[0], rebalance: { frequency: 'none' } };
-  const parent = IndexDocument.parse({ ...common, id: 'P', pipeline: { weighting: { type: 'EqualWeight' } } });
+  const commonFields = { name: 'X', calendar: 'MAIN', base_date: dates[0], rebalance: { frequency: 'none' } };
+  const parent = IndexDocument.parse({ ...commonFields, id: 'P', pipeline: { weighting: { type: 'EqualWeight' } } });
   const createVariant = (lower: number): Variant => ({
     patch: {},
     document: IndexDocument.parse({
-      ...common,
+      ...commonFields,
       id: 'X',
       derivation: {
         source_index_id: 'P',

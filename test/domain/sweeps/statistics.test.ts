@@ -115,9 +115,13 @@ describe('the probability of backtest overfitting', () => {
   test('does not depend on the unit of the returns', () => {
     fc.assert(
       fc.property(fc.constantFrom(0.25, 4, 1024), fc.constantFrom(2, 4, 8), (unit, partitions) => {
-        const plain = estimateOverfitting({ ...shape, partitions })!;
-        const scaled = estimateOverfitting({ ...shape, returns: returns.map((value) => unit * value), partitions })!;
-        expect(scaled).toEqual(plain);
+        const plainEstimate = estimateOverfitting({ ...shape, partitions })!;
+        const scaledOverfitting = estimateOverfitting({
+          ...shape,
+          returns: returns.map((value) => unit * value),
+          partitions,
+        })!;
+        expect(scaledOverfitting).toEqual(plainEstimate);
       }),
     );
   });

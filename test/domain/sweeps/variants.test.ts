@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { readIndex, validateIndex } from '#domain/checks/validate-index.js';
-import { parsePointer, setAt } from '#domain/sweeps/json-pointer.js';
+import { parsePointer, setMember } from '#domain/sweeps/json-pointer.js';
 import { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {
   applyPatch,
@@ -41,13 +41,13 @@ describe('JSON pointers', () => {
       ['/list/2', 8],
       ['/list/-', 7],
     ] as const)
-      expect(setAt(target, parsePointer(pointer)!, value)).toBeUndefined();
+      expect(setMember(target, parsePointer(pointer)!, value)).toBeUndefined();
     expect(target).toEqual({ a: { b: 2, c: 3 }, list: [9, 2, 8, 7] });
-    expect(setAt(target, parsePointer('/x/y')!, 1)).toEqual({ at: '/x' });
-    expect(setAt(target, parsePointer('/list/9')!, 1)).toEqual({ at: '/list/9' });
-    expect(setAt(target, parsePointer('/list/01')!, 1)).toEqual({ at: '/list/01' });
-    expect(setAt(target, parsePointer('/a/b/c')!, 1)).toEqual({ at: '/a/b' });
-    expect(setAt(target, parsePointer('/__proto__/polluted')!, 1)).toEqual({ at: '/__proto__' });
+    expect(setMember(target, parsePointer('/x/y')!, 1)).toEqual({ at: '/x' });
+    expect(setMember(target, parsePointer('/list/9')!, 1)).toEqual({ at: '/list/9' });
+    expect(setMember(target, parsePointer('/list/01')!, 1)).toEqual({ at: '/list/01' });
+    expect(setMember(target, parsePointer('/a/b/c')!, 1)).toEqual({ at: '/a/b' });
+    expect(setMember(target, parsePointer('/__proto__/polluted')!, 1)).toEqual({ at: '/__proto__' });
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 });
@@ -162,7 +162,7 @@ describe('variants', () => {
   });
 
   test('a field that documents do not have is an error, because the variant would be the base', () => {
-    const warned = applyPatch(
+    const warnedPatch = applyPatch(
       base,
       { '/document/pipeline/weighting/capp': 0.2 },
       {
@@ -173,7 +173,7 @@ describe('variants', () => {
         }),
       },
     );
-    expect(warned.findings).toMatchObject([
+    expect(warnedPatch.findings).toMatchObject([
       {
         severity: 'error',
         path: 'grid/document.pipeline.weighting.capp',
@@ -205,11 +205,11 @@ test('an overlay has the currency of its changed terms, unless the currency is c
   });
   const overlays = { ...base, document: overlay };
   const toSent: DocumentCheck = (body) => validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => document });
-  const currencyOf = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: toSent });
-  const convertInto = (to: string) => currencyOf({ '/document/overlay/to': to });
+  const readCurrency = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: toSent });
+  const convertInto = (to: string) => readCurrency({ '/document/overlay/to': to });
   for (const to of ['GBP', 'EUR', 'JPY'])
     expect(convertInto(to)).toMatchObject({ findings: [], variant: { document: { currency: to, overlay: { to } } } });
-  expect(currencyOf({ '/document/overlay/to': 'GBP', '/document/currency': 'EUR' }).findings).toContainEqual(
+  expect(readCurrency({ '/document/overlay/to': 'GBP', '/document/currency': 'EUR' }).findings).toContainEqual(
     expect.objectContaining({ code: 'NOT_IN_CHOICES', path: '/document.currency' }),
   );
 });

@@ -40,15 +40,15 @@ const repeatOutcome = (outcome: VariantOutcome): VariantOutcome => structuredClo
 
 describe('variants of equal levels', () => {
   const [a, b, c] = RUNS as [VariantOutcome, VariantOutcome, VariantOutcome];
-  const once = createTable([a, b, c]);
-  const twice = createTable([a, b, repeatOutcome(a), c, repeatOutcome(b), repeatOutcome(a)]);
+  const onceTable = createTable([a, b, c]);
+  const twiceTable = createTable([a, b, repeatOutcome(a), c, repeatOutcome(b), repeatOutcome(a)]);
 
   test('count as one trial: the significance of the choice counts only different levels', () => {
-    expect(twice.selection).toEqual(once.selection);
-    expect(once.selection!.trials).toBe(3);
-    expect(twice.overfitting).toEqual(once.overfitting);
-    expect(new Set(twice.rows.map(({ deflatedSharpe }) => deflatedSharpe))).toEqual(
-      new Set(once.rows.map(({ deflatedSharpe }) => deflatedSharpe)),
+    expect(twiceTable.selection).toEqual(onceTable.selection);
+    expect(onceTable.selection!.trials).toBe(3);
+    expect(twiceTable.overfitting).toEqual(onceTable.overfitting);
+    expect(new Set(twiceTable.rows.map(({ deflatedSharpe }) => deflatedSharpe))).toEqual(
+      new Set(onceTable.rows.map(({ deflatedSharpe }) => deflatedSharpe)),
     );
   });
 
@@ -62,25 +62,25 @@ describe('variants of equal levels', () => {
   });
 
   test('are listed, and all of them are ranked', () => {
-    expect(twice.identical).toEqual([
+    expect(twiceTable.identical).toEqual([
       [0, 2, 5],
       [1, 4],
     ]);
-    expect(twice.rows.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(createVerdict(twice)[0]).toBe(
+    expect(twiceTable.rows.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(createVerdict(twiceTable)[0]).toBe(
       'Variants with identical levels count as one trial each: 0, 2 and 5; 1 and 4.',
     );
-    expect(once.identical).toEqual([]);
+    expect(onceTable.identical).toEqual([]);
   });
 
   test('leave no choice if all are equal', () => {
-    const single = createTable([a, repeatOutcome(a)]);
-    expect(single).toMatchObject({
+    const singleTable = createTable([a, repeatOutcome(a)]);
+    expect(singleTable).toMatchObject({
       selection: { trials: 1, expectedMaximumSharpe: 0 },
       overfitting: null,
       identical: [[0, 1]],
     });
-    expect(createVerdict(single).at(-1)).toMatch(
+    expect(createVerdict(singleTable).at(-1)).toMatch(
       /^The Sharpe ratio of the first variant exceeds that of one trial without skill with a probability of \d+\.\d% \(deflated Sharpe ratio\)\.$/,
     );
   });

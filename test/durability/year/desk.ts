@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
-import { placesOf } from '../../cli/cluster/running-cluster.js';
+import { createPlaces } from '../../cli/cluster/running-cluster.js';
 import { startService, type ListeningProcess } from '../../cli/process.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { IS_SOAK } from '../../soak.js';
@@ -66,7 +66,7 @@ const isUnavailable = ({ reason, steps, held }: ScheduleDay): boolean =>
 
 export async function openDesk(home: string): Promise<Desk> {
   const vendor = join(home, 'vendor-in');
-  const out = join(home, 'delivery', 'house');
+  const deliveryFolder = join(home, 'delivery', 'house');
   const roots = ['--data-roots', home, '--delivery-roots', join(home, 'delivery')];
   // For a month of a small family, threads that compile in advance would cost more than the work itself.
   const threads = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
@@ -81,7 +81,7 @@ export async function openDesk(home: string): Promise<Desk> {
   const ratios = new Map<string, number>();
 
   const desk: Desk = {
-    out,
+    out: deliveryFolder,
     async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
       const answer = await fetch(services[serviceIndex]!.url + path, {
         method,
@@ -134,7 +134,7 @@ export async function openDesk(home: string): Promise<Desk> {
       }
     },
     async delivered(date) {
-      const names = await readdir(out);
+      const names = await readdir(deliveryFolder);
       return names.filter((name) => name.includes(date.replaceAll('-', '')) && name.endsWith('.csv')).length;
     },
     async kill() {
@@ -166,7 +166,7 @@ async function openStoragePlaces(): Promise<{ readonly environment: Record<strin
     await s3.stop();
     await drop();
   };
-  return { environment: placesOf(url, s3), drop: end };
+  return { environment: createPlaces(url, s3), drop: end };
 }
 
 /** Creates the market, the indices, the client and the schedule of the desk. */
@@ -179,10 +179,10 @@ async function prepare({ ask, writePrices, out }: Desk, vendor: string): Promise
     location: vendor,
     activate: true,
   });
-  const common = { calendar: 'XNYS', base_date: SESSIONS[0] };
+  const commonFields = { calendar: 'XNYS', base_date: SESSIONS[0] };
   for (const { id, members, frequency } of RULE_INDICES)
     await ask('PUT', `/indices/${id}`, {
-      ...common,
+      ...commonFields,
       id,
       name: id,
       base_value: 1000,
@@ -193,7 +193,7 @@ async function prepare({ ask, writePrices, out }: Desk, vendor: string): Promise
   const overlay = { type: 'decrement', percent: DECREMENT_PERCENT };
   for (const { id, parent } of OVERLAY_INDICES)
     await ask('PUT', `/indices/${id}`, {
-      ...common,
+      ...commonFields,
       id,
       name: id,
       kind: 'overlay',

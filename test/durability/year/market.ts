@@ -27,7 +27,7 @@ const WEEKS: Readonly<Record<number, Fault>> = {
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
 /** Kinds of faults that have not yet occurred in the current cycle. */
 let remainingFaults: readonly Fault[] = [];
-export function faultOf(k: number): Fault | undefined {
+export function getFault(k: number): Fault | undefined {
   if (!IS_SOAK) return WEEKS[k];
   if (k % 3 !== 2) return undefined;
   if (remainingFaults.length === 0) remainingFaults = KINDS;
@@ -63,24 +63,24 @@ export const FAMILY = [...RULE_INDICES, ...OVERLAY_INDICES].map(({ id }) => id);
  * rebalance.
  * @param dates sessions that took place
  */
-export function levelsOf(id: string, dates: readonly string[]): ReadonlyMap<string, number> {
+export function computeLevels(id: string, dates: readonly string[]): ReadonlyMap<string, number> {
   const parent = OVERLAY_INDICES.find((overlaid) => overlaid.id === id)?.parent;
   const { members, frequency } = RULE_INDICES.find((rule) => rule.id === (parent ?? id))!;
   const listPricesOn = (date: string): readonly number[] =>
     members.map((name) => PRICES[SESSIONS.indexOf(date)]![SECURITIES.indexOf(name)]!);
   const levels = new Map<string, number>();
-  let since = { prices: listPricesOn(dates[0]!), level: 1000 };
+  let lastReview = { prices: listPricesOn(dates[0]!), level: 1000 };
   let isDue = false;
   for (const [t, date] of SESSIONS.entries()) {
     // A rebalance on a closed day moves to the next session.
     isDue ||= frequency === 'monthly' && SESSIONS[t + 1]?.slice(0, 7) !== date.slice(0, 7);
     if (!dates.includes(date)) continue;
     const prices = listPricesOn(date);
-    const relatives = prices.map((price, i) => price / since.prices[i]!);
-    const level = (since.level * relatives.reduce((sum, each) => sum + each, 0)) / relatives.length;
+    const relatives = prices.map((price, i) => price / lastReview.prices[i]!);
+    const level = (lastReview.level * relatives.reduce((sum, each) => sum + each, 0)) / relatives.length;
     const years = parent === undefined ? 0 : (parseValidDay(date) - parseValidDay(dates[0]!)) / 365;
     levels.set(date, level * (1 - DECREMENT_PERCENT / 100) ** years);
-    if (isDue) since = { prices, level };
+    if (isDue) lastReview = { prices, level };
     isDue = false;
   }
   return levels;

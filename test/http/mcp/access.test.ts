@@ -2,18 +2,18 @@ import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import { jobRoutes } from '#contract/jobs.js';
 import { mcpRoutes } from '#contract/mcp.js';
-import { openApiDocument } from '#contract/openapi.js';
+import { createOpenApiDocument } from '#contract/openapi.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers } from '#http/routes/mcp.js';
 import { createConformity } from '../conformity.js';
-import { openAgent, errorOf, textOf, toolsOf, type Agent } from './agent.js';
+import { openAgent, readError, readText, listTools, type Agent } from './agent.js';
 import { waitFor } from '../../waiting.js';
 
 const api = { ...jobRoutes, ...mcpRoutes };
-const document = openApiDocument(api, '1.2.3');
+const document = createOpenApiDocument(api, '1.2.3');
 
 /** Requests for a job that runs until it is cancelled. */
 let askedRequests: string[];
@@ -99,14 +99,14 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
 
 test('a read-only key lists no writing tools, and its call of one is refused', async () => {
   const agent = await openAgentWithKey('read');
-  expect((await toolsOf(agent)).map(({ name }) => name)).toEqual(['waitForJob', 'listJobs', 'getJob']);
-  expect(errorOf(await agent.call('cancelJob', { job_id: 'backtest:LONG' }))).toMatchObject({
+  expect((await listTools(agent)).map(({ name }) => name)).toEqual(['waitForJob', 'listJobs', 'getJob']);
+  expect(readError(await agent.call('cancelJob', { job_id: 'backtest:LONG' }))).toMatchObject({
     error: { code: 'FORBIDDEN_SCOPE', detail: { needed: 'run' } },
     hint: expect.stringContaining('scope'),
   });
   expect(askedRequests).toEqual([]);
   const runner = await openAgentWithKey('read+run');
-  expect((await toolsOf(runner)).map(({ name }) => name)).toContain('cancelJob');
+  expect((await listTools(runner)).map(({ name }) => name)).toContain('cancelJob');
 });
 
 test('without a key nothing is answered', async () => {
@@ -131,8 +131,8 @@ test('a message outside the protocol is refused like any request, and a notifica
     const answer = await post(body, headers);
     expect([body, answer.status]).toEqual([body, status]);
     const text = await answer.text();
-    const answered = { status, type: answer.headers.get('content-type'), body: text === '' ? null : JSON.parse(text) };
-    expect(conforms('callMcp', answered)).toEqual([]);
+    const summary = { status, type: answer.headers.get('content-type'), body: text === '' ? null : JSON.parse(text) };
+    expect(conforms('callMcp', summary)).toEqual([]);
     if (status === 400) expect(JSON.parse(text)).toMatchObject({ error: { code: 'MALFORMED_REQUEST' } });
   }
 });
@@ -174,7 +174,7 @@ test('a wait ends when the key of its client is revoked', async () => {
   );
   await waitFor(() => expect(reports).toBeGreaterThan(0));
   revoked.add('read');
-  expect(errorOf((await waiting) as never)).toMatchObject({ error: { code: 'UNAUTHENTICATED' } });
+  expect(readError((await waiting) as never)).toMatchObject({ error: { code: 'UNAUTHENTICATED' } });
 });
 
 test('a message of another session or key cancels nothing', async () => {
@@ -198,8 +198,8 @@ test('a message of another session or key cancels nothing', async () => {
           )
         ).status,
       ).toBe(202);
-  const seen = reports.length;
-  await waitFor(() => expect(reports.length).toBeGreaterThan(seen));
+  const reportCount = reports.length;
+  await waitFor(() => expect(reports.length).toBeGreaterThan(reportCount));
   expect(isCancelled).toBe(false);
   stop.abort();
   await waiting;
@@ -208,10 +208,10 @@ test('a message of another session or key cancels nothing', async () => {
 
 test('a missing job, or a wait that is too long, is an error with both numbers', async () => {
   const agent = await openAgentWithKey('read');
-  expect(errorOf(await agent.call('waitForJob', { job_id: 'backtest:NONE' })).error.code).toBe('JOB_NOT_FOUND');
-  const { error } = errorOf(await agent.call('waitForJob', { job_id: 'backtest:LONG', seconds: 500 }));
+  expect(readError(await agent.call('waitForJob', { job_id: 'backtest:NONE' })).error.code).toBe('JOB_NOT_FOUND');
+  const { error } = readError(await agent.call('waitForJob', { job_id: 'backtest:LONG', seconds: 500 }));
   expect(JSON.stringify(error)).toMatch(/500.*50|50.*500/s);
-  expect(textOf(await agent.call('waitForJob', { job_id: 'backtest:LONG', seconds: 0 }))).toContain('"running"');
+  expect(readText(await agent.call('waitForJob', { job_id: 'backtest:LONG', seconds: 0 }))).toContain('"running"');
 });
 
 test('a key has twenty requests at once', async () => {
@@ -222,15 +222,15 @@ test('a key has twenty requests at once', async () => {
       method: 'tools/call',
       params: { name: 'waitForJob', arguments: { job_id: 'backtest:LONG', seconds: 50 } },
     });
-  const waiting = Array.from({ length: 20 }, (_, id) => call(id));
+  const waitingCalls = Array.from({ length: 20 }, (_, id) => call(id));
   await waitFor(() => expect(askedRequests.length).toBeGreaterThanOrEqual(20));
-  const refused = await call(20);
-  expect([refused.status, await refused.json()]).toMatchObject([
+  const refusal = await call(20);
+  expect([refusal.status, await refusal.json()]).toMatchObject([
     429,
     { error: { code: 'RATE_LIMITED', detail: { limit: 20 } } },
   ]);
   isCancelled = true; // ends the jobs, so that pending calls return
-  for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200);
+  for (const answer of await Promise.all(waitingCalls)) expect(answer.status).toBe(200);
   expect((await call(21)).status).toBe(200);
 });
 
@@ -276,19 +276,19 @@ test.each(CALLS)('%s is an error of the protocol', async (_, method, params) => 
 
 test('arguments reach only their own path segment, query or body', async () => {
   const agent = await openAgentWithKey('read+run');
-  const codeOf = async (jobArguments: Record<string, unknown>) =>
-    errorOf(await agent.call('getJob', jobArguments)).error;
+  const readCode = async (jobArguments: Record<string, unknown>) =>
+    readError(await agent.call('getJob', jobArguments)).error;
   for (const job_id of ['..', '.', '', '../health', 'backtest:LONG/events', 'backtest:LONG?wait=60', 'a\r\nx: y'])
-    expect((await codeOf({ job_id })).code, job_id).toMatch(/VALIDATION_FAILED|INVALID_IDENTIFIER/);
-  expect((await codeOf({ job_id: { toString: 1 } })).code).toBe('VALIDATION_FAILED');
-  expect(await codeOf({ job_id: 'backtest:LONG', waits: 5 })).toMatchObject({
+    expect((await readCode({ job_id })).code, job_id).toMatch(/VALIDATION_FAILED|INVALID_IDENTIFIER/);
+  expect((await readCode({ job_id: { toString: 1 } })).code).toBe('VALIDATION_FAILED');
+  expect(await readCode({ job_id: 'backtest:LONG', waits: 5 })).toMatchObject({
     code: 'VALIDATION_FAILED',
     detail: {
       findings: [{ code: 'UNKNOWN_FIELD', path: 'waits', message: expect.stringContaining('Did you mean wait?') }],
     },
   });
   expect(askedRequests).toEqual([]);
-  expect(errorOf(await agent.call('cancelJob', {})).error.detail).toMatchObject({
+  expect(readError(await agent.call('cancelJob', {})).error.detail).toMatchObject({
     findings: [{ code: 'REQUIRED', path: 'job_id' }],
   });
 });

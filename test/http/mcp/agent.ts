@@ -34,15 +34,15 @@ export async function openAgent(url: string, { tools, key, fetch }: AgentOptions
     call,
     async ok<T>(name: string, toolArguments?: Readonly<Record<string, unknown>>) {
       const result = await call(name, toolArguments);
-      if (result.isError === true) throw new Error(`${name}: ${textOf(result).slice(0, 2000)}`);
-      return JSON.parse(textOf(result)) as T;
+      if (result.isError === true) throw new Error(`${name}: ${readText(result).slice(0, 2000)}`);
+      return JSON.parse(readText(result)) as T;
     },
     close: () => client.close(),
   };
 }
 
 /** Returns the first text of a result. */
-export const textOf = ({ content }: CallToolResult): string => {
+export const readText = ({ content }: CallToolResult): string => {
   const [first] = content;
   return first?.type === 'text' ? first.text : '';
 };
@@ -53,13 +53,13 @@ export interface ToolError {
 }
 
 /** Returns the error of a result that must be an error. */
-export function errorOf(result: CallToolResult): ToolError {
-  if (result.isError !== true) throw new Error(`no error: ${textOf(result).slice(0, 500)}`);
-  return JSON.parse(textOf(result)) as ToolError;
+export function readError(result: CallToolResult): ToolError {
+  if (result.isError !== true) throw new Error(`no error: ${readText(result).slice(0, 500)}`);
+  return JSON.parse(readText(result)) as ToolError;
 }
 
 /** Returns all tools of an agent, from all pages. */
-export async function toolsOf({ client }: Agent): Promise<Awaited<ReturnType<Client['listTools']>>['tools']> {
+export async function listTools({ client }: Agent): Promise<Awaited<ReturnType<Client['listTools']>>['tools']> {
   const tools = [];
   for (let cursor: string | undefined; ;) {
     const page = await client.listTools(cursor === undefined ? {} : { cursor });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
-import { openAgent, errorOf, textOf, type Agent } from './agent.js';
+import { openAgent, readError, readText, type Agent } from './agent.js';
 
 let service: LiveService;
 let agent: Agent;
@@ -75,22 +75,22 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
   const [fault] = report.findings.filter(({ severity }) => severity === 'error');
   expect(fault?.path).toContain('pipeline.selection[0].params');
   const { number, ...params } = draft.pipeline.selection[0]!.params;
-  const corrected = {
+  const correctedDraft = {
     ...draft,
     pipeline: {
       ...draft.pipeline,
       selection: [{ ...draft.pipeline.selection[0]!, params: { ...params, count: number } }],
     },
   };
-  expect(await agent.ok('validateIndex', { body: corrected })).toMatchObject({ valid: true });
+  expect(await agent.ok('validateIndex', { body: correctedDraft })).toMatchObject({ valid: true });
 
   const { weights } = await agent.ok<{ weights: Readonly<Record<string, number>> }>('previewDocument', {
-    body: { document: corrected, as_of: '2021-06-18' },
+    body: { document: correctedDraft, as_of: '2021-06-18' },
   });
   expect(Object.values(weights)).toHaveLength(20);
   for (const weight of Object.values(weights)) expect(weight).toBeCloseTo(1 / 20, 12);
 
-  await agent.ok('createIndex', { body: corrected, change_note: 'from the rulebook' });
+  await agent.ok('createIndex', { body: correctedDraft, change_note: 'from the rulebook' });
   await waitForJobEnd(await agent.ok<Job>('startBacktest', { index_id: 'TWENTY', body: {} }));
 
   // The contributions between peak and trough sum to the fall of the level.
@@ -145,11 +145,11 @@ function computeLargestDrawdown({
 }
 
 test('an error has the code of the service, a hint, and findings with their path', async () => {
-  expect(errorOf(await agent.call('getIndex', { index_id: 'ABSENT' }))).toMatchObject({
+  expect(readError(await agent.call('getIndex', { index_id: 'ABSENT' }))).toMatchObject({
     error: { code: 'INDEX_NOT_FOUND' },
     hint: expect.stringContaining('No index'),
   });
-  const { error } = errorOf(await agent.call('createIndex', { body: { id: 'X', name: 5 } }));
+  const { error } = readError(await agent.call('createIndex', { body: { id: 'X', name: 5 } }));
   expect(error.code).toBe('VALIDATION_FAILED');
   const { findings } = error.detail as { readonly findings: readonly Finding[] };
   expect(findings.map(({ path }) => path)).toContain('name');
@@ -160,11 +160,11 @@ test('a long answer is shortened, states its length and links to the full answer
     limit: 1,
   });
   const result = await agent.call('getPrices', { identifier: identifiers[0]!.identifier, start: '2018-01-02' });
-  expect(Buffer.byteLength(textOf(result))).toBeLessThanOrEqual(50_000);
+  expect(Buffer.byteLength(readText(result))).toBeLessThanOrEqual(50_000);
   const [, notice, link] = result.content;
   expect(notice?.type === 'text' && notice.text).toMatch(/has 10\d\d items/);
-  const whole = await service.ask('GET', (link as { uri: string }).uri.replace('divisor://service', ''));
+  const wholeAnswer = await service.ask('GET', (link as { uri: string }).uri.replace('divisor://service', ''));
   const { contents } = await agent.client.readResource({ uri: (link as { uri: string }).uri });
-  expect(JSON.parse((contents[0] as { text: string }).text)).toEqual(whole.body);
-  expect(JSON.stringify(whole.body).length).toBeGreaterThan(50_000);
+  expect(JSON.parse((contents[0] as { text: string }).text)).toEqual(wholeAnswer.body);
+  expect(JSON.stringify(wholeAnswer.body).length).toBeGreaterThan(50_000);
 });

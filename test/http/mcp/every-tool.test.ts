@@ -10,7 +10,7 @@ import {
   type ExampleRunner,
 } from '../../guide/example-story.js';
 import type { Answer, LiveService } from '../../real/live.js';
-import { openAgent, textOf, toolsOf, type Agent } from './agent.js';
+import { openAgent, readText, listTools, type Agent } from './agent.js';
 
 const ROUTES: Readonly<Record<string, Route>> = API;
 
@@ -30,11 +30,11 @@ afterAll(async () => {
 
 /** Sends a request of the examples as a tool call. @returns the status that the result implies */
 async function askByTool<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
-  const { id, given } = callOf(method, path, body);
+  const { id, given: toolArguments } = createToolCall(method, path, body);
   if (id === 'callMcp' || !isTool(ROUTES[id]!)) return service.ask<T>(method, path, body);
   calledTools.add(id);
-  const result = await agent.call(id, given);
-  const text = textOf(result);
+  const result = await agent.call(id, toolArguments);
+  const text = readText(result);
   expect(Buffer.byteLength(JSON.stringify(result.content))).toBeLessThan(60_000); // quoted text and its notice
   const isJson = /^[[{]/.test(text);
   const parsed = (isJson ? JSON.parse(text) : text) as T;
@@ -43,7 +43,7 @@ async function askByTool<T>(method: string, path: string, body?: unknown): Promi
 }
 
 /** Returns the tool and the arguments for a request, found by the path template. */
-function callOf(method: string, address: string, body: unknown) {
+function createToolCall(method: string, address: string, body: unknown) {
   const { pathname, searchParams } = new URL(address, 'http://localhost');
   for (const [id, { method: routeMethod, path }] of Object.entries(ROUTES)) {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
@@ -71,7 +71,7 @@ test.each(STORY)('%s succeeds as a tool', async (id) => {
 });
 
 test('every tool was called, and each describes its units and limits', async () => {
-  const tools = await toolsOf(agent);
+  const tools = await listTools(agent);
   expect(tools.map(({ name }) => name).filter((name) => !calledTools.has(name))).toEqual(['waitForJob']);
   for (const { name, description, inputSchema, annotations } of tools) {
     expect(description, name).toMatch(
@@ -106,7 +106,7 @@ test('resources, templates and prompts are listed, and every resource can be rea
   }
   const { resourceTemplates } = await agent.client.listResourceTemplates();
   expect(resourceTemplates.map(({ name }) => name)).toContain('getLevels');
-  const names = new Set((await toolsOf(agent)).map(({ name }) => name));
+  const names = new Set((await listTools(agent)).map(({ name }) => name));
   for (const { name, arguments: promptArguments = [] } of (await agent.client.listPrompts()).prompts) {
     const argumentValues = Object.fromEntries(promptArguments.map((each) => [each.name, `<${each.name}>`]));
     const { messages } = await agent.client.getPrompt({ name, arguments: argumentValues });

@@ -8,9 +8,9 @@ test('a text never exceeds its limit, and is JSON if a list could be shortened',
       fc.jsonValue({ maxDepth: 4 }),
       fc.array(fc.double(), { maxLength: 400 }),
       fc.integer({ min: 200, max: 5000 }),
-      (value, numbers, most) => {
-        const { text, cuts } = shortenJson({ value, numbers }, most);
-        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(most);
+      (value, numbers, lengthMax) => {
+        const { text, cuts } = shortenJson({ value, numbers }, lengthMax);
+        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(lengthMax);
         if (cuts.every(({ path }) => path !== '')) JSON.parse(text);
         if (cuts.length === 0) expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify({ value, numbers })));
       },
@@ -34,7 +34,7 @@ test('parallel lists keep the same positions: the first and the last', () => {
 test('a long text and a long list of names are shortened as well', () => {
   const { text } = shortenJson({ text: 'x'.repeat(1_000_000), log: 'é'.repeat(100_000) }, 2000);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(2000);
-  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`S${i}`, 1 / (i + 1)]));
-  const shortened = JSON.parse(shortenJson({ weights: many }, 5000).text) as { weights: object };
+  const manyWeights = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`S${i}`, 1 / (i + 1)]));
+  const shortened = JSON.parse(shortenJson({ weights: manyWeights }, 5000).text) as { weights: object };
   expect(Object.keys(shortened.weights).at(-1)).toBe('S9999');
 });

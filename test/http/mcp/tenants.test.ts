@@ -3,9 +3,9 @@ import { API } from '#contract/api.js';
 import type { Route } from '#contract/route.js';
 import type { SqlResult } from '#contract/sql.js';
 import { knowsPrefixes } from '#http/route-access.js';
-import { DIVISOR_API_KEYS, indexOf, keys, operator, TENANTS, type Tenant } from '../../security/two-tenants.js';
+import { DIVISOR_API_KEYS, createIndex, keys, operator, TENANTS, type Tenant } from '../../security/two-tenants.js';
 import { runService, type RunningService } from '../../services/running-service.js';
-import { openAgent, errorOf, textOf, toolsOf, type Agent } from './agent.js';
+import { openAgent, readError, readText, listTools, type Agent } from './agent.js';
 
 /** Service with agents of two tenants with documents and runs, each limited to a prefix, and an unlimited agent. */
 let service: RunningService;
@@ -24,7 +24,7 @@ beforeAll(async () => {
   await waitForJobEnd(unlimitedAgent, await unlimitedAgent.ok('generateSynthetic', { body: market }));
   for (const tenant of TENANTS) {
     const agent = agents[tenant];
-    await agent.ok('putIndex', { index_id: `${tenant}eq`, body: indexOf(`${tenant}eq`) });
+    await agent.ok('putIndex', { index_id: `${tenant}eq`, body: createIndex(`${tenant}eq`) });
     await waitForJobEnd(agent, await agent.ok('startBacktest', { index_id: `${tenant}eq`, body: {} }));
   }
 });
@@ -45,9 +45,9 @@ async function waitForJobEnd(agent: Agent, started: Job): Promise<void> {
 
 test('tools read, write and run within the prefixes; documents of others are absent', async () => {
   const { 'alpha-': alpha } = agents;
-  expect(textOf(await alpha.call('listIndices'))).toMatch(/alpha-eq(?!.*bravo-)/s);
-  expect(textOf(await alpha.call('getLevels', { index_id: 'alpha-eq' }))).toContain('alpha-eq');
-  for (const [tool, given] of [
+  expect(readText(await alpha.call('listIndices'))).toMatch(/alpha-eq(?!.*bravo-)/s);
+  expect(readText(await alpha.call('getLevels', { index_id: 'alpha-eq' }))).toContain('alpha-eq');
+  for (const [tool, toolArguments] of [
     ['getIndex', { index_id: 'bravo-eq' }],
     ['getLevels', { index_id: 'bravo-eq' }],
     ['startBacktest', { index_id: 'bravo-eq', body: {} }],
@@ -56,14 +56,14 @@ test('tools read, write and run within the prefixes; documents of others are abs
     ['cancelJob', { job_id: 'backtest:bravo-eq' }],
     ['deleteIndex', { index_id: 'bravo-eq' }],
   ] as const)
-    expect([tool, errorOf(await alpha.call(tool, given)).error.code]).toEqual([
+    expect([tool, readError(await alpha.call(tool, toolArguments)).error.code]).toEqual([
       tool,
       expect.stringMatching(/_NOT_FOUND$/),
     ]);
-  const put = await alpha.call('putIndex', { index_id: 'bravo-new', body: indexOf('bravo-new') });
-  expect(errorOf(put).error.code).toMatch(/FORBIDDEN_ID|INDEX_NOT_FOUND/);
-  expect(errorOf(await alpha.call('getMetrics')).error.code).toBe('FORBIDDEN_ID');
-  expect(textOf(await agents['bravo-'].call('getIndex', { index_id: 'bravo-eq' }))).toContain('bravo-eq');
+  const put = await alpha.call('putIndex', { index_id: 'bravo-new', body: createIndex('bravo-new') });
+  expect(readError(put).error.code).toMatch(/FORBIDDEN_ID|INDEX_NOT_FOUND/);
+  expect(readError(await alpha.call('getMetrics')).error.code).toBe('FORBIDDEN_ID');
+  expect(readText(await agents['bravo-'].call('getIndex', { index_id: 'bravo-eq' }))).toContain('bravo-eq');
 });
 
 test('SQL, resources and prompts show nothing of another tenant', async () => {
@@ -82,10 +82,10 @@ test('SQL, resources and prompts show nothing of another tenant', async () => {
 });
 
 test('routes that concern the whole service are no tools for a limited key', async () => {
-  const list = new Set((await toolsOf(agents['alpha-'])).map(({ name }) => name));
-  const unlimited = new Set((await toolsOf(unlimitedAgent)).map(({ name }) => name));
-  const limited = Object.entries(API as Record<string, Route>).filter(([id, route]) => !knowsPrefixes(id, route));
-  const hidden = limited.map(([id]) => id).filter((id) => unlimited.has(id));
-  expect(hidden.length).toBeGreaterThan(0);
-  expect(hidden.filter((id) => list.has(id))).toEqual([]);
+  const list = new Set((await listTools(agents['alpha-'])).map(({ name }) => name));
+  const unlimited = new Set((await listTools(unlimitedAgent)).map(({ name }) => name));
+  const limitedRoutes = Object.entries(API as Record<string, Route>).filter(([id, route]) => !knowsPrefixes(id, route));
+  const hiddenTools = limitedRoutes.map(([id]) => id).filter((id) => unlimited.has(id));
+  expect(hiddenTools.length).toBeGreaterThan(0);
+  expect(hiddenTools.filter((id) => list.has(id))).toEqual([]);
 });

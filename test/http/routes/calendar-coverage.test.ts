@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-async function recordOf(calendar: string, base_date: string, request: { readonly end?: string } = {}) {
+async function readRecord(calendar: string, base_date: string, request: { readonly end?: string } = {}) {
   await service.ok('PUT', `/indices/${calendar}`, {
     id: calendar,
     name: calendar,
@@ -35,13 +35,13 @@ async function recordOf(calendar: string, base_date: string, request: { readonly
   ).index.target!;
 }
 
-async function coverageOf(code: string) {
+async function readCoverage(code: string) {
   const { calendars } = await service.ok<CalendarList>('GET', '/indices/calendars');
   return calendars.find((option) => option.code === code)!.coverage;
 }
 
 test('a record states the part of the requested range that the calendar covers', async () => {
-  const tail = await recordOf('XTAE', '2018-10-01');
+  const tail = await readRecord('XTAE', '2018-10-01');
   expect(tail.calendar_coverage).toEqual({
     calendar: 'XTAE',
     requested_start: '2018-10-01',
@@ -52,8 +52,8 @@ test('a record states the part of the requested range that the calendar covers',
     trimmed_end: false,
   });
   expect(tail.levels.index[0]! >= '2019-01-01').toBe(true);
-  const { to } = await coverageOf('XKAR');
-  const head = await recordOf('XKAR', '2019-01-02');
+  const { to } = await readCoverage('XKAR');
+  const head = await readRecord('XKAR', '2019-01-02');
   expect(head.calendar_coverage).toMatchObject({
     calendar: 'XKAR',
     covered_end: to,
@@ -61,12 +61,12 @@ test('a record states the part of the requested range that the calendar covers',
     trimmed_end: true,
   });
   expect(head.levels.index.at(-1)! <= to).toBe(true);
-  expect((await recordOf('XNYS', '2019-01-02')).calendar_coverage).toBeNull();
+  expect((await readRecord('XNYS', '2019-01-02')).calendar_coverage).toBeNull();
 });
 
 test.each(['XTKS', 'XNYS'])('an end beyond the calendar %s is trimmed regardless of prices', async (calendar) => {
-  const { to } = await coverageOf(calendar);
-  const { calendar_coverage: coverage } = await recordOf(calendar, '2019-01-04', { end: '2031-06-30' });
+  const { to } = await readCoverage(calendar);
+  const { calendar_coverage: coverage } = await readRecord(calendar, '2019-01-04', { end: '2031-06-30' });
   expect(coverage).toEqual({
     calendar,
     requested_start: '2019-01-04',

@@ -45,10 +45,10 @@ beforeAll(() => {
     if (entry === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index ${id}.`);
     return entry;
   }
-  const scheduleOf = createIndexSchedules({ calendars, readIndex, findIndexRun: () => Promise.resolve(undefined) });
+  const createSchedule = createIndexSchedules({ calendars, readIndex, findIndexRun: () => Promise.resolve(undefined) });
   const views = createCalendarViews({
     calendars,
-    readSchedule: async (id) => scheduleOf(await readIndex(id)),
+    readSchedule: async (id) => createSchedule(await readIndex(id)),
     today: () => parseValidDay('2026-11-20'),
   });
   const acceptReader = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
@@ -184,8 +184,8 @@ describe('GET /indices/{index_id}/schedule', () => {
   test('accepts as_of instead of asof, and refuses two dates', async () => {
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30')).as_of).toBe('2025-06-30');
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-30')).as_of).toBe('2025-06-30');
-    const refused = await requestRefusal('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-29');
-    expect(refused).toMatchObject({
+    const refusal = await requestRefusal('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-29');
+    expect(refusal).toMatchObject({
       status: 422,
       code: 'VALIDATION_FAILED',
       detail: { findings: [{ path: 'as_of' }] },

@@ -18,8 +18,8 @@ test('the reference is a page whose scripts a browser runs only unchanged', asyn
 
 test('a page that the client has is not sent again', async () => {
   const first = await fetch(`${service.url}/docs`);
-  const again = await fetch(`${service.url}/docs`, { headers: { 'If-None-Match': first.headers.get('etag')! } });
-  expect([again.status, await again.text()]).toEqual([304, '']);
+  const secondAnswer = await fetch(`${service.url}/docs`, { headers: { 'If-None-Match': first.headers.get('etag')! } });
+  expect([secondAnswer.status, await secondAnswer.text()]).toEqual([304, '']);
 });
 
 /** Returns a response as transferred, because fetch would decode it. */
@@ -37,20 +37,26 @@ function requestRaw(path: string, acceptEncoding: string): Promise<{ headers: In
 test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])(
   '%s is compressed for clients that accept it, each coding under a different etag',
   async (path) => {
-    const plain = await requestRaw(path, 'identity');
+    const plainAnswer = await requestRaw(path, 'identity');
     const br = await requestRaw(path, 'gzip, br');
     const gzip = await requestRaw(path, 'gzip');
     expect(
-      [plain, br, gzip].map(({ headers }) => [headers['content-encoding'], headers['vary'], headers['content-type']]),
-    ).toEqual([undefined, 'br', 'gzip'].map((coding) => [coding, 'Accept-Encoding', plain.headers['content-type']]));
-    expect(brotliDecompressSync(br.bytes).equals(plain.bytes)).toBe(true);
-    expect(gunzipSync(gzip.bytes).equals(plain.bytes)).toBe(true);
-    expect(br.bytes.length).toBeLessThan(plain.bytes.length / 3);
-    expect(new Set([plain, br, gzip].map(({ headers }) => headers['etag'])).size).toBe(3);
-    const again = await fetch(`${service.url}${path}`, {
+      [plainAnswer, br, gzip].map(({ headers }) => [
+        headers['content-encoding'],
+        headers['vary'],
+        headers['content-type'],
+      ]),
+    ).toEqual(
+      [undefined, 'br', 'gzip'].map((coding) => [coding, 'Accept-Encoding', plainAnswer.headers['content-type']]),
+    );
+    expect(brotliDecompressSync(br.bytes).equals(plainAnswer.bytes)).toBe(true);
+    expect(gunzipSync(gzip.bytes).equals(plainAnswer.bytes)).toBe(true);
+    expect(br.bytes.length).toBeLessThan(plainAnswer.bytes.length / 3);
+    expect(new Set([plainAnswer, br, gzip].map(({ headers }) => headers['etag'])).size).toBe(3);
+    const secondAnswer = await fetch(`${service.url}${path}`, {
       headers: { 'accept-encoding': 'br', 'if-none-match': br.headers['etag']! },
     });
-    expect(again.status).toBe(304);
+    expect(secondAnswer.status).toBe(304);
   },
 );
 
@@ -100,7 +106,7 @@ test('examples of answers are in the OpenAPI document', async () => {
     >;
   }
   const document = await service.ok<Document>('GET', '/openapi.json');
-  const without = Object.values(document.paths)
+  const operationsWithout = Object.values(document.paths)
     .flatMap((methods) => Object.values(methods))
     .filter(({ operationId, responses }) => {
       const json = Object.entries(responses).findLast(([status]) => status.startsWith('2'))?.[1].content?.[
@@ -109,7 +115,7 @@ test('examples of answers are in the OpenAPI document', async () => {
       return json !== undefined && json.example === undefined && operationId !== 'getOpenApi';
     });
   expect(
-    without.map(({ operationId }) => operationId),
+    operationsWithout.map(({ operationId }) => operationId),
     'npm run generate',
   ).toEqual([]);
 });

@@ -54,16 +54,16 @@ const storedDocuments: Pick<DocumentStore, 'get' | 'list'> = {
   },
 };
 const readToday = () => parseValidDay('2026-11-20');
-const indexOf = async (id: string) => documents.find((document) => document.id === id)!;
-const scheduleOf = createIndexSchedules({
+const findIndex = async (id: string) => documents.find((document) => document.id === id)!;
+const createSchedule = createIndexSchedules({
   calendars,
-  readIndex: indexOf,
+  readIndex: findIndex,
   findIndexRun: () => Promise.resolve(undefined),
 });
 const app = createApp({
   api: eventRoutes,
   handlers: createEventHandlers(
-    createEvents({ documents: storedDocuments, calendars, computeSchedule: scheduleOf, today: readToday }),
+    createEvents({ documents: storedDocuments, calendars, computeSchedule: createSchedule, today: readToday }),
     readToday,
   ),
   authenticate: () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) }),
@@ -122,15 +122,15 @@ test('effective dates are those of the schedule of each index, and each exchange
     const calendar = calendars.get(code)!;
     const schedule = { baseDay: parseValidDay(base), cadences: [{ rebalance, calendar }], called: [] };
     const { upcoming } = selectScheduleAround({ schedule, asOf: readToday() - 1, limit: 400 });
-    const shown = result.filter((event) => event.index_id === id && event.kind === 'effective');
+    const shownEvents = result.filter((event) => event.index_id === id && event.kind === 'effective');
     const dates = upcoming.map(({ date }) => formatDay(date)).filter((date) => date <= '2027-11-21');
-    expect(shown.map(({ date }) => date)).toEqual(dates);
+    expect(shownEvents.map(({ date }) => date)).toEqual(dates);
   }
   expect(result.map(({ date }) => date)).toEqual(result.map(({ date }) => date).toSorted());
-  const closed = result.filter(({ kind }) => kind === 'holiday').map(({ date, calendar }) => `${calendar} ${date}`);
-  expect(new Set(closed).size).toBe(closed.length);
-  expect(closed).toContain('XNYS 2026-11-26');
-  expect(closed).toContain('XTKS 2027-01-01');
+  const holidays = result.filter(({ kind }) => kind === 'holiday').map(({ date, calendar }) => `${calendar} ${date}`);
+  expect(new Set(holidays).size).toBe(holidays.length);
+  expect(holidays).toContain('XNYS 2026-11-26');
+  expect(holidays).toContain('XTKS 2027-01-01');
 });
 
 test('a blend has the rebalances of its parts in addition to its own, with one event per day', async () => {
@@ -157,8 +157,8 @@ test('an answer states the range of the calendars, and omits it if no index has 
   const [york, tokyo] = ['XNYS', 'XTKS'].map((code) => calendars.get(code)!.coverage);
   const ownRange = { from: formatDay(york!.from), to: formatDay(york!.to) };
   expect(await read('?from=2100-01-01&index_ids=LAGGED')).toEqual(ownRange);
-  const both = { from: Math.max(york!.from, tokyo!.from), to: Math.min(york!.to, tokyo!.to) };
-  expect(await read('')).toEqual({ from: formatDay(both.from), to: formatDay(both.to) });
+  const commonRange = { from: Math.max(york!.from, tokyo!.from), to: Math.min(york!.to, tokyo!.to) };
+  expect(await read('')).toEqual({ from: formatDay(commonRange.from), to: formatDay(commonRange.to) });
   expect(await requestEvents('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual([]);
   expect(await read('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual(ownRange);
 });
@@ -185,15 +185,15 @@ test('a calendar file has every event as a separate day, in lines of at most 75 
   const lines = text.split('\r\n');
   expect(lines.every((line) => Buffer.byteLength(line) <= 75)).toBe(true);
   const unfolded = text.replaceAll('\r\n ', '').split('\r\n');
-  const valuesOf = (name: string) =>
+  const listValues = (name: string) =>
     unfolded.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1));
   const expected = await requestEvents('?index_ids=TOKYO');
-  expect(valuesOf('DTSTART;VALUE=DATE')).toEqual(expected.map(({ date }) => date.replaceAll('-', '')));
-  expect(valuesOf('SUMMARY').map((value) => value.replaceAll(/\\([;,\\])/g, '$1'))).toEqual(
+  expect(listValues('DTSTART;VALUE=DATE')).toEqual(expected.map(({ date }) => date.replaceAll('-', '')));
+  expect(listValues('SUMMARY').map((value) => value.replaceAll(/\\([;,\\])/g, '$1'))).toEqual(
     expected.map(({ summary, index_id: id }) => (id === null ? summary : `${summary} (${id})`)),
   );
   expect(new Set(expected.map(({ index_id: id }) => id))).toEqual(new Set([null, 'TOKYO']));
-  expect(new Set(valuesOf('UID')).size).toBe(expected.length);
+  expect(new Set(listValues('UID')).size).toBe(expected.length);
   // An index without a name is shown by its id.
   expect((await get('?index_ids=LAGGED&format=ics')).text).not.toContain('(LAGGED)');
 });

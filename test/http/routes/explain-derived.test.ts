@@ -24,9 +24,9 @@ function createMarketRows(): unknown[][] {
   const random = createCounterRandom({ seed: 5, stream: 1 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day) => {
-    const common = 0.008 * random.normal();
+    const marketReturn = 0.008 * random.normal();
     const rows = NAMES.map((name, i) => {
-      levels[i] = Math.round(levels[i]! * (1 + common * (0.6 + 0.07 * i) + 0.01 * random.normal()) * 1e4) / 1e4;
+      levels[i] = Math.round(levels[i]! * (1 + marketReturn * (0.6 + 0.07 * i) + 0.01 * random.normal()) * 1e4) / 1e4;
       return [name, day, levels[i]!, 1000 * (i + 1), 50_000];
     });
     return rows.filter(([name]) => !(name === 'N08' && day === LAST_REBALANCE) && !(name === 'N09' && day >= ACQUIRED));
@@ -97,9 +97,10 @@ function computeByRules({ weighting, capping, stayed }: IndexExplanation): numbe
 function computeBySolve({ derivation, stayed }: IndexExplanation): number {
   const { source_weight, solve } = derivation!;
   const { pull, force, stiffness, lower, upper, held_by, held_at, scale } = solve!;
-  const free = source_weight! - (pull + force) / stiffness;
-  const rested = held_by === 'kink' ? held_at! : Math.min(upper ?? Infinity, Math.max(lower ?? -Infinity, free));
-  return (rested * scale) / stayed;
+  const freeWeight = source_weight! - (pull + force) / stiffness;
+  const restedWeight =
+    held_by === 'kink' ? held_at! : Math.min(upper ?? Infinity, Math.max(lower ?? -Infinity, freeWeight));
+  return (restedWeight * scale) / stayed;
 }
 
 describe('the explanation of a weight of a derived index', () => {
@@ -287,22 +288,22 @@ describe('an index that waits for a bar', () => {
     await service.ok('POST', '/indices', setWaiting('WAITS', { base_date: LAST_REBALANCE }));
     const previewIndex = (body: object) => service.ok<PreviewResponse>('POST', '/indices/preview', body);
     const asOf = { as_of: LAST_REBALANCE };
-    const decided = await service.ok<PreviewResponse>('POST', '/indices/WAITS/preview', asOf);
-    const carried = { ...parent, id: 'CARRIES', base_date: LAST_REBALANCE };
-    expect(decided.weights).toEqual((await previewIndex({ document: carried, ...asOf })).weights);
-    expect(decided.weights['N08']).toBeGreaterThan(0);
+    const decidedAnswer = await service.ok<PreviewResponse>('POST', '/indices/WAITS/preview', asOf);
+    const carriedIndex = { ...parent, id: 'CARRIES', base_date: LAST_REBALANCE };
+    expect(decidedAnswer.weights).toEqual((await previewIndex({ document: carriedIndex, ...asOf })).weights);
+    expect(decidedAnswer.weights['N08']).toBeGreaterThan(0);
     expect(await explain('WAITS', 'N08', LAST_REBALANCE)).toMatchObject({
       included: false,
-      weight: decided.weights['N08'],
+      weight: decidedAnswer.weights['N08'],
       held_weight: null,
       entered: null,
       left: null,
       drift: null,
-      order: { ...ORDER, side: 'buy', target_weight: decided.weights['N08'] },
+      order: { ...ORDER, side: 'buy', target_weight: decidedAnswer.weights['N08'] },
     });
     expect(await explain('WAITS', 'N08', '2024-07-01')).toMatchObject({
       included: true,
-      weight: decided.weights['N08'],
+      weight: decidedAnswer.weights['N08'],
       order: null,
       entered: { date: '2024-07-01', event: 'order', ordered_on: LAST_REBALANCE },
     });

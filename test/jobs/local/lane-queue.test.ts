@@ -58,24 +58,24 @@ test('no job is lost, duplicated or miscounted', () => {
   fc.assert(
     fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
       const queue = createLaneQueue();
-      const waiting = new Map<string, string>();
+      const waitingJobs = new Map<string, string>();
       for (const [i, { verb, owner, pick }] of actions.entries()) {
         if (verb === 'push' || verb === 'unshift') {
           queue[verb](owner, `job-${i}`);
-          waiting.set(`job-${i}`, owner);
+          waitingJobs.set(`job-${i}`, owner);
         } else if (verb === 'shift') {
-          const shown = queue.peek();
-          const taken = queue.shift();
-          expect(taken).toBe(shown);
-          expect(taken === undefined).toBe(waiting.size === 0);
-          if (taken !== undefined) expect(waiting.delete(taken)).toBe(true);
+          const shownJob = queue.peek();
+          const takenJob = queue.shift();
+          expect(takenJob).toBe(shownJob);
+          expect(takenJob === undefined).toBe(waitingJobs.size === 0);
+          if (takenJob !== undefined) expect(waitingJobs.delete(takenJob)).toBe(true);
         } else {
-          const [jobId, of] = [...waiting][pick % Math.max(waiting.size, 1)] ?? ['none', owner];
-          expect(queue.remove(of, jobId)).toBe(waiting.delete(jobId));
+          const [jobId, of] = [...waitingJobs][pick % Math.max(waitingJobs.size, 1)] ?? ['none', owner];
+          expect(queue.remove(of, jobId)).toBe(waitingJobs.delete(jobId));
         }
-        expect(queue.length).toBe(waiting.size);
+        expect(queue.length).toBe(waitingJobs.size);
       }
-      expect(drain(queue).sort()).toEqual([...waiting.keys()].sort());
+      expect(drain(queue).sort()).toEqual([...waitingJobs.keys()].sort());
     }),
   );
 });

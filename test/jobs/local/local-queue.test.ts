@@ -22,27 +22,27 @@ async function openOn(
   const home = await openHome(path);
   const { documents, close } = await openStore({ home, onFailure: () => {} });
   const { clock, pass } = time;
-  const paused = await createPausedKinds({ documents, clock, isShared: false });
+  const pausedKinds = await createPausedKinds({ documents, clock, isShared: false });
   const onEnded = (job: EndedJob) => void ended.push(job);
-  const queue = createLocalQueue({ store: documents, clock, limits, log: quietLog, onEnded, paused });
+  const queue = createLocalQueue({ store: documents, clock, limits, log: quietLog, onEnded, paused: pausedKinds });
   let isOpen = true;
   const end = async (): Promise<void> => {
     if (isOpen) for (const room of [{ close }, home]) await room.close();
     isOpen = false;
   };
-  let later: OpenedQueue | undefined;
+  let laterQueue: OpenedQueue | undefined;
   return {
     queue,
     documents,
-    paused,
+    paused: pausedKinds,
     pass,
     async reopen() {
       await end();
-      return (later = await openOn(path, limits, time, ended));
+      return (laterQueue = await openOn(path, limits, time, ended));
     },
     async discard() {
       await end();
-      await later?.discard();
+      await laterQueue?.discard();
     },
   };
 }
@@ -74,12 +74,12 @@ const order = { lane: 'heavy', exceptOwners: new Set<string>(), freeBytes: 1, ta
 /** Runs a test on a joined queue that contains one waiting job. */
 async function addJob(work: (world: OpenedQueue & { time: TestClock; ended: EndedJob[] }) => Promise<void>) {
   const time = createTestClock();
-  const ended: EndedJob[] = [];
-  const world = await openOn(await newFolder(), LIMITS, time, ended);
+  const endedJobs: EndedJob[] = [];
+  const world = await openOn(await newFolder(), LIMITS, time, endedJobs);
   await world.queue.join(node);
   await world.queue.submit(job);
   try {
-    await work({ ...world, time, ended });
+    await work({ ...world, time, ended: endedJobs });
   } finally {
     await world.discard();
   }

@@ -47,13 +47,13 @@ export async function openNode(
   const ownDatabase = world.another();
   const statements: string[] = [];
   const underWay = new Set<Promise<unknown>>();
-  let lost: string | undefined;
+  let lostText: string | undefined;
   const database: Database = {
     ...ownDatabase,
     query(text, values) {
       if (!text.includes('pg_current_snapshot')) statements.push(text);
-      const isLost = lost !== undefined && text.includes(lost);
-      if (isLost) lost = undefined;
+      const isLost = lostText !== undefined && text.includes(lostText);
+      if (isLost) lostText = undefined;
       const asking = ownDatabase.query<never>(text, values);
       const answer = isLost ? asking.then(() => Promise.reject(createUnavailable())) : asking;
       const reservedAnswer = text.includes('reserved AS') ? delayAnswer(answer) : answer;
@@ -63,27 +63,27 @@ export async function openNode(
   };
   let delay: (() => Promise<unknown>) | undefined;
   async function delayAnswer<T>(answer: Promise<T>): Promise<T> {
-    const late = delay;
+    const lateAnswer = delay;
     delay = undefined;
     const rows = await answer;
-    await late?.();
+    await lateAnswer?.();
     return rows;
   }
   const documents = await openPostgresDocuments({ database, schema: world.schema });
   let failure: (() => Promise<void>) | undefined;
   const jobTransaction: PostgresDocuments['jobTransaction'] = async (change, options) => {
-    const meanwhile = failure;
+    const currentFailure = failure;
     failure = undefined;
-    if (meanwhile === undefined) return documents.jobTransaction(change, options);
-    await meanwhile();
+    if (currentFailure === undefined) return documents.jobTransaction(change, options);
+    await currentFailure();
     throw createUnavailable();
   };
   const { clock } = time;
   const schema = `"${world.schema}"`;
   const slots = { heavy: 3, light: 1 };
-  const paused = await createPausedKinds({ documents, clock, isShared: false });
+  const pausedKinds = await createPausedKinds({ documents, clock, isShared: false });
   const queue = createPostgresQueue({
-    paused,
+    paused: pausedKinds,
     documents: { ...documents, jobTransaction },
     database,
     schema,
@@ -105,13 +105,13 @@ export async function openNode(
   return {
     queue,
     documents,
-    paused,
+    paused: pausedKinds,
     statements,
     async answered() {
       while (underWay.size > 0) await Promise.allSettled(underWay);
       await new Promise((resolve) => setImmediate(resolve)); // waits until the responses have been processed
     },
-    loseNext: (text) => void (lost = text),
+    loseNext: (text) => void (lostText = text),
     failNext: (meanwhile) => void (failure = meanwhile),
     delayNextClaim: (meanwhile) => void (delay = meanwhile),
     async close() {

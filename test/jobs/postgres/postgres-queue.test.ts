@@ -42,11 +42,11 @@ async function openOn(world: TestSchema, limits: QueueLimits, time: TestClock): 
 describe.skipIf(!hasPostgresql)('on PostgreSQL', () => {
   describeJobQueue('the queue', async (limits) => {
     const world = await openTestSchema();
-    const opened = await openOn(world, limits, createTestClock());
+    const openedQueue = await openOn(world, limits, createTestClock());
     return {
-      ...opened,
+      ...openedQueue,
       async discard() {
-        await opened.discard();
+        await openedQueue.discard();
         await world.drop();
       },
     };
@@ -96,8 +96,8 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       const ids = Array.from({ length: 40 }, (_, i) => `j${i}`);
       await Promise.all(ids.map((id, i) => (i % 2 === 0 ? one! : other!).queue.submit(createJob(id))));
       const claims = await Promise.all(Array.from({ length: 60 }, (_, i) => (i % 2 === 0 ? one! : other!).claim()));
-      const taken = claims.flatMap((claim) => claim?.lease.jobId ?? []);
-      expect(taken.toSorted()).toEqual(ids.map((id) => `backtest:${id}`).toSorted());
+      const takenJobs = claims.flatMap((claim) => claim?.lease.jobId ?? []);
+      expect(takenJobs.toSorted()).toEqual(ids.map((id) => `backtest:${id}`).toSorted());
       expect(await one!.queue.counts()).toEqual({ pending: 0, running: 40 });
     });
   });
@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   test('send four statements for an empty job, of which one finds it and two cancel it', async () => {
     await addNodes(async ([front, worker]) => {
       const [submitter, runner] = [front!, worker!];
-      async function statementsOf<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly count: number }> {
+      async function countQueries<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly count: number }> {
         const ask = (): number => submitter.statements.length + runner.statements.length;
         const before = ask();
         return { value: await work(), count: ask() - before };
@@ -113,15 +113,15 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       // The first submission also queries the memory of the nodes and the jobs to be forgotten.
       await submitter.queue.submit(createJob('first'));
       await runner.queue.complete((await runner.claimed()).lease, succeed);
-      const submitted = await statementsOf(() => submitter.queue.submit(createJob('a')));
-      const claimed = await statementsOf(runner.claimed);
-      await runner.queue.heartbeat(claimed.value.lease);
-      const ended = await statementsOf(() => runner.queue.complete(claimed.value.lease, succeed));
-      const found = await statementsOf(() => submitter.statusOf('a'));
-      expect(found.value).toMatchObject({ status: 'succeeded', attempt: 1 });
+      const submission = await countQueries(() => submitter.queue.submit(createJob('a')));
+      const claim = await countQueries(runner.claimed);
+      await runner.queue.heartbeat(claim.value.lease);
+      const completion = await countQueries(() => runner.queue.complete(claim.value.lease, succeed));
+      const look = await countQueries(() => submitter.statusOf('a'));
+      expect(look.value).toMatchObject({ status: 'succeeded', attempt: 1 });
       await submitter.queue.submit(createJob('b'));
-      const cancelled = await statementsOf(() => submitter.queue.cancel('backtest:b'));
-      expect([submitted, claimed, ended, found, cancelled].map(({ count }) => count)).toEqual([2, 1, 1, 1, 2]);
+      const cancellation = await countQueries(() => submitter.queue.cancel('backtest:b'));
+      expect([submission, claim, completion, look, cancellation].map(({ count }) => count)).toEqual([2, 1, 1, 1, 2]);
     });
   });
 
@@ -157,8 +157,8 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('answer an equal submission with one job, and refuse another submission under its id', async () => {
     await addNodes(async ([one, other]) => {
-      const both = await Promise.all([one!, other!].map(({ queue }) => queue.submit(createJob('a'))));
-      expect(both.map(({ status }) => status)).toEqual(['pending', 'pending']);
+      const submissions = await Promise.all([one!, other!].map(({ queue }) => queue.submit(createJob('a'))));
+      expect(submissions.map(({ status }) => status)).toEqual(['pending', 'pending']);
       expect(await one!.queue.liveIds()).toEqual(['backtest:a']);
       await expect(other!.queue.submit(createJob('a', { inputHash: 'other' }))).rejects.toMatchObject({
         code: 'JOB_RUNNING',
@@ -173,12 +173,12 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       worker!.state.progress = { fraction: 0.5, message: 'Half.' };
       await worker!.queue.heartbeat(lease);
       expect(await front!.statusOf('a')).toMatchObject({ status: 'running', progress: 0.5, message: 'Half.' });
-      const seen: (string | undefined)[] = [];
+      const seenStatuses: (string | undefined)[] = [];
       const stop = front!.queue.watch('backtest:a', () => {
-        void front!.statusOf('a').then((status) => void seen.push(status?.status));
+        void front!.statusOf('a').then((status) => void seenStatuses.push(status?.status));
       });
       expect(await worker!.queue.complete(lease, succeed)).toBe(true);
-      while (!seen.includes('succeeded')) await pass(250);
+      while (!seenStatuses.includes('succeeded')) await pass(250);
       stop();
     });
   });
@@ -210,10 +210,10 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       let calls = other!.state.calls;
       await pass(LEASE_MS + 2000);
       while ((await other!.statusOf('a'))?.status !== 'pending') await pass(2000);
-      const again = await other!.claimed();
-      expect(again.lease).toMatchObject({ jobId: 'backtest:a', attempt: 2 });
+      const secondClaim = await other!.claimed();
+      expect(secondClaim.lease).toMatchObject({ jobId: 'backtest:a', attempt: 2 });
       expect(await silent!.queue.complete(lease, succeed)).toBe(false);
-      expect(await other!.queue.complete(again.lease, succeed)).toBe(true);
+      expect(await other!.queue.complete(secondClaim.lease, succeed)).toBe(true);
       calls = other!.state.calls - calls;
       expect(calls).toBeGreaterThan(0);
     });
@@ -228,12 +228,12 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         while ((await other!.statusOf('a'))?.status !== 'pending') await pass(2000);
         await pass(LEASE_MS); // longer than all retries of ending the attempt
       });
-      const ended = silent!.queue.complete(lease, succeed);
+      const completion = silent!.queue.complete(lease, succeed);
       const state = { isOver: false };
-      const over = ended.finally(() => void (state.isOver = true)).catch(() => {});
+      const settledCompletion = completion.finally(() => void (state.isOver = true)).catch(() => {});
       while (!state.isOver) await pass(500);
-      await over;
-      expect(await ended).toBe(false);
+      await settledCompletion;
+      expect(await completion).toBe(false);
       while ((await listNodes({ url, schema })).find(({ node }) => node === 'one')?.stale !== 1) await pass(2000);
       expect((await other!.claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 2 });
     });
@@ -244,9 +244,9 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       async ([front, worker]) => {
         await front!.queue.submit(createJob('a'));
         const { lease } = await worker!.claimed();
-        const lost = new Promise<void>((resolve) => lease.onLost(resolve));
+        const loss = new Promise<void>((resolve) => lease.onLost(resolve));
         await front!.queue.cancel('backtest:a');
-        await lost; // no heartbeat is due, because the clock does not advance
+        await loss; // no heartbeat is due, because the clock does not advance
         await front!.queue.submit(createJob('b'));
         worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // notified before the lease exists
         const next = (await worker!.claimed()).lease;
@@ -332,8 +332,8 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         expect((await large!.claimed({ freeBytes: 3 * HUGE_BYTES })).lease.jobId).toBe('backtest:huge');
         const { memory_bytes: memory, reserved_bytes: reserved } = (await listNodes({ url, schema }))[1]!;
         expect([memory, reserved]).toEqual([3 * HUGE_BYTES, estimatedBytes]);
-        const beyond = front!.queue.submit(createJob('beyond', { estimatedBytes: 4 * HUGE_BYTES }));
-        await expect(beyond).rejects.toMatchObject({ detail: { budget_bytes: 3 * HUGE_BYTES } });
+        const hugeSubmission = front!.queue.submit(createJob('beyond', { estimatedBytes: 4 * HUGE_BYTES }));
+        await expect(hugeSubmission).rejects.toMatchObject({ detail: { budget_bytes: 3 * HUGE_BYTES } });
       },
       { memories },
     );

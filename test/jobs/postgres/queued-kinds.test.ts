@@ -26,8 +26,8 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
 
   beforeAll(async () => {
     world = await openTestSchema();
-    const opened = await openNode(world, LIMITS, createTestClock());
-    node = { ...opened, ...(await joinAs(opened.queue)) };
+    const openedNode = await openNode(world, LIMITS, createTestClock());
+    node = { ...openedNode, ...(await joinAs(openedNode.queue)) };
   });
 
   afterAll(async () => {
@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
     await world.drop();
   });
 
-  async function rowOfJob(id: string) {
+  async function readJobRow(id: string) {
     const [row] = await world.query(`SELECT kind, sequence FROM $schema.jobs WHERE job_id = 'backtest:${id}'`);
     return { kind: String(row!['kind']), sequence: Number(row!['sequence']) };
   }
@@ -43,8 +43,8 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
   /** Writes a job like a node of an earlier release, which stores its plain kind with every change. */
   async function writeBefore(id: string, change: { readonly attempt: number; readonly sequence: number }) {
     await node.documents.jobTransaction(async (tx) => {
-      const stored = (await tx.get('job', `backtest:${id}`)) as { readonly body: object };
-      const record = { ...stored.body, ...change };
+      const storedJob = (await tx.get('job', `backtest:${id}`)) as { readonly body: object };
+      const record = { ...storedJob.body, ...change };
       await tx.put('job', `backtest:${id}`, record);
       await tx.put('index', 'another', {}); // a commit of several documents writes the whole row
       tx.putJob({ ...createRow(record as never), kind: CLAIMED_BEFORE });
@@ -53,14 +53,14 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
 
   test('excludes nodes of earlier releases until one of them submits the job again', async () => {
     await node.queue.submit(createJob('a'));
-    const { kind, sequence } = await rowOfJob('a');
+    const { kind, sequence } = await readJobRow('a');
     expect(kind).not.toBe(CLAIMED_BEFORE);
     await writeBefore('a', { attempt: 2, sequence }); // the attempt was released
-    expect(await rowOfJob('a')).toEqual({ kind, sequence });
+    expect(await readJobRow('a')).toEqual({ kind, sequence });
     await writeBefore('a', { attempt: 3, sequence: sequence + 1 }); // the attempt failed and is retried
-    expect(await rowOfJob('a')).toEqual({ kind, sequence: sequence + 1 });
+    expect(await readJobRow('a')).toEqual({ kind, sequence: sequence + 1 });
     await writeBefore('a', { attempt: 1, sequence: sequence + 2 });
-    expect(await rowOfJob('a')).toEqual({ kind: CLAIMED_BEFORE, sequence: sequence + 2 });
+    expect(await readJobRow('a')).toEqual({ kind: CLAIMED_BEFORE, sequence: sequence + 2 });
     expect((await node.claimed()).job).toMatchObject({ job_id: 'backtest:a', kind: 'backtest' });
   });
 

@@ -50,7 +50,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
 
   const createNodeOptions = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
   /** Returns the parts of a node. */
-  function partsOf(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
+  function createParts(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
     const { database, schema } = createNodeOptions();
     const rows = createPartRows(database, schema, { node, version: () => version });
     const parts = createSharedParts({ rows, documents: { get }, clock: systemClock, leaseMs: LEASE_MS });
@@ -58,7 +58,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     return parts;
   }
   const offerParts = async (count: number): Promise<OfferedParts> => {
-    const parts = partsOf('own');
+    const parts = createParts('own');
     await parts.offer(claim.lease, listRange(count));
     return parts;
   };
@@ -66,22 +66,25 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
 
   test('are claimed once each, by the node of the job and by others', async () => {
     const offeredParts = await offerParts(20);
-    const nodes = ['a', 'b', 'c'].map((name) => partsOf(name));
-    const taken: number[] = [];
+    const nodes = ['a', 'b', 'c'].map((name) => createParts(name));
+    const takenParts: number[] = [];
     for (let isMore = true; isMore;) {
       const claims = await Promise.all(nodes.map((node) => node.claim(ORDER)));
-      const back = await offeredParts.take(claim.lease);
-      const round = [...claims.flatMap((each) => each?.parts ?? []), ...(back === undefined ? [] : [back])];
+      const returnedPart = await offeredParts.take(claim.lease);
+      const round = [
+        ...claims.flatMap((each) => each?.parts ?? []),
+        ...(returnedPart === undefined ? [] : [returnedPart]),
+      ];
       for (const node of nodes) node.note(true);
       isMore = round.length > 0;
-      taken.push(...round);
+      takenParts.push(...round);
     }
-    expect(taken.toSorted((a, b) => a - b)).toEqual(listRange(20));
+    expect(takenParts.toSorted((a, b) => a - b)).toEqual(listRange(20));
   });
 
   test('include the input of the job, and the outputs that others have written', async () => {
     const offeredParts = await offerParts(2);
-    const other = partsOf('other');
+    const other = createParts('other');
     const part = (await other.claim(ORDER))!;
     expect(part).toMatchObject({
       job: { job_id: 'backtest:shared' },
@@ -103,11 +106,11 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     await offerParts(1);
     const { database, schema } = createNodeOptions();
     const capacity = { lanes: ['heavy', 'light'] as const, memoryBytes: 100 };
-    const nothing = { state: undefined, events: undefined, asksSilent: false, asksNodes: false };
+    const emptyCall = { state: undefined, events: undefined, asksSilent: false, asksNodes: false };
     async function readSeenWork(node: string, version = '1', freeBytes = 100) {
       const helper = { node, version: () => version };
       const look = createPulse({ database, schema, node, helper });
-      return (await look({ ...nothing, capacity: { ...capacity, freeBytes } })).waiting;
+      return (await look({ ...emptyCall, capacity: { ...capacity, freeBytes } })).waiting;
     }
     expect(await readSeenWork('other')).toEqual({ jobs: false, parts: true });
     expect(await readSeenWork('own')).toEqual({ jobs: false, parts: false });
@@ -126,7 +129,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       const say = createPulse({ database, schema: `"${schema}"`, node, helper: undefined });
       await say({ state, events: undefined, asksSilent: false, asksNodes: false, capacity: undefined });
     }
-    const helper = partsOf('helper');
+    const helper = createParts('helper');
     const { lease } = (await helper.claim(ORDER))!;
     await offeredParts.take(claim.lease);
     const listNodeLoads = async () =>
@@ -149,23 +152,23 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
 
   test('are not offered to nodes of another version, to nodes without the memory, or to the node of the job', async () => {
     await offerParts(3);
-    expect(await partsOf('other', '2').claim(ORDER)).toBeUndefined();
-    expect(await partsOf('other').claim({ ...ORDER, freeBytes: 49 })).toBeUndefined();
-    expect(await partsOf('own').claim(ORDER)).toBeUndefined();
-    expect(await partsOf('other').claim({ ...ORDER, lane: 'light' })).toBeUndefined();
-    expect(await partsOf('other').claim({ ...ORDER, exceptOwners: new Set(['']) })).toBeUndefined();
-    expect(await partsOf('other').claim({ ...ORDER, freeBytes: 50 })).toBeDefined();
+    expect(await createParts('other', '2').claim(ORDER)).toBeUndefined();
+    expect(await createParts('other').claim({ ...ORDER, freeBytes: 49 })).toBeUndefined();
+    expect(await createParts('own').claim(ORDER)).toBeUndefined();
+    expect(await createParts('other').claim({ ...ORDER, lane: 'light' })).toBeUndefined();
+    expect(await createParts('other').claim({ ...ORDER, exceptOwners: new Set(['']) })).toBeUndefined();
+    expect(await createParts('other').claim({ ...ORDER, freeBytes: 50 })).toBeDefined();
   });
 
   test('that a node releases or loses are computed by the node of the job', async () => {
     const offeredParts = await offerParts(2);
-    const other = partsOf('other');
+    const other = createParts('other');
     const part = (await other.claim(ORDER))!;
     await other.complete(part.lease, { type: 'crash', cause: 'its thread ended' });
     other.note(true);
     expect(await other.claim(ORDER), 'a job whose parts it cannot compute').toBeUndefined();
-    const silent = (await partsOf('silent').claim(ORDER))!;
-    expect(silent.parts).toEqual([1]);
+    const silentClaim = (await createParts('silent').claim(ORDER))!;
+    expect(silentClaim.parts).toEqual([1]);
     expect(await offeredParts.take(claim.lease)).toBe(0);
     expect(await offeredParts.take(claim.lease)).toBeUndefined();
     await world.query(`UPDATE $schema.parts SET lease_until = now() - interval '1 s'`);
@@ -174,13 +177,13 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
 
   test('claimed while the attempt ends are released as soon as the end is reported', async () => {
     await offerParts(1);
-    let told: Promise<unknown> | undefined;
-    const other = partsOf('other', '1', async (kind, id) => {
-      const stored = await documents.get(kind, id);
-      await (told ??= queue
+    let notification: Promise<unknown> | undefined;
+    const other = createParts('other', '1', async (kind, id) => {
+      const document = await documents.get(kind, id);
+      await (notification ??= queue
         .complete(claim.lease, { type: 'release', cause: 'the test asks' })
         .then(() => other.ask(claim.lease.jobId)));
-      return stored;
+      return document;
     });
     const { lease } = (await other.claim(ORDER))!;
     await expect.poll(() => lease.isLost).toBe(true);
@@ -188,20 +191,20 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
 
   test('are ignored once the attempt has ended', async () => {
     const offeredParts = await offerParts(4);
-    const [late, silent] = [partsOf('late'), partsOf('silent')];
-    const [first, second] = [(await late.claim(ORDER))!, (await silent.claim(ORDER))!];
+    const [lateParts, silentParts] = [createParts('late'), createParts('silent')];
+    const [first, second] = [(await lateParts.claim(ORDER))!, (await silentParts.claim(ORDER))!];
     await queue.complete(claim.lease, { type: 'release', cause: 'the test asks' });
-    expect(await late.complete(first.lease, createSuccessWith('late'))).toBe(false);
-    expect(await silent.heartbeat(second.lease), 'one that has just been granted is not asked for').toBe(true);
-    silent.ask(claim.lease.jobId);
+    expect(await lateParts.complete(first.lease, createSuccessWith('late'))).toBe(false);
+    expect(await silentParts.heartbeat(second.lease), 'one that has just been granted is not asked for').toBe(true);
+    silentParts.ask(claim.lease.jobId);
     await expect.poll(() => second.lease.isLost).toBe(true);
-    expect(await partsOf('other').claim(ORDER)).toBeUndefined();
+    expect(await createParts('other').claim(ORDER)).toBeUndefined();
 
-    const again = (await queue.claim(ORDER))!;
-    await offeredParts.offer(again.lease, [0, 1]);
+    const secondClaim = (await queue.claim(ORDER))!;
+    await offeredParts.offer(secondClaim.lease, [0, 1]);
     expect(await offeredParts.remaining(claim.lease)).toEqual([]);
-    await offeredParts.withdraw(again.lease);
-    expect(await queue.complete(again.lease, succeed)).toBe(true);
+    await offeredParts.withdraw(secondClaim.lease);
+    expect(await queue.complete(secondClaim.lease, succeed)).toBe(true);
     expect(await world.query('SELECT FROM $schema.parts')).toEqual([]);
   });
 });

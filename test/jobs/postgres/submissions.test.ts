@@ -36,10 +36,10 @@ test('jobs that arrive during a write are one group, and jobs of one id follow e
   const { groups, submissions, submit, end } = openGroups();
   const first = submit('a');
   while (groups.length === 0) await Promise.resolve();
-  const others = ['b', 'bad', 'b', 'c'].map(submit);
+  const otherSubmissions = ['b', 'bad', 'b', 'c'].map(submit);
   for (const group of [0, 1, 2]) await end(group);
   expect(await first).toEqual({ job_id: 'backtest:a' });
-  expect((await Promise.all(others))[1]).toBe('backtest:bad');
+  expect((await Promise.all(otherSubmissions))[1]).toBe('backtest:bad');
   await submissions.idle();
   expect(groups).toEqual([['backtest:a'], ['backtest:b', 'backtest:bad'], ['backtest:b', 'backtest:c']]);
 });
@@ -50,8 +50,8 @@ test('a group that cannot be written rejects each of its jobs, and the next one 
     if (isAway) throw new Error('away');
     return jobs.map(() => ({ status: 'fulfilled', value: {} as JobStatus }));
   });
-  const both = await Promise.allSettled(['a', 'b'].map((id) => submissions.submit(createJob(id))));
-  expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  const outcomes = await Promise.allSettled(['a', 'b'].map((id) => submissions.submit(createJob(id))));
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   isAway = false;
   expect(await submissions.submit(createJob('a'))).toEqual({});
 });
@@ -62,17 +62,17 @@ test('a cancellation waits for the pending submissions of its job only', async (
   while (groups.length === 0) await Promise.resolve();
   const second = submit('second');
   await submissions.of('backtest:absent');
-  const told: string[] = [];
-  const both = [
-    first.then(() => void told.push('first')),
-    submissions.of('backtest:second').then(() => void told.push('second')),
+  const notifications: string[] = [];
+  const bothSubmissions = [
+    first.then(() => void notifications.push('first')),
+    submissions.of('backtest:second').then(() => void notifications.push('second')),
   ];
   await end(0);
   await first;
-  expect(told).toEqual(['first']);
+  expect(notifications).toEqual(['first']);
   await end(1);
-  await Promise.all([...both, second, submissions.idle()]);
-  expect(told).toEqual(['first', 'second']);
+  await Promise.all([...bothSubmissions, second, submissions.idle()]);
+  expect(notifications).toEqual(['first', 'second']);
 });
 
 test.skipIf(!hasPostgresql)(
@@ -90,13 +90,15 @@ test.skipIf(!hasPostgresql)(
     const ids = Array.from({ length: 35 }, (_, i) => `j${i}`);
     const outcomes = await Promise.allSettled(ids.map((id) => queue.submit(createJob(id))));
     expect(statements.length - before).toBe(2);
-    const refused = outcomes.flatMap((outcome, i) => (outcome.status === 'rejected' ? [[i, outcome.reason.code]] : []));
-    expect(refused).toEqual([30, 31, 32, 33, 34].map((i) => [i, 'OVERLOADED']));
-    const [written] = await world.query(
+    const refusals = outcomes.flatMap((outcome, i) =>
+      outcome.status === 'rejected' ? [[i, outcome.reason.code]] : [],
+    );
+    expect(refusals).toEqual([30, 31, 32, 33, 34].map((i) => [i, 'OVERLOADED']));
+    const [writtenRow] = await world.query(
       `SELECT count(DISTINCT xmin::text)::int AS commits, count(*)::int AS documents FROM $schema.documents
       WHERE kind IN ('job', 'job-input') AND id <> 'backtest:first'`,
     );
-    expect(written).toEqual({ commits: 1, documents: 60 });
+    expect(writtenRow).toEqual({ commits: 1, documents: 60 });
     const line = await world.query('SELECT job_id FROM $schema.jobs ORDER BY turn');
     const accepted = ids.slice(0, 30).map((id) => ({ job_id: `backtest:${id}` }));
     expect(line).toEqual([{ job_id: 'backtest:first' }, ...accepted]);

@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
 import type { ArtifactRef, ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
-import { jobIdOf, type Payload, type World } from './world.js';
+import { formatJobId, type Payload, type World } from './world.js';
 
 /** Listeners of one process; after the process has ended, its listeners have no effect. */
 export interface PortListeners {
@@ -39,34 +39,34 @@ export function createStore(world: World, owner: number, { onJobWritten }: PortL
 
   function write(staged: StagedTexts): void {
     world.isDiskChanged = true;
-    const dropped = [...staged.keys()].flatMap((key) => disk.get(key)?.match(/file-[^"]+/g) ?? []);
+    const droppedFiles = [...staged.keys()].flatMap((key) => disk.get(key)?.match(/file-[^"]+/g) ?? []);
     for (const [key, text] of staged) {
       if (text === null) disk.delete(key);
       else disk.set(key, text);
       if (key.startsWith('job/')) onJobWritten(key.slice(4), owner);
     }
-    world.removeUnowned(dropped);
+    world.removeUnowned(droppedFiles);
   }
 
   async function commitTransaction<T>(change: TransactionBody<T>, acknowledge: (result: T) => void): Promise<void> {
-    const staged: StagedTexts = new Map();
+    const stagedTexts: StagedTexts = new Map();
     const result = await change({
-      get: async (kind, id) => get(kind, id, staged),
+      get: async (kind, id) => get(kind, id, stagedTexts),
       ids: async () => [],
       lastNumber: async () => 0,
-      put: async (kind, id, body) => (staged.set(`${kind}/${id}`, JSON.stringify(body)), ''),
-      delete: async (kind, id) => (staged.set(`${kind}/${id}`, null), true),
+      put: async (kind, id, body) => (stagedTexts.set(`${kind}/${id}`, JSON.stringify(body)), ''),
+      delete: async (kind, id) => (stagedTexts.set(`${kind}/${id}`, null), true),
       publish: () => {},
     });
-    if (world.callPort(() => write(staged))) later(owner, between(0, 10), () => acknowledge(result));
+    if (world.callPort(() => write(stagedTexts))) later(owner, between(0, 10), () => acknowledge(result));
   }
 
-  const idsOf = (kind: DocumentKind): string[] =>
+  const listIds = (kind: DocumentKind): string[] =>
     [...disk.keys()].flatMap((key) => (key.startsWith(`${kind}/`) ? [key.slice(kind.length + 1)] : [])).sort();
 
   return {
     get: async (kind, id) => get(kind, id),
-    ids: async (kind) => idsOf(kind),
+    ids: async (kind) => listIds(kind),
     lastNumber: async () => 0,
     numbers: async () => [],
     revision: async () => 0,
@@ -176,7 +176,7 @@ export function createPool(world: World, owner: number, { onCrash }: PortListene
         };
         if (!isEndless) later(owner, durationMs, finish);
         signal?.addEventListener('abort', () => {
-          const isGivenUp = world.recordOnDisk(jobIdOf(token))?.status === 'pending';
+          const isGivenUp = world.recordOnDisk(formatJobId(token))?.status === 'pending';
           if (isGivenUp && !isLost && !world.isStopping) world.say(`an attempt of ${token} that was well was given up`);
           if (!isDeaf) later(owner, between(0, 250), () => reject(new TaskStopped('simulated')));
         });

@@ -39,7 +39,7 @@ export interface SharedDatabase {
   /**
    * Returns the ports of a process. @param call decides whether a request is executed and whether its response arrives
    */
-  portsOf(call: Call): { readonly rows: SimulatedRows; readonly documents: Ports };
+  createPorts(call: Call): { readonly rows: SimulatedRows; readonly documents: Ports };
 }
 
 /** Statements on job rows, and queries about nodes. */
@@ -67,11 +67,11 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   function findRecord(jobId: string): JobRecord | undefined {
     const body = documents.get(`job/${jobId}`) as object | undefined; // all bodies are objects
     if (body === undefined) return undefined;
-    const stored = records.get(body) ?? readJobRecord(body, jobId);
-    if (stored === undefined) return undefined;
-    records.set(body, stored);
+    const record = records.get(body) ?? readJobRecord(body, jobId);
+    if (record === undefined) return undefined;
+    records.set(body, record);
     const row = rows.get(jobId);
-    return addBeat(stored, row && beatOf(row));
+    return addBeat(record, row && createBeat(row));
   }
   const readDocument = (kind: string, id: string) => {
     const body = documents.get(`${kind}/${id}`);
@@ -81,21 +81,26 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   function readRevision(jobId: string): JobRevision {
     const row = rows.get(jobId);
     const version = String(versions.get(`job/${jobId}`) ?? 0);
-    return { found: readDocument('job', jobId), version, beat: row && beatOf(row), revision: row?.revision ?? 0 };
+    return {
+      found: readDocument('job', jobId),
+      version,
+      beat: row && createBeat(row),
+      revision: row?.revision ?? 0,
+    };
   }
 
   function putRow(row: JobRow): void {
-    const same = rows.get(row.job_id);
-    const waiting = [...rows.values()].filter(({ lane, status }) => lane === row.lane && status === 'pending');
-    const ownTurns = waiting.filter(({ owner }) => owner === row.owner).map(({ turn }) => turn + 1);
+    const sameRow = rows.get(row.job_id);
+    const waitingRows = [...rows.values()].filter(({ lane, status }) => lane === row.lane && status === 'pending');
+    const ownTurns = waitingRows.filter(({ owner }) => owner === row.owner).map(({ turn }) => turn + 1);
     const turn =
-      same?.sequence === row.sequence
-        ? same.turn
-        : Math.max(0, ...ownTurns, waiting.length === 0 ? 0 : Math.min(...waiting.map((each) => each.turn)));
+      sameRow?.sequence === row.sequence
+        ? sameRow.turn
+        : Math.max(0, ...ownTurns, waitingRows.length === 0 ? 0 : Math.min(...waitingRows.map((each) => each.turn)));
     const leaseUntil = row.lease_ms === null ? Infinity : now() + row.lease_ms;
-    const queuedMs = same?.sequence === row.sequence ? same.queuedMs : now();
-    const begun = { leaseUntil, reservedUntil: -1, claim: null, startedMs: null, progress: 0 };
-    rows.set(row.job_id, { ...row, ...begun, turn, queuedMs, revision: ++revision });
+    const queuedMs = sameRow?.sequence === row.sequence ? sameRow.queuedMs : now();
+    const startState = { leaseUntil, reservedUntil: -1, claim: null, startedMs: null, progress: 0 };
+    rows.set(row.job_id, { ...row, ...startState, turn, queuedMs, revision: ++revision });
   }
 
   /**
@@ -163,12 +168,12 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     documents,
     rows,
     record: findRecord,
-    portsOf: (call) => ({
+    createPorts: (call) => ({
       documents: createDocumentsFor(call),
       rows: createRowsFor(call, {
         rows,
         now,
-        found: readDocument,
+        findDocument: readDocument,
         seen: readRevision,
         next: () => ({ sequence: ++sequence }),
         revise: () => ++revision,
@@ -185,7 +190,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
 interface RowTable {
   readonly rows: Map<string, SimulatedRow>;
   readonly now: () => number;
-  found(kind: string, id: string): DocumentLookup;
+  findDocument(kind: string, id: string): DocumentLookup;
   seen(jobId: string): JobRevision;
   next(): { readonly sequence: number };
   revise(): number;
@@ -195,7 +200,7 @@ interface RowTable {
 
 type Key = Parameters<JobRows['beat']>[0];
 
-function createRowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: RowTable): SimulatedRows {
+function createRowsFor(call: Call, { rows, now, findDocument, seen, next, revise, changed }: RowTable): SimulatedRows {
   const listRows = () => [...rows.values()].toSorted((a, b) => a.sequence - b.sequence);
   const findRow = ({ jobId, sequence, attempt }: Key): SimulatedRow | undefined => {
     const row = rows.get(jobId);
@@ -205,7 +210,7 @@ function createRowsFor(call: Call, { rows, now, found, seen, next, revise, chang
     const row = findRow(job);
     return row?.status === 'pending' || (row?.status === 'running' && row.claim === job.claim) ? row : undefined;
   };
-  const createRunningKey = (row: SimulatedRow) => ({ ...keyOf(row), node: row.node! });
+  const createRunningKey = (row: SimulatedRow) => ({ ...createKey(row), node: row.node! });
   const isWithinCapacity = (
     row: SimulatedRow,
     { lanes, freeBytes, memoryBytes }: Parameters<SimulatedRows['isWaiting']>[0],
@@ -214,8 +219,8 @@ function createRowsFor(call: Call, { rows, now, found, seen, next, revise, chang
     return isFree && row.estimated_bytes <= (now() - row.queuedMs > PASSED_OVER_MS ? memoryBytes : freeBytes);
   };
   function begin(row: SimulatedRow, { node, leaseMs, at, claim }: Start): void {
-    const begun = { status: 'running', node, claim, startedMs: Date.parse(at), progress: 0, revision: revise() };
-    changed(row.job_id, () => Object.assign(row, begun, { reservedUntil: -1, leaseUntil: now() + leaseMs }));
+    const startState = { status: 'running', node, claim, startedMs: Date.parse(at), progress: 0, revision: revise() };
+    changed(row.job_id, () => Object.assign(row, startState, { reservedUntil: -1, leaseUntil: now() + leaseMs }));
   }
   const undo = (row: SimulatedRow): void =>
     void Object.assign(row, { status: 'pending', node: null, claim: null, startedMs: null, reservedUntil: -1 });
@@ -224,31 +229,31 @@ function createRowsFor(call: Call, { rows, now, found, seen, next, revise, chang
   return {
     places: (jobs) =>
       call(() => {
-        const queued = listRows().filter(({ status }) => status === 'pending');
+        const queuedRows = listRows().filter(({ status }) => status === 'pending');
         return jobs.map(({ jobId, owner }) => {
-          const queuedOfOwner = queued.filter((row) => row.owner === owner).length;
-          return { ...next(), queued: queued.length, queuedOfOwner, seen: seen(jobId) };
+          const ownerQueuedCount = queuedRows.filter((row) => row.owner === owner).length;
+          return { ...next(), queued: queuedRows.length, queuedOfOwner: ownerQueuedCount, seen: seen(jobId) };
         });
       }),
     reserve: ({ lane, exceptOwners: except, freeBytes, memoryBytes, start }) =>
       call(() => {
         const capacity = { lanes: [lane], freeBytes, memoryBytes };
-        const free = listRows().filter((row) => isWithinCapacity(row, capacity) && !except.includes(row.owner));
-        const [row] = free.toSorted((a, b) => a.turn - b.turn || a.sequence - b.sequence);
+        const freeRows = listRows().filter((row) => isWithinCapacity(row, capacity) && !except.includes(row.owner));
+        const [row] = freeRows.toSorted((a, b) => a.turn - b.turn || a.sequence - b.sequence);
         if (row === undefined) return undefined;
         const isBegun = row.estimated_bytes <= freeBytes;
-        const waiting = seen(row.job_id);
+        const waitingRevision = seen(row.job_id);
         if (isBegun) begin(row, start);
         else row.reservedUntil = now() + RESERVED_MS;
         return {
-          ...keyOf(row),
+          ...createKey(row),
           job_id: row.job_id,
           kind: row.kind as 'backtest',
           owner: row.owner,
           estimated_bytes: row.estimated_bytes,
           claim: isBegun ? start.claim : null,
-          seen: { ...waiting, beat: isBegun ? beatOf(row) : undefined },
-          input: found('job-input', row.job_id),
+          seen: { ...waitingRevision, beat: isBegun ? createBeat(row) : undefined },
+          input: findDocument('job-input', row.job_id),
         };
       }),
     start: (key, start) =>
@@ -256,7 +261,7 @@ function createRowsFor(call: Call, { rows, now, found, seen, next, revise, chang
         const row = findRow(key);
         if (row?.status !== 'pending') return undefined;
         begin(row, start);
-        return beatOf(row);
+        return createBeat(row);
       }),
     release: (job) =>
       call(() => {
@@ -276,7 +281,7 @@ function createRowsFor(call: Call, { rows, now, found, seen, next, revise, chang
         if (row?.status !== 'running') return undefined;
         row.leaseUntil = now() + leaseMs;
         if (hasNews) row.revision = revise();
-        return beatOf(row);
+        return createBeat(row);
       }),
     look: (jobIds) => call(() => new Map(jobIds.map((jobId) => [jobId, seen(jobId)]))),
     silent: () =>
@@ -322,7 +327,7 @@ function freezeDeeply(value: unknown): unknown {
   return Object.freeze(value);
 }
 
-const beatOf = ({ progress, status, startedMs }: SimulatedRow): Beat => ({
+const createBeat = ({ progress, status, startedMs }: SimulatedRow): Beat => ({
   progress,
   message: null,
   beat_at: null,
@@ -330,4 +335,4 @@ const beatOf = ({ progress, status, startedMs }: SimulatedRow): Beat => ({
   node: null,
 });
 
-const keyOf = ({ job_id: jobId, sequence, attempt }: SimulatedRow): Key => ({ jobId, sequence, attempt });
+const createKey = ({ job_id: jobId, sequence, attempt }: SimulatedRow): Key => ({ jobId, sequence, attempt });

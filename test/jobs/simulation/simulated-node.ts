@@ -84,7 +84,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     return () => stop();
   }
 
-  const callOf =
+  const createCall =
     (lifeAtStart: number): Call =>
     <T>(request: () => T) =>
       new Promise<T>((resolve, reject) => {
@@ -104,7 +104,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
 
   async function boot(): Promise<void> {
     const lifeAtStart = ++life;
-    const { rows, documents } = world.database.portsOf(callOf(lifeAtStart));
+    const { rows, documents } = world.database.createPorts(createCall(lifeAtStart));
     const clock: Clock = {
       now: () => EPOCH_MS + agenda.now() + clockMs,
       monotonicMs: () => agenda.now(),
@@ -133,7 +133,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     };
     const queue = createSharedQueue({ documents, rows, presence, node: name, clock, limits: LIMITS, log });
     const pool = createPool(world, (ms, run) => runLater(lifeAtStart, ms, run));
-    const next = createJobSystem({ queue, artifacts: artifactsOf(world), pool, clock, limits: LIMITS, log });
+    const next = createJobSystem({ queue, artifacts: createArtifacts(world), pool, clock, limits: LIMITS, log });
     const kind = world.makeKind();
     next.register({ [kind.kind]: kind });
     try {
@@ -189,7 +189,7 @@ function createPool(
 }
 
 let names = 0;
-function artifactsOf({ files }: NodeWorld): ArtifactStore {
+function createArtifacts({ files }: NodeWorld): ArtifactStore {
   const refuseCall = (): never => {
     throw new Error('the engine reads and writes no artifacts');
   };

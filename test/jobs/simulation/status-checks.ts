@@ -1,7 +1,7 @@
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobStatus } from '#jobs/status.js';
 import { EPOCH_MS } from './ports.js';
-import { incarnationOf, tokenOf, type World } from './world.js';
+import { formatIncarnation, readToken, type World } from './world.js';
 
 /** Running attempt of the current process. */
 export interface AttemptSeen {
@@ -38,7 +38,7 @@ export function createStatusChecks(world: World, { leaseMs, startedBy, attempts 
     const { job_id: jobId, attempt } = status;
     const attemptKey = `${key}#${attempt}`;
     if (startedBy.get(attemptKey) !== world.process) say(`${jobId} is running though this process never started it`);
-    const isWorkedOn = [...attempts].some(({ token, signal }) => token === tokenOf(status) && !signal.aborted);
+    const isWorkedOn = [...attempts].some(({ token, signal }) => token === readToken(status) && !signal.aborted);
     const idleMs = isWorkedOn ? 0 : agenda.now() - (idleSince.get(attemptKey) ?? agenda.now());
     idleSince.set(attemptKey, agenda.now() - idleMs);
     if (idleMs > leaseMs + GRACE_MS) say(`${jobId} is running for ${idleMs} ms without an attempt`);
@@ -60,7 +60,7 @@ export function createStatusChecks(world: World, { leaseMs, startedBy, attempts 
 
   return {
     check(status) {
-      const key = incarnationOf(status);
+      const key = formatIncarnation(status);
       const before = seen.get(key);
       const isSameProcess = seenBy.get(key) === world.process;
       seen.set(key, status);

@@ -3,7 +3,7 @@ import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactRef } from '#store/port.js';
 import { createStatusChecks, type AttemptSeen } from './status-checks.js';
-import { incarnationOf, jobIdOf, tokenOf, type Payload, type World } from './world.js';
+import { formatIncarnation, formatJobId, readToken, type Payload, type World } from './world.js';
 
 /** Observations of clients, with checks of the invariants that follow from them. */
 export interface Witness {
@@ -39,39 +39,42 @@ export interface WitnessLimits {
 
 export function createWitness(world: World, jobIds: readonly string[], limits: WitnessLimits): Witness {
   const { disk, say } = world;
-  const acknowledged = new Map<string, string>(); // token of the latest acknowledged submission, by job id
+  const acknowledgedTokens = new Map<string, string>(); // token of the latest acknowledged submission, by job id
   const reportedCancelled = new Set<string>(); // incarnations of jobs reported as cancelled
   const startedBy = new Map<string, number>(); // process that wrote the start, by incarnation and attempt
-  const crashed = new Set<string>(); // incarnations and attempts that crashed
-  const lost = new Set<string>(); // incarnations and attempts that were lost
+  const crashedAttempts = new Set<string>(); // incarnations and attempts that crashed
+  const lostAttempts = new Set<string>(); // incarnations and attempts that were lost
   const attempts = new Set<AttemptSeen & { readonly bytes: number }>();
-  const counted = new Set<string>();
+  const countedAttempts = new Set<string>();
   /** Number of successes by token. A token that is submitted again after its end may succeed again. */
   const successes = new Map<string, number>();
   const statuses = createStatusChecks(world, { leaseMs: limits.leaseMs, startedBy, attempts });
 
   function noteCrash(token: string): void {
-    const record = world.recordOnDisk(jobIdOf(token));
-    crashed.add(record === undefined ? '' : `${incarnationOf(record)}#${record.attempt}`);
+    const record = world.recordOnDisk(formatJobId(token));
+    crashedAttempts.add(record === undefined ? '' : `${formatIncarnation(record)}#${record.attempt}`);
   }
 
   function checkStart({ token }: Payload, signal: AbortSignal): () => void {
-    const jobId = jobIdOf(token);
+    const jobId = formatJobId(token);
     const record = world.recordOnDisk(jobId);
-    if (record?.status !== 'running' || tokenOf(record) !== token)
+    if (record?.status !== 'running' || readToken(record) !== token)
       say(`${jobId} started without being running on disk`);
     const countIn = (ended: ReadonlySet<string>): number =>
-      [...ended].filter((attempt) => attempt.startsWith(`${incarnationOf(record!)}#`)).length;
+      [...ended].filter((attempt) => attempt.startsWith(`${formatIncarnation(record!)}#`)).length;
     const retry = limits.getRetryPolicy('backtest');
-    if (countIn(crashed) >= retry.crashes) say(`${jobId} started again after ${countIn(crashed)} crashes`);
-    if (countIn(lost) >= retry.losses) say(`${jobId} started again after ${countIn(lost)} lost attempts`);
+    if (countIn(crashedAttempts) >= retry.crashes)
+      say(`${jobId} started again after ${countIn(crashedAttempts)} crashes`);
+    if (countIn(lostAttempts) >= retry.losses)
+      say(`${jobId} started again after ${countIn(lostAttempts)} lost attempts`);
     const own = { token, bytes: record!.estimated_bytes, signal };
     attempts.add(own);
-    const running = [...attempts].filter((attempt) => !attempt.signal.aborted);
-    if (running.filter((attempt) => attempt.token === token).length > 1) say(`${jobId} runs twice`);
-    if (running.length > limits.runningMax) say(`${running.length} attempts run at once`);
-    const needed = running.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (needed > limits.memoryBytes) say(`running jobs need ${needed} bytes; ${limits.memoryBytes} are there`);
+    const runningAttempts = [...attempts].filter((attempt) => !attempt.signal.aborted);
+    if (runningAttempts.filter((attempt) => attempt.token === token).length > 1) say(`${jobId} runs twice`);
+    if (runningAttempts.length > limits.runningMax) say(`${runningAttempts.length} attempts run at once`);
+    const neededBytes = runningAttempts.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (neededBytes > limits.memoryBytes)
+      say(`running jobs need ${neededBytes} bytes; ${limits.memoryBytes} are there`);
     return () => attempts.delete(own);
   }
 
@@ -94,17 +97,17 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
 
   function checkJob(jobId: string): void {
     const record = world.recordOnDisk(jobId);
-    if (acknowledged.has(jobId) && record === undefined) say(`${jobId} was acknowledged and is gone`);
+    if (acknowledgedTokens.has(jobId) && record === undefined) say(`${jobId} was acknowledged and is gone`);
     if (record === undefined) return;
-    const incarnation = incarnationOf(record);
+    const incarnation = formatIncarnation(record);
     for (let attempt = 1; attempt < record.attempt; attempt++) {
       if (!startedBy.has(`${incarnation}#${attempt}`))
         say(`${jobId} is at attempt ${record.attempt} though attempt ${attempt} never started`);
     }
-    if (record.status === 'succeeded' && !counted.has(incarnation)) {
-      counted.add(incarnation);
-      successes.set(tokenOf(record), (successes.get(tokenOf(record)) ?? 0) + 1);
-      if (!disk.has(`run/${tokenOf(record)}`)) say(`${jobId} succeeded without its effect`);
+    if (record.status === 'succeeded' && !countedAttempts.has(incarnation)) {
+      countedAttempts.add(incarnation);
+      successes.set(readToken(record), (successes.get(readToken(record)) ?? 0) + 1);
+      if (!disk.has(`run/${readToken(record)}`)) say(`${jobId} succeeded without its effect`);
     }
     if (reportedCancelled.has(incarnation) && record.status !== 'cancelled')
       say(`${jobId} was cancelled and is ${record.status}`);
@@ -116,20 +119,20 @@ export function createWitness(world: World, jobIds: readonly string[], limits: W
   return {
     noteStart(jobId, owner) {
       const record = world.recordOnDisk(jobId);
-      if (record?.status === 'running') startedBy.set(`${incarnationOf(record)}#${record.attempt}`, owner);
+      if (record?.status === 'running') startedBy.set(`${formatIncarnation(record)}#${record.attempt}`, owner);
     },
     noteCrash,
     noteRestart() {
       for (const jobId of jobIds) {
         const record = world.recordOnDisk(jobId);
-        if (record?.status === 'running') lost.add(`${incarnationOf(record)}#${record.attempt}`);
+        if (record?.status === 'running') lostAttempts.add(`${formatIncarnation(record)}#${record.attempt}`);
       }
       attempts.clear();
     },
-    noteSubmitted: (status) => void acknowledged.set(status.job_id, tokenOf(status)),
+    noteSubmitted: (status) => void acknowledgedTokens.set(status.job_id, readToken(status)),
     noteCancelled(status) {
       if (!isTerminal(status.status)) say(`${status.job_id} is ${status.status} in the answer to its cancellation`);
-      if (status.status === 'cancelled') reportedCancelled.add(incarnationOf(status));
+      if (status.status === 'cancelled') reportedCancelled.add(formatIncarnation(status));
     },
     checkStart,
     checkDisk,

@@ -85,8 +85,8 @@ export function createWorld(seed: number, fault: Fault | undefined): World {
     },
     removeUnowned(names) {
       if (names.length === 0) return;
-      const owned = [...world.disk.values()].join('\n');
-      for (const name of names) if (!owned.includes(name)) world.files.delete(name);
+      const storedTexts = [...world.disk.values()].join('\n');
+      for (const name of names) if (!storedTexts.includes(name)) world.files.delete(name);
     },
     disk: new Map(),
     unsettled: new Set(),
@@ -110,18 +110,18 @@ export interface Payload {
   readonly token: string;
 }
 
-export function tokenOf(job: { readonly request: unknown }): string {
+export function readToken(job: { readonly request: unknown }): string {
   return (job.request as Payload).token;
 }
 
 /**
  * Returns the identifier of an accepted submission. A token that is submitted again after its end has a new identifier.
  */
-export function incarnationOf(job: { readonly request: unknown; readonly created_at: string }): string {
-  return `${tokenOf(job)}/${job.created_at}`;
+export function formatIncarnation(job: { readonly request: unknown; readonly created_at: string }): string {
+  return `${readToken(job)}/${job.created_at}`;
 }
 
 /** Returns the job id of a token. */
-export function jobIdOf(token: string): string {
+export function formatJobId(token: string): string {
   return `backtest:${token.split('-')[0]}`;
 }

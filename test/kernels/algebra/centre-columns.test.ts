@@ -40,11 +40,11 @@ test('a column is centred independently of its neighbours', () => {
   const weighting = { weights: undefined, factors: Float64Array.of(1, 0.5, 3, 0, 2) };
   fc.assert(
     fc.property(column, column, (a, b) => {
-      const alone = Float64Array.from(a);
-      const beside = Float64Array.from(a.flatMap((value, t) => [b[t]!, value]));
-      centreColumns(alone, weighting, new Float64Array(1), new Float64Array(1));
-      centreColumns(beside, weighting, new Float64Array(2), new Float64Array(2));
-      expect(beside.filter((_, i) => i % 2 === 1)).toEqual(alone);
+      const expected = Float64Array.from(a);
+      const interleaved = Float64Array.from(a.flatMap((value, t) => [b[t]!, value]));
+      centreColumns(expected, weighting, new Float64Array(1), new Float64Array(1));
+      centreColumns(interleaved, weighting, new Float64Array(2), new Float64Array(2));
+      expect(interleaved.filter((_, i) => i % 2 === 1)).toEqual(expected);
     }),
   );
 });

@@ -26,14 +26,15 @@ describe('cholesky', () => {
       fc.property(positiveDefinite, ({ order, a }) => {
         const out = a.slice();
         expect(factorCholesky(out, order)).toBe(order);
-        const back = new Float64Array(order * order);
+        const product = new Float64Array(order * order);
         for (let i = 0; i < order; i++) {
           for (let j = 0; j < order; j++) {
-            for (let k = 0; k <= Math.min(i, j); k++) back[i * order + j]! += out[i * order + k]! * out[j * order + k]!;
+            for (let k = 0; k <= Math.min(i, j); k++)
+              product[i * order + j]! += out[i * order + k]! * out[j * order + k]!;
             if (j > i) expect(out[i * order + j]).toBe(a[i * order + j]);
           }
         }
-        expectClose(back, a, 1e-14);
+        expectClose(product, a, 1e-14);
       }),
     );
   });
@@ -51,5 +52,5 @@ describe('cholesky', () => {
 });
 
 function keepLowerTriangle(a: Float64Array, order: number): Float64Array {
-  return a.map((value, at) => (at % order > Math.floor(at / order) ? 0 : value));
+  return a.map((value, i) => (i % order > Math.floor(i / order) ? 0 : value));
 }

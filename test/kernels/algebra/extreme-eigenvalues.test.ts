@@ -15,17 +15,17 @@ function createMarket(common: number): Float64Array {
   const random = createCounterRandom({ seed: 4, stream: 0 });
   const panel = new Float64Array(2 * N * N);
   for (let t = 0; t < 2 * N; t++) {
-    const together = common * random.normal();
-    for (let i = 0; i < N; i++) panel[t * N + i] = together + (0.2 + i / N) * random.normal();
+    const commonReturn = common * random.normal();
+    for (let i = 0; i < N; i++) panel[t * N + i] = commonReturn + (0.2 + i / N) * random.normal();
   }
   const out = new Float64Array(N * N);
   plain.symmetricRankK(panel, N, out);
-  return out.map((value, at) => (at % (N + 1) === 0 ? value : 0.8 * value));
+  return out.map((value, i) => (i % (N + 1) === 0 ? value : 0.8 * value));
 }
 
 /** Equal blocks on the diagonal, so that every eigenvalue is repeated. */
-const blocks = Float64Array.from({ length: N * N }, (_, at) => {
-  const [i, j] = [Math.floor(at / N), at % N];
+const blocks = Float64Array.from({ length: N * N }, (_, index) => {
+  const [i, j] = [Math.floor(index / N), index % N];
   if (i === j) return 1;
   return Math.floor(i / 5) === Math.floor(j / 5) ? 0.3 : 0;
 });
@@ -33,10 +33,10 @@ const blocks = Float64Array.from({ length: N * N }, (_, at) => {
 /**
  * Matrix whose eigenvalues are all equal except the smallest and the largest, with unit vectors as their eigenvectors.
  */
-const extremeMatrix = Float64Array.from({ length: N * N }, (_, at) => {
-  if (at % (N + 1) !== 0) return 0;
-  if (at === 0) return 0.99;
-  return at === N * N - 1 ? 1.01 : 1;
+const extremeMatrix = Float64Array.from({ length: N * N }, (_, index) => {
+  if (index % (N + 1) !== 0) return 0;
+  if (index === 0) return 0.99;
+  return index === N * N - 1 ? 1.01 : 1;
 });
 
 test.each([
@@ -57,16 +57,16 @@ test.each([
 });
 
 test('are not found of a matrix that is not positive definite, nearly singular or not finite, which is restored', () => {
-  const changeEntry = (at: number, value: number): Float64Array =>
-    createMarket(1).map((entry, k) => (k === at ? value : entry));
-  const singular = createMarket(1);
-  for (let i = 0; i < N; i++) singular[i] = singular[i * N] = singular[N + i]!;
-  singular[0] = singular[N + 1]! * (1 + 1e-12);
+  const changeEntry = (index: number, value: number): Float64Array =>
+    createMarket(1).map((entry, k) => (k === index ? value : entry));
+  const singularMarket = createMarket(1);
+  for (let i = 0; i < N; i++) singularMarket[i] = singularMarket[i * N] = singularMarket[N + i]!;
+  singularMarket[0] = singularMarket[N + 1]! * (1 + 1e-12);
   for (const a of [
     changeEntry(0, -1),
     changeEntry(N + 1, Number.NaN),
     changeEntry(0, Infinity),
-    singular,
+    singularMarket,
     new Float64Array(4),
   ]) {
     const before = a.slice();

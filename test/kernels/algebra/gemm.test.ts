@@ -28,9 +28,9 @@ describe('gemm', () => {
         const { rows, inner, columns, transposeA, transposeB } = shape;
         const out = new Float64Array(rows * columns).fill(Number.NaN);
         gemm(shape, Float64Array.from(a), Float64Array.from(b), out);
-        const expected = Array.from({ length: rows * columns }, (_, at) => {
-          const i = Math.floor(at / columns);
-          const j = at % columns;
+        const expected = Array.from({ length: rows * columns }, (_, index) => {
+          const i = Math.floor(index / columns);
+          const j = index % columns;
           let total = 0;
           for (let k = 0; k < inner; k++)
             total +=

@@ -5,7 +5,7 @@ import { mirrorUpper } from '#kernels/algebra/mirror-upper.js';
 test.each([0, 1, 2, 31, 32, 33, 65, 100])(
   'a matrix of order %i has the same values below its diagonal as above',
   (n) => {
-    const a = Float64Array.from({ length: n * n }, (_, at) => (at % n < Math.floor(at / n) ? Number.NaN : at));
+    const a = Float64Array.from({ length: n * n }, (_, i) => (i % n < Math.floor(i / n) ? Number.NaN : i));
     mirrorUpper(a, n);
     for (let i = 0; i < n; i++)
       for (let j = 0; j < n; j++) expect(a[i * n + j]).toBe(Math.min(i, j) * n + Math.max(i, j));

@@ -5,12 +5,12 @@ import { seeded } from '../../seeded.js';
 test.each([1, 2, 7, 40])('the solutions of a system of order %i reproduce its right sides', (n) => {
   const random = seeded(n);
   const a = Float64Array.from({ length: n * n }, () => random() - 0.5);
-  const wanted = Float64Array.from({ length: 2 * n }, () => random() - 0.5);
+  const expected = Float64Array.from({ length: 2 * n }, () => random() - 0.5);
   const b = new Float64Array(2 * n);
   for (let r = 0; r < n; r++)
-    for (let c = 0; c < n; c++) for (let k = 0; k < 2; k++) b[2 * r + k]! += a[r * n + c]! * wanted[2 * c + k]!;
+    for (let c = 0; c < n; c++) for (let k = 0; k < 2; k++) b[2 * r + k]! += a[r * n + c]! * expected[2 * c + k]!;
   expect(solveSquare(a.slice(), n, b, 2)).toBe(true);
-  expect(Math.max(...b.map((value, e) => Math.abs(value - wanted[e]!)))).toBeLessThan(1e-9);
+  expect(Math.max(...b.map((value, e) => Math.abs(value - expected[e]!)))).toBeLessThan(1e-9);
 });
 
 test('rows are permuted if the first pivot is zero', () => {

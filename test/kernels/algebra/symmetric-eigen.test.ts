@@ -37,11 +37,11 @@ describe('symmetricEigen', () => {
         for (let k = 0; k < n; k++) {
           if (k > 0) expect(values[k]!).toBeGreaterThanOrEqual(values[k - 1]!);
           const v = vectors.subarray(k * n, k * n + n);
-          const stretched = Float64Array.from({ length: n }, (_, i) =>
+          const stretchedVector = Float64Array.from({ length: n }, (_, i) =>
             v.reduce((total, x, j) => total + a[i * n + j]! * x, 0),
           );
           expectClose(
-            stretched,
+            stretchedVector,
             v.map((x) => values[k]! * x),
             1e-12,
             100,

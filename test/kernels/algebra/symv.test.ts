@@ -11,12 +11,12 @@ describe('symv', () => {
     fc.assert(
       fc.property(positiveDefinite, ({ order, a }) => {
         const x = Float64Array.from({ length: order }, (_, i) => Math.cos(i + 1));
-        const whole = new Float64Array(order);
-        gemv(a, x, whole);
-        const half = a.map((value, at) => (at % order < Math.floor(at / order) ? Number.NaN : value));
+        const wholeProduct = new Float64Array(order);
+        gemv(a, x, wholeProduct);
+        const half = a.map((value, i) => (i % order < Math.floor(i / order) ? Number.NaN : value));
         const out = new Float64Array(order);
         symv(half, x, out);
-        expectClose(out, whole, 1e-14, 1e4);
+        expectClose(out, wholeProduct, 1e-14, 1e4);
       }),
     );
   });

@@ -93,7 +93,7 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     const x = createRandomPanel(rows, columns);
     const [actual, expected] = computeOnBoth(columns * columns, (each, out) => each.symmetricRankK(x, columns, out));
     expectCovariance(actual, expected, columns, 1e-12);
-    const mirrored = actual.map((_, at) => actual[(at % columns) * columns + Math.floor(at / columns)]!);
+    const mirrored = actual.map((_, i) => actual[(i % columns) * columns + Math.floor(i / columns)]!);
     expectEqual(actual, mirrored);
     engine.scope(() => {
       const out = engine.allocate(columns * columns);
@@ -155,10 +155,10 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     'reports the pivot at which a matrix of order %i stops being positive definite',
     (n) => {
       const a = createRandomDefinite(n);
-      const bad = n - 1;
-      for (let j = 0; j < n; j++) a[bad * n + j] = a[j * n + bad] = a[j]!; // a duplicate of the first security
-      a[bad * n + bad] = a[0]! * (1 - 1e-6);
-      expect(engine.cholesky(a.slice(), n)).toBe(bad);
+      const badPivot = n - 1;
+      for (let j = 0; j < n; j++) a[badPivot * n + j] = a[j * n + badPivot] = a[j]!; // a duplicate of the first security
+      a[badPivot * n + badPivot] = a[0]! * (1 - 1e-6);
+      expect(engine.cholesky(a.slice(), n)).toBe(badPivot);
       a[Math.floor(n / 2) * (n + 1)] = -1;
       expect(engine.cholesky(a.slice(), n)).toBe(Math.floor(n / 2));
     },
@@ -218,10 +218,10 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     'selects columns of a panel of %i x %i and centres them in groups, bit-identically to the definition',
     (rows, width) => {
       const columns = Int32Array.from({ length: Math.ceil(width * 0.8) }, (_, k) => (7 * k + 3) % width);
-      const [taken, expectedTaken] = computeOnBoth(rows * columns.length, (each, out) =>
+      const [takenColumns, expectedTaken] = computeOnBoth(rows * columns.length, (each, out) =>
         each.selectColumns(createRandomPanel(rows, width), { width, columns, less: 1 }, out),
       );
-      expectEqual(taken, expectedTaken);
+      expectEqual(takenColumns, expectedTaken);
       const groups = {
         groupAt: Int32Array.from(columns, (_, k) => (k * k) % Math.min(2, columns.length)),
         count: Math.min(2, columns.length),
@@ -239,7 +239,7 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
   );
 
   test.each([1, 2, 3, 8, 33])('updates a symmetric matrix of order %i by an outer product', (n) => {
-    const before = createRandomSymmetric(n).map((value, at) => (at % n < Math.floor(at / n) ? Number.NaN : value));
+    const before = createRandomSymmetric(n).map((value, i) => (i % n < Math.floor(i / n) ? Number.NaN : value));
     const [actual, expected] = computeOnBoth(n * n, (each, out) => {
       out.set(before);
       each.rankOneUpdate(out, createRandomPanel(n, 1), { decay: 0.9, factor: -2 });

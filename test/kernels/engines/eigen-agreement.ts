@@ -64,13 +64,13 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
     plain.gemm({ rows: n, inner: n, columns: n, transposeB: true }, vectors, vectors, products);
     expectClose(
       products,
-      Float64Array.from({ length: n * n }, (_, at) => (at % (n + 1) === 0 ? 1 : 0)),
+      Float64Array.from({ length: n * n }, (_, i) => (i % (n + 1) === 0 ? 1 : 0)),
       1e-13,
     );
     plain.gemm({ rows: n, inner: n, columns: n }, vectors, a, products);
     expectClose(
       products,
-      vectors.map((v, at) => v * values[Math.floor(at / n)]!),
+      vectors.map((v, i) => v * values[Math.floor(i / n)]!),
       1e-13 * n,
       size,
     );
@@ -134,8 +134,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
  */
 function createDegenerate(n: number, duplicated: boolean): Float64Array {
   const panel = createRandomPanel(duplicated ? 2 * n : 10, n, 8);
-  if (duplicated)
-    for (let at = 0; at < panel.length; at++) if (at % n >= n / 2) panel[at] = panel[at - Math.floor(n / 2)]!;
+  if (duplicated) for (let i = 0; i < panel.length; i++) if (i % n >= n / 2) panel[i] = panel[i - Math.floor(n / 2)]!;
   const out = new Float64Array(n * n);
   plain.symmetricRankK(panel, n, out);
   return out;

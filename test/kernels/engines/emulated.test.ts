@@ -16,7 +16,7 @@ interface Build {
     compiler: string,
     architecture: string,
     program: string,
-    options: { kind: readonly string[]; others: readonly string[] },
+    options: { kind: readonly string[]; otherFiles: readonly string[] },
   ) => Promise<void>;
 }
 
@@ -30,7 +30,7 @@ const MACHINES = [
 const folder = mkdtempSync(join(tmpdir(), 'divisor-emulated-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const arena = createArena();
-const plain = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
+const plainInstance = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
   .exports as KernelExports;
 
 /** Sample of problems that includes every kernel; starting an emulator takes a tenth of a second. */
@@ -55,15 +55,15 @@ describe.each(EMULATED_SETS)('on an emulator, native kernels of $set', ({ set, a
     if (missing.length > 0) return skipEmulation(`${missing.join(' and ')} not installed`);
     const program = join(folder, set);
     const { compile } = (await import(pathToFileURL(resolve('kernels/native/build.mjs')).href)) as Build;
-    const others = [resolve('test/kernels/native-problem.c')];
-    await compile(compiler, architecture, program, { kind: ['-static'], others });
+    const otherFiles = [resolve('test/kernels/native-problem.c')];
+    await compile(compiler, architecture, program, { kind: ['-static'], otherFiles });
     const run = (problem: Problem) => runEmulated([...emulator, program, set], problem);
     if (run(sample[0]!).signal === 'SIGILL') return skipEmulation(`${emulator[0]} has no ${set}`);
     for (const problem of sample) {
       const { status, stdout } = run(problem);
       const name = `${problem.kernel} ${problem.sizes.join(' x ')}`;
       expect([name, status]).toEqual([name, 0]);
-      expect(Buffer.compare(stdout, hashSolution(plain, arena, problem)), name).toBe(0);
+      expect(Buffer.compare(stdout, hashSolution(plainInstance, arena, problem)), name).toBe(0);
     }
   });
 });

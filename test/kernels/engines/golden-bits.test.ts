@@ -9,7 +9,7 @@ import { estimateCovariance } from '#kernels/moments/estimate-covariance.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { readGolden } from '../golden.js';
 import type { CovarianceCase } from '../moments/sample-covariance.test.js';
-import { programOf, trackingCases } from '../optimisation/tracking-cases.js';
+import { createTrackingProgram, trackingCases } from '../optimisation/tracking-cases.js';
 import { createRandomDefinite, createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 
 /** Panels of the golden covariances, and a panel whose products are large enough for every native kernel. */
@@ -18,7 +18,7 @@ const PANELS = [
   { returns: createRandomPanel(420, 210), assets: 210 },
 ];
 
-const hashOf = (...values: readonly (ArrayLike<number> | number)[]): string => {
+const computeHash = (...values: readonly (ArrayLike<number> | number)[]): string => {
   const hash = createHash('sha256');
   for (const value of values) hash.update(Float64Array.from(typeof value === 'number' ? [value] : value));
   return hash.digest('hex');
@@ -44,15 +44,15 @@ function hashModels(engine: Engine): string[] {
     );
     const values = new Float64Array(assets);
     engine.symmetricEigenvalues(out.slice(), assets, values);
-    return hashOf(out, values, smallestEigenvalue, conditionNumber, averageCorrelation);
+    return computeHash(out, values, smallestEigenvalue, conditionNumber, averageCorrelation);
   });
 }
 
 /** Returns golden optimisations with their multipliers. */
 function hashOptimisations(engine: Engine): string[] {
   return trackingCases.map((problem) => {
-    const { point } = createSolver(engine).solve(programOf(problem).program);
-    return hashOf(point.x, point.rowMultipliers, point.kinkMultipliers, point.normMultipliers);
+    const { point } = createSolver(engine).solve(createTrackingProgram(problem).program);
+    return computeHash(point.x, point.rowMultipliers, point.kinkMultipliers, point.normMultipliers);
   });
 }
 
@@ -60,13 +60,13 @@ function hashOptimisations(engine: Engine): string[] {
 function hashEigenpairs(engine: Engine, n: number): string {
   const [values, vectors] = [new Float64Array(n), new Float64Array(n * n)];
   engine.symmetricEigen(createRandomSymmetric(n), n, values, vectors);
-  return hashOf(values, vectors);
+  return computeHash(values, vectors);
 }
 
 /** Returns the smallest and the largest eigenvalue of a definite matrix. */
 function hashExtremes(engine: Engine, n: number): string {
   const { smallest, largest } = findExtremeEigenvalues(engine, createRandomDefinite(n), n)!;
-  return hashOf(smallest, largest);
+  return computeHash(smallest, largest);
 }
 
 function listSetsHere() {
@@ -81,12 +81,12 @@ function listSetsHere() {
 const sets = listSetsHere();
 
 describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
-  const plain = openWasmEngine();
+  const plainEngine = openWasmEngine();
   const expected = {
-    models: hashModels(plain),
-    optimisations: hashOptimisations(plain),
-    pairs: hashEigenpairs(plain, 130),
-    ends: hashExtremes(plain, 203),
+    models: hashModels(plainEngine),
+    optimisations: hashOptimisations(plainEngine),
+    pairs: hashEigenpairs(plainEngine, 130),
+    ends: hashExtremes(plainEngine, 203),
   };
 
   test.each(sets)('of %s are bit-identical to WebAssembly', (set) => {

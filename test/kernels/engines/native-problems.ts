@@ -79,9 +79,9 @@ function createSymmetricProduct(n: number, first: number, last: number): Problem
 export function hashSolution(kernels: KernelExports, arena: Arena, { kernel, sizes, operands }: Problem): Uint8Array {
   const mark = arena.mark();
   const places = operands.map((values) => {
-    const at = arena.reserve(values.byteLength);
-    arena.view(at, values.length).set(values);
-    return at;
+    const address = arena.reserve(values.byteLength);
+    arena.view(address, values.length).set(values);
+    return address;
   });
   RUN[kernel](kernels, arena, sizes, places);
   const result = new Uint8Array(arena.memory.buffer, places.at(-1)!, operands.at(-1)!.byteLength).slice();

@@ -13,11 +13,11 @@ import { hashSolution, listProblems, listSetsHere } from './native-problems.js';
 import { createRandomDefinite, createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 
 const arena = createArena();
-const plain = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
+const plainInstance = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
   .exports as KernelExports;
 
 test('the WebAssembly kernels give the bits with which native kernels are checked at a start', () => {
-  testBits(plain, arena);
+  testBits(plainInstance, arena);
 });
 
 const sets = listSetsHere();
@@ -25,16 +25,16 @@ const sets = listSetsHere();
 for (const set of ['avx512', 'avx2', 'neon'] as const)
   if (!sets.includes(set)) console.log(`Native kernels of ${set} are not tested in this process: it has none.`);
 
-const expectedOf = new Map(
-  sets.length === 0 ? [] : listProblems().map((problem) => [problem, hashSolution(plain, arena, problem)]),
+const expectedHashes = new Map(
+  sets.length === 0 ? [] : listProblems().map((problem) => [problem, hashSolution(plainInstance, arena, problem)]),
 );
 
 describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : sets)('native kernels of %s', (set) => {
   const kernels =
-    sets.length === 0 ? plain : openNativeKernels(set).instantiate(compileKernelModule(), arena.memory, 0);
+    sets.length === 0 ? plainInstance : openNativeKernels(set).instantiate(compileKernelModule(), arena.memory, 0);
 
   test('are bit-identical to WebAssembly for every kernel and size', () => {
-    for (const [problem, expected] of expectedOf)
+    for (const [problem, expected] of expectedHashes)
       expectEqual(hashSolution(kernels, arena, problem), expected, `${problem.kernel} ${problem.sizes.join(' x ')}`);
   });
 
@@ -49,15 +49,15 @@ describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : 
       const a = createRandomDefinite(n);
       a[wrong * (n + 1)] = -1;
       const mark = arena.mark();
-      const at = arena.reserve(a.byteLength);
-      arena.view(at, a.length).set(a);
-      expect(kernels.cholesky(at, n, arena.reserve(kernels.choleskyScratch(n)))).toBe(wrong);
+      const address = arena.reserve(a.byteLength);
+      arena.view(address, a.length).set(a);
+      expect(kernels.cholesky(address, n, arena.reserve(kernels.choleskyScratch(n)))).toBe(wrong);
       arena.release(mark);
     }
   });
 
   test('are refused if one bit differs', () => {
-    const wrong: KernelExports = {
+    const wrongKernels: KernelExports = {
       ...kernels,
       cholesky(a, n, scratch) {
         const pivots = kernels.cholesky(a, n, scratch);
@@ -66,7 +66,7 @@ describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : 
       },
     };
     expect(() => testBits(kernels, arena)).not.toThrow();
-    expect(() => testBits(wrong, arena)).toThrow(/the bits of its Cholesky are not those of wasm/);
+    expect(() => testBits(wrongKernels, arena)).toThrow(/the bits of its Cholesky are not those of wasm/);
   });
 });
 
@@ -87,19 +87,19 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
     engine.symmetricRankK(x, columns, actual);
     expectEqual(actual, expected);
     engine.scope(() => {
-      const [own, out] = [engine.allocate(x.length), engine.allocate(columns * columns)];
-      own.set(x);
+      const [ownInput, ownOutput] = [engine.allocate(x.length), engine.allocate(columns * columns)];
+      ownInput.set(x);
       engine.allocate(8_000_000);
-      engine.symmetricRankK(own, columns, out);
-      expectEqual(out, expected);
+      engine.symmetricRankK(ownInput, columns, ownOutput);
+      expectEqual(ownOutput, expected);
     });
   });
 
   test('is bit-identical to WebAssembly while other threads run', () => {
     const n = 401;
     const [a, x] = [createRandomSymmetric(n), createRandomPanel(997, 203)];
-    const results = [openWasmEngine, openNativeEngine].map((open) => {
-      const each = open({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
+    const results = [openWasmEngine, openNativeEngine].map((openEngine) => {
+      const each = openEngine({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
       const [values, vectors, product] = [n, n * n, 203 * 203].map((length) => new Float64Array(length));
       expect(each.symmetricEigen(a, n, values!, vectors!)).toBe(true);
       each.symmetricRankK(x, 203, product!);

@@ -23,10 +23,10 @@ const anyDouble = fc
 function listNeighbours(value: number): number[] {
   const cell = new Float64Array([value]);
   const bits = new BigUint64Array(cell.buffer);
-  const around = [-1n, 0n, 1n].map(
+  const neighbours = [-1n, 0n, 1n].map(
     (step) => new Float64Array(BigUint64Array.of(BigInt.asUintN(64, bits[0]! + step)).buffer)[0]!,
   );
-  return around.filter(Number.isFinite);
+  return neighbours.filter(Number.isFinite);
 }
 
 describe('the text of a number is that of JSON.stringify', () => {

@@ -13,10 +13,10 @@ test('opens the engine of the setting', async () => {
 test('always returns an engine, with the reason if it is not the requested one', async () => {
   for (const setting of ['auto', 'native', 'tensorflow'] as const) {
     const choice = await openEngine(setting);
-    const taken = choice.refused.length === 0;
+    const isTaken = choice.refused.length === 0;
     expect(choice.exact.precision).toBe('float64');
     expect(choice.exact === choice.engine).toBe(choice.engine.precision === 'float64');
-    expect(choice.asAsked).toBe(setting === 'auto' || taken);
+    expect(choice.asAsked).toBe(setting === 'auto' || isTaken);
     for (const { name, why } of choice.refused) expect(describeChoice(choice)).toContain(`Not ${name}: ${why}`);
     expect(describeChoice(choice)).toContain(choice.engine.description);
   }
@@ -25,12 +25,12 @@ test('always returns an engine, with the reason if it is not the requested one',
 test('a library that multiplies wrongly fails its self-test', () => {
   const engine = openWasmEngine();
   expect(() => testEngine(engine)).not.toThrow();
-  const wrong = {
+  const wrongEngine = {
     ...engine,
     symmetricRankK: (x: Float64Array, columns: number, out: Float64Array) => {
       engine.symmetricRankK(x, columns, out);
       out[5]! *= 1 + 1e-9;
     },
   };
-  expect(() => testEngine(wrong)).toThrow(/X'X is off by/);
+  expect(() => testEngine(wrongEngine)).toThrow(/X'X is off by/);
 });

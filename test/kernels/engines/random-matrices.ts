@@ -5,14 +5,12 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 export function createRandomPanel(rows: number, columns: number, seed = 1): Float64Array {
   const random = createCounterRandom({ seed, stream: rows * 1000 + columns });
   const scales = Float64Array.from({ length: columns }, () => 10 ** (3 * random.uniform() - 2));
-  return Float64Array.from({ length: rows * columns }, (_, at) => random.normal() * scales[at % columns]!);
+  return Float64Array.from({ length: rows * columns }, (_, i) => random.normal() * scales[i % columns]!);
 }
 
 export function createRandomSymmetric(n: number, seed = 2): Float64Array {
   const values = createRandomPanel(n, n, seed);
-  return values.map(
-    (_, at) => values[Math.max(Math.floor(at / n), at % n) * n + Math.min(Math.floor(at / n), at % n)]!,
-  );
+  return values.map((_, i) => values[Math.max(Math.floor(i / n), i % n) * n + Math.min(Math.floor(i / n), i % n)]!);
 }
 
 /** Returns a positive definite matrix that is far from singular. */

@@ -22,7 +22,7 @@ const arithmetic = {
   transpose: ({ values, shape: [rows, columns] }: Stub): Stub => ({
     values: Float32Array.from(
       { length: values.length },
-      (_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!,
+      (_, i) => values[(i % rows) * columns + Math.floor(i / rows)]!,
     ),
     shape: [columns, rows],
   }),
@@ -106,7 +106,7 @@ describe('the TensorFlow engine', () => {
   });
 
   test('refuses a backend whose product is wrong', async () => {
-    const broken = {
+    const brokenModule = {
       ...arithmetic,
       matMul: (a: Stub, b: Stub) => ({
         dataSync: () =>
@@ -116,7 +116,7 @@ describe('the TensorFlow engine', () => {
             .map((value) => value * 1.001),
       }),
     };
-    await expect(openTensorflowEngine(referenceEngine, async () => broken)).rejects.toThrow(
+    await expect(openTensorflowEngine(referenceEngine, async () => brokenModule)).rejects.toThrow(
       /self-test of X'X is off by .*, 0.00001 allowed/,
     );
   });

@@ -17,11 +17,11 @@ export function instantiateForTest(
   const px = arena.reserve(x.byteLength);
   arena.view(px, x.length).set(x);
   const results = [[0, kernels.symmetricRankKTileRows(columns)], cuts].map((edges) => {
-    const at = arena.reserve(columns * columns * 8);
-    const out = arena.view(at, columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
+    const address = arena.reserve(columns * columns * 8);
+    const out = arena.view(address, columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
     const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
     for (let k = 1; k < edges.length; k++)
-      kernels.symmetricRankK(px, rows, columns, at, edges[k - 1]!, edges[k]!, scratch);
+      kernels.symmetricRankK(px, rows, columns, address, edges[k - 1]!, edges[k]!, scratch);
     return out;
   });
   return [results[0]!, results[1]!];

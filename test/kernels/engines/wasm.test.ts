@@ -40,11 +40,11 @@ describe('the arena', () => {
   test('still recognises arrays allocated before it grew', () => {
     const arena = createArena();
     const engine = openWasmEngine({ arena });
-    const early = engine.allocate(16);
+    const earlyArray = engine.allocate(16);
     engine.allocate(4_000_000);
-    expect(arena.addressOf(early)).toBeDefined();
-    early.set(createRandomPanel(4, 4));
-    expect(engine.pairwiseSum(early)).toBe(engine.pairwiseSum(createRandomPanel(4, 4)));
+    expect(arena.addressOf(earlyArray)).toBeDefined();
+    earlyArray.set(createRandomPanel(4, 4));
+    expect(engine.pairwiseSum(earlyArray)).toBe(engine.pairwiseSum(createRandomPanel(4, 4)));
   });
 
   test('refuses more than its maximum', () => {
@@ -61,14 +61,16 @@ test('permuting columns permutes a product bit for bit: each pair has its own or
   const columns = 75;
   const x = createRandomPanel(400, columns);
   const order = Array.from({ length: columns }, (_, i) => (i * 32) % columns); // a permutation, because 32 and 75 have no common divisor
-  const permuted = Float64Array.from(x, (_, at) => x[Math.floor(at / columns) * columns + order[at % columns]!]!);
+  const permutedPanel = Float64Array.from(x, (_, i) => x[Math.floor(i / columns) * columns + order[i % columns]!]!);
   const engine = openWasmEngine();
-  const plain = new Float64Array(columns * columns);
-  const moved = new Float64Array(columns * columns);
-  engine.symmetricRankK(x, columns, plain);
-  engine.symmetricRankK(permuted, columns, moved);
-  const expected = moved.map((_, at) => plain[order[Math.floor(at / columns)]! * columns + order[at % columns]!]!);
-  expectEqual(moved, expected);
+  const plainProduct = new Float64Array(columns * columns);
+  const movedProduct = new Float64Array(columns * columns);
+  engine.symmetricRankK(x, columns, plainProduct);
+  engine.symmetricRankK(permutedPanel, columns, movedProduct);
+  const expected = movedProduct.map(
+    (_, i) => plainProduct[order[Math.floor(i / columns)]! * columns + order[i % columns]!]!,
+  );
+  expectEqual(movedProduct, expected);
 });
 
 test.each([
@@ -102,28 +104,28 @@ test(
   () => {
     const n = 401; // not a multiple of a tile
     const a = createRandomSymmetric(n);
-    const listEigen = (threads: number, whole: boolean): readonly Float64Array[] => {
+    const listEigen = (threads: number, isWhole: boolean): readonly Float64Array[] => {
       const requests: number[] = [];
       const engine = openWasmEngine({ threads: () => (requests.push(threads), threads), teamOrder: n });
       const values = new Float64Array(n);
-      const vectors = new Float64Array(whole ? n * n : 0);
-      expect(whole ? engine.symmetricEigen(a, n, values, vectors) : engine.symmetricEigenvalues(a, n, values)).toBe(
+      const vectors = new Float64Array(isWhole ? n * n : 0);
+      expect(isWhole ? engine.symmetricEigen(a, n, values, vectors) : engine.symmetricEigenvalues(a, n, values)).toBe(
         true,
       );
       expect(requests).toEqual([threads]);
       return [values, vectors];
     };
-    const alone = listEigen(1, false);
+    const singleEigen = listEigen(1, false);
     const trace = Array.from({ length: n }, (_, i) => a[i * (n + 1)]!).reduce((sum, value) => sum + value);
-    const size = Math.max(...alone[0]!.map(Math.abs));
-    expectClose([alone[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
-    expectEqual(listEigen(4, false), alone);
+    const size = Math.max(...singleEigen[0]!.map(Math.abs));
+    expectClose([singleEigen[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
+    expectEqual(listEigen(4, false), singleEigen);
     const computeEndsOnThreads = (threads: number) =>
       openWasmEngine({ threads: () => threads, teamOrder: n }).eigenvalueRange(a, n)!;
     expect(computeEndsOnThreads(2)).toEqual(computeEndsOnThreads(1));
     expectClose(
       [computeEndsOnThreads(1).smallest, computeEndsOnThreads(1).largest],
-      [alone[0]![0]!, alone[0]![n - 1]!],
+      [singleEigen[0]![0]!, singleEigen[0]![n - 1]!],
       1e-14,
       size,
     );
@@ -161,9 +163,9 @@ test('threads are used from order 1,500', () => {
 test('tile rows shared among workers are bit-identical to one worker, on both sides of the diagonal', async () => {
   const { instantiateForTest } = await import('./tile-rows.js');
   const x = createRandomPanel(400, 75);
-  const [whole, parts] = instantiateForTest(x, 75, [0, 3, 8, 13]);
+  const [wholeProduct, parts] = instantiateForTest(x, 75, [0, 3, 8, 13]);
   const expected = new Float64Array(75 * 75);
   referenceEngine.symmetricRankK(x, 75, expected);
-  expect(whole).toEqual(expected);
+  expect(wholeProduct).toEqual(expected);
   expect(parts).toEqual(expected);
 });

@@ -12,16 +12,16 @@ interface Choice {
  * solver.
  */
 export function solveByBruteForce(program: AccountProgram): number {
-  const choices = Array.from({ length: program.n }, (_, i) => choicesOf(program, i));
+  const choices = Array.from({ length: program.n }, (_, i) => listChoices(program, i));
   let best = Infinity;
-  const taken: Choice[] = [];
+  const takenChoices: Choice[] = [];
   const visit = (i: number): void => {
     if (i === program.n) {
-      best = Math.min(best, objectiveOf(program, taken));
+      best = Math.min(best, computeObjective(program, takenChoices));
       return;
     }
     for (const choice of choices[i]!) {
-      taken[i] = choice;
+      takenChoices[i] = choice;
       visit(i + 1);
     }
   };
@@ -29,40 +29,41 @@ export function solveByBruteForce(program: AccountProgram): number {
   return best;
 }
 
-function choicesOf(program: AccountProgram, i: number): Choice[] {
+function listChoices(program: AccountProgram, i: number): Choice[] {
   const { unit, buyLimit, minimumTrade, lotStart, lotSize, lotShort, lotLong, isOrdered } = program;
   const step = unit[i]!;
-  const found: Choice[] = [];
+  const choices: Choice[] = [];
   for (let count = 0; count * step <= buyLimit[i]! + 1e-9; count++)
-    if (count === 0 || count * step >= minimumTrade[i]! - 1e-12) found.push({ trade: count * step, short: 0, long: 0 });
-  const lots = Array.from({ length: lotStart[i + 1]! - lotStart[i]! }, (_, at) => lotStart[i]! + at);
+    if (count === 0 || count * step >= minimumTrade[i]! - 1e-12)
+      choices.push({ trade: count * step, short: 0, long: 0 });
+  const lots = Array.from({ length: lotStart[i + 1]! - lotStart[i]! }, (_, k) => lotStart[i]! + k);
   const position = lots.reduce((sum, l) => sum + lotSize[l]!, 0);
-  const sell = (at: number, sold: number, short: number, long: number, mayGoOn: boolean): void => {
-    if (at === lots.length || !mayGoOn) {
+  const sell = (k: number, sold: number, short: number, long: number, mayGoOn: boolean): void => {
+    if (k === lots.length || !mayGoOn) {
       const isLarge = sold >= minimumTrade[i]! - 1e-12 || Math.abs(sold - position) < 1e-12;
-      if (sold > 1e-12 && isLarge) found.push({ trade: -sold, short, long });
+      if (sold > 1e-12 && isLarge) choices.push({ trade: -sold, short, long });
       return;
     }
-    const l = lots[at]!;
-    const most = Math.round(lotSize[l]! / step);
-    for (let count = 0; count <= most; count++)
+    const l = lots[k]!;
+    const stepCount = Math.round(lotSize[l]! / step);
+    for (let count = 0; count <= stepCount; count++)
       sell(
-        at + 1,
+        k + 1,
         sold + count * step,
         short + count * step * lotShort[l]!,
         long + count * step * lotLong[l]!,
-        isOrdered[i] === 0 || count === most,
+        isOrdered[i] === 0 || count === stepCount,
       );
   };
   sell(0, 0, 0, 0, true);
-  return found;
+  return choices;
 }
 
-function objectiveOf(program: AccountProgram, taken: readonly Choice[]): number {
+function computeObjective(program: AccountProgram, takenChoices: readonly Choice[]): number {
   const { n, k, loadings, specific, target, heldWeights, rows, costRate } = program;
   let [short, long, cost, variance] = [program.fixedShort, program.fixedLong, 0, 0];
-  const weights = taken.map(({ trade }, i) => heldWeights[i]! + trade);
-  taken.forEach((choice, i) => {
+  const weights = takenChoices.map(({ trade }, i) => heldWeights[i]! + trade);
+  takenChoices.forEach((choice, i) => {
     short += choice.short;
     long += choice.long;
     cost += Math.abs(choice.trade) * costRate[i]!;

@@ -21,7 +21,7 @@ export function toJson(program: AccountProgram, answer?: AccountSolution): strin
 }
 
 describe('a convex account', () => {
-  test.each(REFERENCE.map((objective, at) => ({ seed: at + 1, objective })))(
+  test.each(REFERENCE.map((objective, i) => ({ seed: i + 1, objective })))(
     'has the objective that cvxopt finds ($seed)',
     ({ seed, objective }) => {
       const answer = solveAccount(createRandomConvexAccount(seed), { nodes: 0 });

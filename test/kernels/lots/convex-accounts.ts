@@ -7,7 +7,7 @@ import { createRandomAccount } from './random-account.js';
  */
 export function createRandomConvexAccount(seed: number): AccountProgram {
   const trackingLimit = seed % 2 === 0 ? 0.03 : Infinity;
-  const program = createRandomAccount({ seed, n: 30, k: 4, lotsOf: 3, aversion: 1, trackingLimit });
+  const program = createRandomAccount({ seed, n: 30, k: 4, lotsPerSecurity: 3, aversion: 1, trackingLimit });
   return {
     ...program,
     lotShort: program.lotShort.map(Math.abs),

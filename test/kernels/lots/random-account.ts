@@ -5,7 +5,7 @@ export interface RandomTerms {
   readonly seed: number;
   readonly n: number;
   readonly k: number;
-  readonly lotsOf: number;
+  readonly lotsPerSecurity: number;
   readonly share?: number;
   readonly isOrdered?: boolean;
   readonly trackingLimit?: number;
@@ -23,7 +23,7 @@ export function createRandomAccount({
   seed,
   n,
   k,
-  lotsOf,
+  lotsPerSecurity,
   share = 0,
   isOrdered = false,
   trackingLimit = Infinity,
@@ -32,20 +32,20 @@ export function createRandomAccount({
 }: RandomTerms): AccountProgram {
   const random = seeded(seed);
   const drawNormal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  const loadings = Float64Array.from({ length: n * k }, (_, at) =>
-    at % k === 0 ? 0.15 + 0.04 * drawNormal() : 0.05 * drawNormal(),
+  const loadings = Float64Array.from({ length: n * k }, (_, i) =>
+    i % k === 0 ? 0.15 + 0.04 * drawNormal() : 0.05 * drawNormal(),
   );
   const specific = Float64Array.from({ length: n }, () => 0.02 + 0.1 * random());
   const raw = Float64Array.from({ length: n }, () => Math.exp(drawNormal()));
   const total = raw.reduce((sum, x) => sum + x, 0);
   const target = raw.map((x) => x / total);
-  const drifted = target.map((x) => x * Math.exp(0.4 * drawNormal()));
-  const sum = drifted.reduce((a, x) => a + x, 0);
-  const heldWeights = drifted.map((x) => (x / sum) * 0.99);
+  const driftedWeights = target.map((x) => x * Math.exp(0.4 * drawNormal()));
+  const sum = driftedWeights.reduce((a, x) => a + x, 0);
+  const heldWeights = driftedWeights.map((x) => (x / sum) * 0.99);
   const { lotStart, lotSize, lotShort, lotLong } = createRandomLots(heldWeights, {
     random,
     normal: drawNormal,
-    lotsOf,
+    lotsPerSecurity,
     share,
   });
   const cashRow = (sign: 1 | -1, constant: number): AccountRow => ({
@@ -87,25 +87,25 @@ export function createRandomAccount({
 interface LotTerms {
   readonly random: () => number;
   readonly normal: () => number;
-  readonly lotsOf: number;
+  readonly lotsPerSecurity: number;
   readonly share: number;
 }
 
 /** Divides holdings into lots, which are rounded to whole shares if required. */
-function createRandomLots(heldWeights: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
+function createRandomLots(heldWeights: Float64Array, { random, normal, lotsPerSecurity, share }: LotTerms) {
   const n = heldWeights.length;
   const lotStart = new Int32Array(n + 1);
   const [lotSize, lotShort, lotLong]: number[][] = [[], [], []];
   for (let i = 0; i < n; i++) {
-    const lots = 1 + Math.floor(random() * (2 * lotsOf - 1));
+    const lots = 1 + Math.floor(random() * (2 * lotsPerSecurity - 1));
     let unitsLeft = share === 0 ? 0 : Math.max(1, Math.round(heldWeights[i]! / share));
     if (share > 0) heldWeights[i] = unitsLeft * share;
     const parts = Array.from({ length: lots }, () => 0.2 + random());
     const all = parts.reduce((a, x) => a + x, 0);
-    parts.forEach((part, at) => {
+    parts.forEach((part, k) => {
       let size = (heldWeights[i]! * part) / all;
       if (share > 0) {
-        const units = at === lots - 1 ? unitsLeft : Math.min(unitsLeft, Math.round(size / share));
+        const units = k === lots - 1 ? unitsLeft : Math.min(unitsLeft, Math.round(size / share));
         unitsLeft -= units;
         size = units * share;
       }
@@ -127,9 +127,9 @@ function createRandomLots(heldWeights: Float64Array, { random, normal, lotsOf, s
 }
 
 export function createUsSides(short: number, long: number): AccountProgram['sides'] {
-  const none = { short: 0, long: 0, constant: 0 };
+  const noGains = { short: 0, long: 0, constant: 0 };
   return [
-    { longSign: 1, pieces: [{ short, long, constant: 0 }, { short: long, long, constant: 0 }, none] },
-    { longSign: -1, pieces: [{ short, long: short, constant: 0 }, none] },
+    { longSign: 1, pieces: [{ short, long, constant: 0 }, { short: long, long, constant: 0 }, noGains] },
+    { longSign: -1, pieces: [{ short, long: short, constant: 0 }, noGains] },
   ];
 }

@@ -10,43 +10,60 @@ import { computeTax, type AccountProgram } from '#kernels/lots/account-program.j
 const LARGE = [3, 4, 6, 28, 30];
 
 const CASES = [
-  ...Array.from({ length: 10 }, (_, at) => ({ seed: at + 1, n: 4, k: 2, lotsOf: 2, share: 0.05, isOrdered: true })),
-  ...Array.from({ length: 10 }, (_, at) => ({
-    seed: at + 21,
+  ...Array.from({ length: 10 }, (_, i) => ({
+    seed: i + 1,
+    n: 4,
+    k: 2,
+    lotsPerSecurity: 2,
+    share: 0.05,
+    isOrdered: true,
+  })),
+  ...Array.from({ length: 10 }, (_, i) => ({
+    seed: i + 21,
     n: 3,
     k: 2,
-    lotsOf: 2,
+    lotsPerSecurity: 2,
     share: 0.05,
-    minimumTrade: at % 2 === 0 ? 0 : 0.1,
+    minimumTrade: i % 2 === 0 ? 0 : 0.1,
   })),
 ].filter(({ seed }) => IS_SOAK || !LARGE.includes(seed));
 
 describe('solveAccount', () => {
   it.each(CASES)('finds the best of all whole-share trades of account $seed', (terms) => {
     const program = createRandomAccount(terms);
-    const least = solveByBruteForce(program);
+    const leastObjective = solveByBruteForce(program);
     const answer = solveAccount(program, { nodes: 3000 });
-    if (least === Infinity) return expect(answer.status).toBe('infeasible');
-    expect(answer.figures.objective).toBeCloseTo(least, 11);
-    expect(answer.bound).toBeLessThanOrEqual(least + 1e-12);
+    if (leastObjective === Infinity) return expect(answer.status).toBe('infeasible');
+    expect(answer.figures.objective).toBeCloseTo(leastObjective, 11);
+    expect(answer.bound).toBeLessThanOrEqual(leastObjective + 1e-12);
   });
 
   it.each([
-    ...[41, 43, 44, 48, 51, 60, 67].map((seed) => ({ seed, n: 4, k: 2, lotsOf: 2, share: 0.05, isOrdered: true })),
-    ...[43, 45, 49, 50, 56, 60].map((seed) => ({ seed, n: 3, k: 2, lotsOf: 2, share: 0.05 })),
+    ...[41, 43, 44, 48, 51, 60, 67].map((seed) => ({
+      seed,
+      n: 4,
+      k: 2,
+      lotsPerSecurity: 2,
+      share: 0.05,
+      isOrdered: true,
+    })),
+    ...[43, 45, 49, 50, 56, 60].map((seed) => ({ seed, n: 3, k: 2, lotsPerSecurity: 2, share: 0.05 })),
   ])('proves the best of all whole-share trades within a limit that binds, of account $seed', (terms) => {
-    const free = solveAccount(createRandomAccount(terms), { nodes: 3000 });
-    const program = createRandomAccount({ ...terms, trackingLimit: 0.9 * Math.sqrt(free.figures.variance) });
-    const least = solveByBruteForce(program);
-    expect(least).toBeGreaterThan(free.figures.objective);
+    const freeSolution = solveAccount(createRandomAccount(terms), { nodes: 3000 });
+    const program = createRandomAccount({ ...terms, trackingLimit: 0.9 * Math.sqrt(freeSolution.figures.variance) });
+    const leastObjective = solveByBruteForce(program);
+    expect(leastObjective).toBeGreaterThan(freeSolution.figures.objective);
     const { figures, bound, nodes } = solveAccount(program, { nodes: 3000 });
-    expect([figures.objective, bound]).toEqual([expect.closeTo(least, 11), expect.closeTo(least, 11)]);
+    expect([figures.objective, bound]).toEqual([
+      expect.closeTo(leastObjective, 11),
+      expect.closeTo(leastObjective, 11),
+    ]);
     expect(nodes).toBeLessThan(100);
-    expect(solveAccount(program, { nodes: 0 }).figures.objective).toBeCloseTo(least, 11);
+    expect(solveAccount(program, { nodes: 0 }).figures.objective).toBeCloseTo(leastObjective, 11);
   });
 
   it.each([1, 2, 3, 4, 5])('rounds gains within a limit that binds at little cost (%i)', (seed) => {
-    const terms = { seed, n: 60, k: 6, lotsOf: 4, isOrdered: true };
+    const terms = { seed, n: 60, k: 6, lotsPerSecurity: 4, isOrdered: true };
     const createGains = (overrides: Partial<RandomTerms>, taxWeight = 1): AccountProgram => {
       const program = createRandomAccount({ ...terms, ...overrides });
       return {
@@ -56,10 +73,10 @@ describe('solveAccount', () => {
         lotLong: program.lotLong.map(Math.abs),
       };
     };
-    const [free, near] = [createGains({}), createGains({ aversion: 1000 }, 1e-3)].map((own) =>
+    const [freeSolution, nearSolution] = [createGains({}), createGains({ aversion: 1000 }, 1e-3)].map((own) =>
       Math.sqrt(solveAccount(own, { nodes: 0 }).figures.variance),
     ) as [number, number];
-    const program = createGains({ share: 0.0003, trackingLimit: (free + near) / 2 });
+    const program = createGains({ share: 0.0003, trackingLimit: (freeSolution + nearSolution) / 2 });
     const { status, figures, bound } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.variance).toBeLessThan(program.varianceLimit * (1 + 1e-9));
@@ -67,7 +84,7 @@ describe('solveAccount', () => {
   });
 
   it.each([1, 2, 3, 4, 5, 6])('proves the trades of an account of 120 securities to 1e-10 (%i)', (seed) => {
-    const program = createRandomAccount({ seed, n: 120, k: 10, lotsOf: 5 });
+    const program = createRandomAccount({ seed, n: 120, k: 10, lotsPerSecurity: 5 });
     const { status, figures, bound, certificates } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1e-10);
@@ -77,7 +94,7 @@ describe('solveAccount', () => {
   });
 
   it.each([1, 2, 3, 4])('needs one round on one side if only rounding remains (%i)', (seed) => {
-    const program = createRandomAccount({ seed, n: 120, k: 10, lotsOf: 5, share: 0.0001 });
+    const program = createRandomAccount({ seed, n: 120, k: 10, lotsPerSecurity: 5, share: 0.0001 });
     const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1e-5);
@@ -88,7 +105,7 @@ describe('solveAccount', () => {
   });
 
   it.each([1, 2, 3])('decides the marginal lots if gains precede losses (%i)', (seed) => {
-    const program = createRandomAccount({ seed, n: 120, k: 10, lotsOf: 5, isOrdered: true });
+    const program = createRandomAccount({ seed, n: 120, k: 10, lotsPerSecurity: 5, isOrdered: true });
     const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1.5e-5); // the convex hulls of the cost alone would leave 5e-5 to 2e-4
@@ -98,21 +115,24 @@ describe('solveAccount', () => {
   });
 
   it('keeps a tracking error limit, at a cost', () => {
-    const terms = { seed: 3, n: 60, k: 5, lotsOf: 4, aversion: 0.2 };
-    const free = solveAccount(createRandomAccount(terms), { nodes: 0 });
-    const limit = 0.7 * Math.sqrt(free.figures.variance);
+    const terms = { seed: 3, n: 60, k: 5, lotsPerSecurity: 4, aversion: 0.2 };
+    const freeSolution = solveAccount(createRandomAccount(terms), { nodes: 0 });
+    const limit = 0.7 * Math.sqrt(freeSolution.figures.variance);
     const bound = solveAccount(createRandomAccount({ ...terms, trackingLimit: limit }), { nodes: 0 });
     expect(Math.sqrt(bound.figures.variance)).toBeCloseTo(limit, 6);
-    expect(bound.figures.objective).toBeGreaterThan(free.figures.objective);
+    expect(bound.figures.objective).toBeGreaterThan(freeSolution.figures.objective);
     expect(bound.certificates[bound.certificateIndex]!.multipliers.variance).toBeGreaterThan(0);
   });
 
   it.each([1, 2, 3])('keeps every limit that some trades keep, whatever the cost (%i)', (seed) => {
-    const terms = { seed, n: 40, k: 5, lotsOf: 4, isOrdered: true };
+    const terms = { seed, n: 40, k: 5, lotsPerSecurity: 4, isOrdered: true };
     // With a low weight of taxes the tracking error is nearly the lowest possible, where a unit of variance costs more
     // than 100.
-    const near = solveAccount({ ...createRandomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 }, { nodes: 0 });
-    const limit = 1.2 * Math.sqrt(near.figures.variance) + 1e-4;
+    const nearSolution = solveAccount(
+      { ...createRandomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 },
+      { nodes: 0 },
+    );
+    const limit = 1.2 * Math.sqrt(nearSolution.figures.variance) + 1e-4;
     const { status, figures, certificates, certificateIndex } = solveAccount(
       createRandomAccount({ ...terms, trackingLimit: limit }),
       {
@@ -125,17 +145,17 @@ describe('solveAccount', () => {
   });
 
   it('reports an account without permitted trades as infeasible', () => {
-    const program = createRandomAccount({ seed: 5, n: 20, k: 3, lotsOf: 2, trackingLimit: 1e-3 });
-    const stuck = {
+    const program = createRandomAccount({ seed: 5, n: 20, k: 3, lotsPerSecurity: 2, trackingLimit: 1e-3 });
+    const stuckProgram = {
       ...program,
       buyLimit: new Float64Array(program.n),
       lower: program.heldWeights.map((w) => w * 0.99),
     };
-    expect(solveAccount(stuck, { nodes: 0 }).status).toBe('infeasible');
+    expect(solveAccount(stuckProgram, { nodes: 0 }).status).toBe('infeasible');
   });
 
   it('is bit-identical when repeated', () => {
-    const terms = { seed: 9, n: 80, k: 6, lotsOf: 4, share: 0.0005 };
+    const terms = { seed: 9, n: 80, k: 6, lotsPerSecurity: 4, share: 0.0005 };
     const [one, two] = [
       solveAccount(createRandomAccount(terms), { nodes: 0 }),
       solveAccount(createRandomAccount(terms), { nodes: 0 }),
@@ -153,7 +173,7 @@ describe('computeTax', () => {
     [-0.03, 0.02],
     [-0.01, -0.02],
   ])('nets short-term gains %f and long-term gains %f as tax law requires', (short, long) => {
-    const { sides } = createRandomAccount({ seed: 1, n: 2, k: 1, lotsOf: 1 });
+    const { sides } = createRandomAccount({ seed: 1, n: 2, k: 1, lotsPerSecurity: 1 });
     expect(computeTax(sides, short, long)).toBeCloseTo(computeUsTax(short, long), 15);
   });
 });

@@ -66,8 +66,8 @@ describe('the trades of net amounts', () => {
   });
 
   it('sell the lots of an ordered security in their order', () => {
-    const ordered = { ...ACCOUNT, isOrdered: Uint8Array.of(1, 0) };
-    const { sold } = createTrades(ordered, Float64Array.of(-0.05, 0), { short: 0.37, long: 0.2 });
+    const orderedAccount = { ...ACCOUNT, isOrdered: Uint8Array.of(1, 0) };
+    const { sold } = createTrades(orderedAccount, Float64Array.of(-0.05, 0), { short: 0.37, long: 0.2 });
     expect(Array.from(sold)).toEqual([0.05, 0, 0, 0]);
   });
 });

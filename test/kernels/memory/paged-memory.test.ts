@@ -85,10 +85,10 @@ test('a panel for another process is a file in memory if a folder for it exists;
   expect(findPagedFile(allocateHandedMemory(MIB, MIB))).toBeUndefined();
   const result = allocateHandedMemory(SEPARATE_BYTES, SEPARATE_BYTES);
   writeInto(result, 0, new Uint8Array(SEPARATE_BYTES).fill(7));
-  const opened = openPagedFile(findPagedFile(result)!, SEPARATE_BYTES + MIB)!;
+  const openedFile = openPagedFile(findPagedFile(result)!, SEPARATE_BYTES + MIB)!;
   expect(readdirSync(folder)).toEqual([]);
   const { before, bytes } = { before: 65_536, bytes: SEPARATE_BYTES - 2 * 65_536 };
-  expect(Buffer.compare(new Uint8Array(opened, before, bytes), Buffer.alloc(bytes, 7))).toBe(0);
+  expect(Buffer.compare(new Uint8Array(openedFile, before, bytes), Buffer.alloc(bytes, 7))).toBe(0);
 });
 
 test('panels are paged by the size of their store, derived arrays from a sixteenth of it on', ({ skip }) => {
@@ -115,15 +115,15 @@ test('a file that keeps its name is shared with another process, and may have sp
   const file = findPagedFile(result)!;
   expect(openPagedFile({ ...file, before: file.before + 8 }, SEPARATE_BYTES + MIB)).toBeUndefined();
   expect(readdirSync(folder)).toHaveLength(1);
-  const opened = openPagedFile(file, SEPARATE_BYTES + MIB)!;
-  expect([opened.byteLength, readdirSync(folder), findPagedFile(allocatePanels(8))]).toEqual([
+  const openedFile = openPagedFile(file, SEPARATE_BYTES + MIB)!;
+  expect([openedFile.byteLength, readdirSync(folder), findPagedFile(allocatePanels(8))]).toEqual([
     SEPARATE_BYTES + MIB,
     [],
     undefined,
   ]);
   new Uint8Array(result).fill(7);
   const expected = Buffer.alloc(SEPARATE_BYTES + MIB).fill(7, file.before, file.before + file.bytes);
-  expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
+  expect(Buffer.compare(new Uint8Array(openedFile), expected)).toBe(0);
 });
 
 /** Script of a separate process that requests large memory from the GNU C library in addition to other memory. */
@@ -154,10 +154,10 @@ test('no other process has the file of memory that is adjacent to other memory',
 test('written bytes are in memory, at its edges, across them and within, whether or not it is paged', ({ skip }) => {
   skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const paged = allocatePanels(SEPARATE_BYTES);
-  const plain = new SharedArrayBuffer(SEPARATE_BYTES);
-  const { before, bytes } = findPagedFile(paged)!;
-  expect([isWritten(paged), isWritten(plain)]).toEqual([true, false]);
+  const pagedPanels = allocatePanels(SEPARATE_BYTES);
+  const plainBuffer = new SharedArrayBuffer(SEPARATE_BYTES);
+  const { before, bytes } = findPagedFile(pagedPanels)!;
+  expect([isWritten(pagedPanels), isWritten(plainBuffer)]).toEqual([true, false]);
   const end = before + bytes;
   const places = [
     [0, SEPARATE_BYTES],
@@ -170,8 +170,8 @@ test('written bytes are in memory, at its edges, across them and within, whether
   ] as const;
   for (const [n, [offset, length]] of places.entries()) {
     const result = Buffer.alloc(length, n + 1);
-    for (const memory of [paged, plain]) writeInto(memory, offset, result);
-    expect(Buffer.compare(new Uint8Array(paged), new Uint8Array(plain)), `place ${n}`).toBe(0);
+    for (const memory of [pagedPanels, plainBuffer]) writeInto(memory, offset, result);
+    expect(Buffer.compare(new Uint8Array(pagedPanels), new Uint8Array(plainBuffer)), `place ${n}`).toBe(0);
   }
 });
 

@@ -12,7 +12,7 @@ test('threads of the system compute the hash of Node, for parts of any length', 
   if (loadSystemCalls() === null) skip('hashes are made by others with the optional package koffi');
   for (const part of [1000, 65_536, 200_000]) {
     const hash = loadSystemSha256()!;
-    for (let at = 0; at < BYTES.length; at += part) await hash.add(BYTES.subarray(at, at + part));
+    for (let offset = 0; offset < BYTES.length; offset += part) await hash.add(BYTES.subarray(offset, offset + part));
     expect(await hash.hex()).toBe(sha256(BYTES));
   }
   expect(await loadSystemSha256()!.hex()).toBe(sha256(new Uint8Array(0)));

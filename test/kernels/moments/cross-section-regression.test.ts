@@ -21,8 +21,8 @@ test('leaves residuals that no column explains, and reports their size', () => {
     expect(product).toBeCloseTo(0, 11);
   }
   residuals.forEach((residual, i) => {
-    const explained = coefficients.reduce((sum, value, k) => sum + value * design[i * p + k]!, 0);
-    expect(residual + explained).toBeCloseTo(values[i]!, 12);
+    const explainedReturn = coefficients.reduce((sum, value, k) => sum + value * design[i * p + k]!, 0);
+    expect(residual + explainedReturn).toBeCloseTo(values[i]!, 12);
   });
   const squares = residuals.reduce((sum, value, i) => sum + weights[i]! * value * value, 0);
   expect(residualVariance).toBeCloseTo(squares / (n - p), 12);
@@ -33,13 +33,13 @@ test('leaves residuals that no column explains, and reports their size', () => {
 });
 
 test('leaves the same residuals where a column is a combination of others', () => {
-  const doubled = Float64Array.from({ length: n * (p + 1) }, (_, at) => {
+  const doubledDesign = Float64Array.from({ length: n * (p + 1) }, (_, at) => {
     const [i, k] = [Math.floor(at / (p + 1)), at % (p + 1)];
     return k < p ? design[i * p + k]! : design[i * p]! - 2 * design[i * p + 1]!;
   });
-  const { residuals, coefficients, residualVariance } = fitCrossSection(doubled, p + 1);
-  const plain = fitCrossSection(design, p);
+  const { residuals, coefficients, residualVariance } = fitCrossSection(doubledDesign, p + 1);
+  const plainFit = fitCrossSection(design, p);
   expect(coefficients[p]).toBe(0);
-  residuals.forEach((value, i) => expect(value).toBeCloseTo(plain.residuals[i]!, 10));
-  expect(residualVariance).toBeCloseTo(plain.residualVariance, 10);
+  residuals.forEach((value, i) => expect(value).toBeCloseTo(plainFit.residuals[i]!, 10));
+  expect(residualVariance).toBeCloseTo(plainFit.residualVariance, 10);
 });

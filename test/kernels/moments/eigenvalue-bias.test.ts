@@ -31,15 +31,15 @@ describe('the bias of eigenvalues', () => {
 
   test('does not depend on the unit, and is 1 of an eigenvalue of 0', () => {
     const request = { observations: 20, simulations: 20 };
-    const plain = estimateEigenvalueBias(referenceEngine, values, request);
+    const plainBiases = estimateEigenvalueBias(referenceEngine, values, request);
     estimateEigenvalueBias(
       referenceEngine,
       values.map((value) => 4 * value),
       request,
-    ).forEach((bias, k) => expect(bias).toBeCloseTo(plain[k]!, 10));
-    const singular = estimateEigenvalueBias(referenceEngine, Float64Array.of(0, 1, 2), request);
-    expect(singular[0]).toBe(1);
-    expect(singular[1]).toBeGreaterThan(1);
+    ).forEach((bias, k) => expect(bias).toBeCloseTo(plainBiases[k]!, 10));
+    const singularBias = estimateEigenvalueBias(referenceEngine, Float64Array.of(0, 1, 2), request);
+    expect(singularBias[0]).toBe(1);
+    expect(singularBias[1]).toBeGreaterThan(1);
   });
 
   test('disappears with observations', () => {

@@ -53,8 +53,8 @@ describe.each([
       const largest = eigenvalues.at(-1)!;
       expect(Math.abs(diagnostics.smallestEigenvalue - eigenvalues[0]!)).toBeLessThanOrEqual(1e-12 * largest);
       expect(diagnostics).toMatchObject({ intensity: 0, isPositiveSemiDefinite: true, isRepaired: false });
-      const singular = eigenvalues[0]! <= 1e-15 * assets * largest;
-      if (singular) expect(diagnostics.conditionNumber).toBe(1e300);
+      const isSingular = eigenvalues[0]! <= 1e-15 * assets * largest;
+      if (isSingular) expect(diagnostics.conditionNumber).toBe(1e300);
       else expect(diagnostics.conditionNumber / (largest / eigenvalues[0]!)).toBeCloseTo(1, 9);
     },
   );
@@ -80,9 +80,9 @@ describe.each([
   });
 
   test('of constant prices is 0 and singular, of one security its variance', () => {
-    const flat = estimate(engine, new Float64Array(60), 3);
-    expect([...flat.matrix]).toEqual(Array.from({ length: 9 }, () => 0));
-    expect(flat.diagnostics).toMatchObject({
+    const flatEstimate = estimate(engine, new Float64Array(60), 3);
+    expect([...flatEstimate.matrix]).toEqual(Array.from({ length: 9 }, () => 0));
+    expect(flatEstimate.diagnostics).toMatchObject({
       averageCorrelation: 0,
       smallestEigenvalue: 0,
       conditionNumber: 1e300,
@@ -94,11 +94,11 @@ describe.each([
   });
 
   test('of duplicated securities is singular at intensity 0 and not once shrunk towards the identity', () => {
-    const single = createRandomPanel(50, 1);
-    const twice = Float64Array.from({ length: 100 }, (__, at) => single[Math.floor(at / 2)]!);
-    expect(estimate(engine, twice, 2, { intensity: 0 }).diagnostics.conditionNumber).toBe(1e300);
+    const singlePanel = createRandomPanel(50, 1);
+    const repeatedPanel = Float64Array.from({ length: 100 }, (__, i) => singlePanel[Math.floor(i / 2)]!);
+    expect(estimate(engine, repeatedPanel, 2, { intensity: 0 }).diagnostics.conditionNumber).toBe(1e300);
     expect(
-      estimate(engine, twice, 2, { intensity: 0.5, target: 'scaled_identity' }).diagnostics.conditionNumber,
+      estimate(engine, repeatedPanel, 2, { intensity: 0.5, target: 'scaled_identity' }).diagnostics.conditionNumber,
     ).toBeCloseTo(3, 10);
   });
 
@@ -117,9 +117,9 @@ describe.each([
   });
 
   test('counts a security that never moves in the mean correlation of the target, with 0', () => {
-    const moving = createRandomPanel(40, 2);
-    const returns = Float64Array.from({ length: 120 }, (__, at) =>
-      at % 3 === 2 ? 0 : moving[2 * Math.floor(at / 3) + (at % 3)]!,
+    const movingPanel = createRandomPanel(40, 2);
+    const returns = Float64Array.from({ length: 120 }, (__, i) =>
+      i % 3 === 2 ? 0 : movingPanel[2 * Math.floor(i / 3) + (i % 3)]!,
     );
     const sample = estimate(engine, returns, 3, { intensity: 0 }).matrix;
     const target = estimate(engine, returns, 3, { intensity: 1 }).matrix;
@@ -148,14 +148,15 @@ describe.each([
       const returns = createRandomPanel(5, 2);
       const { diagnostics } = estimate(createFixedEngine(engine, product), returns, 2, { intensity: 0, scale: 1 });
       expect(diagnostics).toMatchObject({ isPositiveSemiDefinite: isSemidefinite, isRepaired: false });
-      const repaired = estimate(createFixedEngine(engine, product), returns, 2, {
+      const repairedEstimate = estimate(createFixedEngine(engine, product), returns, 2, {
         intensity: 0,
         scale: 1,
         repair: true,
       });
-      expect(repaired.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: !isSemidefinite });
-      expect([repaired.matrix[0], repaired.matrix[3]]).toEqual([variance, variance]);
-      if (!isSemidefinite) expect(Math.abs(repaired.diagnostics.smallestEigenvalue)).toBeLessThan(1e-14 * variance);
+      expect(repairedEstimate.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: !isSemidefinite });
+      expect([repairedEstimate.matrix[0], repairedEstimate.matrix[3]]).toEqual([variance, variance]);
+      if (!isSemidefinite)
+        expect(Math.abs(repairedEstimate.diagnostics.smallestEigenvalue)).toBeLessThan(1e-14 * variance);
     },
   );
 
@@ -167,10 +168,10 @@ describe.each([
         fc.integer({ min: 1, max: 1000 }),
         (observations, assets, seed) => {
           const panel = createRandomPanel(observations, assets, seed);
-          const repaired = estimate(engine, panel, assets, { repair: true });
-          const plain = estimate(engine, panel, assets, { repair: false });
-          expect(repaired.diagnostics.isRepaired).toBe(false);
-          expect([...repaired.matrix]).toEqual([...plain.matrix]);
+          const repairedEstimate = estimate(engine, panel, assets, { repair: true });
+          const plainEstimate = estimate(engine, panel, assets, { repair: false });
+          expect(repairedEstimate.diagnostics.isRepaired).toBe(false);
+          expect([...repairedEstimate.matrix]).toEqual([...plainEstimate.matrix]);
         },
       ),
       { numRuns: 25 },
@@ -189,12 +190,12 @@ describe.each([
       },
     };
     const panel = createRandomPanel(10, 30).map((value) => value / 10);
-    const broken = estimate(coarse, panel, 30, { intensity: 1e-9 });
-    expect(broken.diagnostics).toMatchObject({ isPositiveSemiDefinite: false, isRepaired: false });
-    const repaired = estimate(coarse, panel, 30, { intensity: 1e-9, repair: true });
-    expect(repaired.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: true });
+    const brokenEstimate = estimate(coarse, panel, 30, { intensity: 1e-9 });
+    expect(brokenEstimate.diagnostics).toMatchObject({ isPositiveSemiDefinite: false, isRepaired: false });
+    const repairedEstimate = estimate(coarse, panel, 30, { intensity: 1e-9, repair: true });
+    expect(repairedEstimate.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: true });
     for (let i = 0; i < 30; i++)
-      for (let j = 0; j < i; j++) expect(repaired.matrix[i * 30 + j]).toBe(repaired.matrix[j * 30 + i]);
+      for (let j = 0; j < i; j++) expect(repairedEstimate.matrix[i * 30 + j]).toBe(repairedEstimate.matrix[j * 30 + i]);
   });
 });
 

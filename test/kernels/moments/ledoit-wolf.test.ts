@@ -12,7 +12,7 @@ import { createMatrices } from '../arbitraries.js';
 import { readGolden } from '../golden.js';
 import type { CovarianceCase } from './sample-covariance.test.js';
 
-function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarget, ddof = 1): number {
+function computeIntensity(returns: Float64Array, assets: number, kind: ShrinkageTarget, ddof = 1): number {
   const observations = returns.length / assets;
   const covariance = new Float64Array(assets * assets);
   const panel = returns.slice();
@@ -60,8 +60,8 @@ function computeIntensityByDefinition(
   let rho = 0;
   for (let i = 0; i < assets; i++) {
     for (let j = 0; j < assets; j++) {
-      const off = kind === 'scaled_identity' ? 0 : rbar * Math.sqrt(s[i]![i]! * s[j]![j]!);
-      const f = i === j ? (kind === 'scaled_identity' ? mean : s[i]![i]!) : off;
+      const offDiagonal = kind === 'scaled_identity' ? 0 : rbar * Math.sqrt(s[i]![i]! * s[j]![j]!);
+      const f = i === j ? (kind === 'scaled_identity' ? mean : s[i]![i]!) : offDiagonal;
       piSum += pi[i]![j]!;
       gamma += (f - s[i]![j]!) ** 2;
       if (kind === 'constant_correlation')
@@ -80,7 +80,7 @@ const panels = createMatrices({ rowsMin: 3, rowsMax: 25, columnsMin: 3, columnsM
     return (
       rows >= 3 &&
       Math.min(...variances) > 1e-2 &&
-      Math.max(...Array.from(covariance, (value, at) => (at % (columns + 1) === 0 ? 0 : Math.abs(value)))) > 1e-2
+      Math.max(...Array.from(covariance, (value, i) => (i % (columns + 1) === 0 ? 0 : Math.abs(value)))) > 1e-2
     );
   },
 );
@@ -94,7 +94,7 @@ describe('computeLedoitWolfIntensity', () => {
           const { intensity, distance } = computeIntensityByDefinition(data, columns, kind);
           // For a sample that nearly equals its target, the intensity is a quotient of rounding errors.
           fc.pre(distance > 1e-6);
-          expect(Math.abs(intensityOf(data, columns, kind) - intensity)).toBeLessThanOrEqual(1e-8);
+          expect(Math.abs(computeIntensity(data, columns, kind) - intensity)).toBeLessThanOrEqual(1e-8);
         }),
       );
     },
@@ -105,19 +105,22 @@ describe('computeLedoitWolfIntensity', () => {
     ({ returns, assets, sklearn_ledoit_wolf_ddof0: expected }) => {
       // A single security equals its target: the intensity is 0 by definition, as in scikit-learn.
       if (assets === 1) return;
-      expect(intensityOf(Float64Array.from(returns), assets, 'scaled_identity', 0)).toBeCloseTo(expected.intensity, 12);
+      expect(computeIntensity(Float64Array.from(returns), assets, 'scaled_identity', 0)).toBeCloseTo(
+        expected.intensity,
+        12,
+      );
     },
   );
 
   test('is 0 when the sample is its own target', () => {
-    expect(intensityOf(Float64Array.of(1, 2, 4, 3), 1, 'scaled_identity')).toBe(0);
-    expect(intensityOf(Float64Array.of(1, 2, 4, 3), 1, 'constant_correlation')).toBe(0);
+    expect(computeIntensity(Float64Array.of(1, 2, 4, 3), 1, 'scaled_identity')).toBe(0);
+    expect(computeIntensity(Float64Array.of(1, 2, 4, 3), 1, 'constant_correlation')).toBe(0);
   });
 
   test('is 0 for two securities under constant correlation: any two securities have one', () => {
     fc.assert(
       fc.property(createMatrices({ rowsMin: 3, rowsMax: 25, columnsMin: 2, columnsMax: 2 }), ({ data }) => {
-        expect(intensityOf(data, 2, 'constant_correlation')).toBe(0);
+        expect(computeIntensity(data, 2, 'constant_correlation')).toBe(0);
       }),
     );
   });
@@ -129,7 +132,7 @@ describe('computeLedoitWolfIntensity', () => {
         [1, 1, 2, 2, 4, 4],
         [1, 1, 1, 1, 1, 1],
       ]) {
-        const intensity = intensityOf(Float64Array.from(panel), 2, kind);
+        const intensity = computeIntensity(Float64Array.from(panel), 2, kind);
         expect(intensity >= 0 && intensity <= 1).toBe(true);
       }
     }

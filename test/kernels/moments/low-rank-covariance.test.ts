@@ -89,9 +89,9 @@ describe('estimateLowRankCovariance', () => {
 
   test('finds intensity 0 for two securities over forty years: any two securities have one correlation', () => {
     for (let seed = 1; seed <= 20; seed++) {
-      const [shared, own] = [createRandomPanel(10_000, 1, seed), createRandomPanel(10_000, 1, seed + 100)];
-      const returns = Float64Array.from({ length: 20_000 }, (_, at) =>
-        at % 2 === 0 ? shared[at / 2]! + own[at / 2]! : shared[(at - 1) / 2]!,
+      const [sharedPanel, ownPanel] = [createRandomPanel(10_000, 1, seed), createRandomPanel(10_000, 1, seed + 100)];
+      const returns = Float64Array.from({ length: 20_000 }, (_, i) =>
+        i % 2 === 0 ? sharedPanel[i / 2]! + ownPanel[i / 2]! : sharedPanel[(i - 1) / 2]!,
       );
       expect(
         estimateLowRankCovariance(referenceEngine, returns, 2, {
@@ -106,7 +106,7 @@ describe('estimateLowRankCovariance', () => {
 
   test('finds intensity 0 for thirty equal securities over 25 sessions', () => {
     const one = createRandomPanel(25, 1, 16);
-    const returns = Float64Array.from({ length: 25 * 30 }, (_, at) => one[Math.floor(at / 30)]!);
+    const returns = Float64Array.from({ length: 25 * 30 }, (_, i) => one[Math.floor(i / 30)]!);
     expect(
       estimateLowRankCovariance(openWasmEngine(), returns, 30, {
         target: 'constant_correlation',
@@ -121,11 +121,11 @@ describe('estimateLowRankCovariance', () => {
     'keeps the digits of the intensity if assets differ by %d of their common part, and sessions are fewer',
     (ownScale) => {
       const [observations, assets] = [20, 40];
-      const shared = createRandomPanel(observations, 1, 17);
+      const sharedPanel = createRandomPanel(observations, 1, 17);
       const returns = createRandomPanel(observations, 1, 18);
       const panel = Float64Array.from(
         { length: observations * assets },
-        (_, at) => shared[Math.floor(at / assets)]! + ownScale * Math.sin(at * at) * returns[Math.floor(at / assets)]!,
+        (_, i) => sharedPanel[Math.floor(i / assets)]! + ownScale * Math.sin(i * i) * returns[Math.floor(i / assets)]!,
       );
       const shrinkage: Shrinkage = { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 };
       const expected = estimateByMatrices(panel, assets, shrinkage).intensity;

@@ -32,21 +32,21 @@ function estimate(rows: number, assets: number, shrinkage: Shrinkage): LowRankCo
 }
 
 /** Returns rows [from, to) of a matrix, each from its diagonal element on. */
-function rowsOfMatrix(matrix: Float64Array, assets: number, from: number, to: number): Float64Array {
+function selectMatrixRows(matrix: Float64Array, assets: number, from: number, to: number): Float64Array {
   const rows = new Float64Array(countTriangleEntries(assets, from, to));
-  for (let i = from, at = 0; i < to; at += assets - i, i++)
-    rows.set(matrix.subarray(i * (assets + 1), (i + 1) * assets), at);
+  for (let i = from, offset = 0; i < to; offset += assets - i, i++)
+    rows.set(matrix.subarray(i * (assets + 1), (i + 1) * assets), offset);
   return rows;
 }
 
 describe('rows of a covariance by parts', () => {
   test.each(SETTINGS)('are bit-identical to the whole matrix: %o', (shrinkage) => {
     const [rows, assets] = [20, 1_030]; // more columns than one multiplication covers
-    const whole = estimate(rows, assets, shrinkage);
+    const wholeEstimate = estimate(rows, assets, shrinkage);
     const matrix = new Float64Array(assets * assets);
-    expandCovariance(openWasmEngine(), whole, matrix);
-    const covariance = createPanelCovariance(whole);
-    const deviations = computeDeviations(covariance, whole.variances);
+    expandCovariance(openWasmEngine(), wholeEstimate, matrix);
+    const covariance = createPanelCovariance(wholeEstimate);
+    const deviations = computeDeviations(covariance, wholeEstimate.variances);
     expect(deviations).toEqual(Float64Array.from({ length: assets }, (_, i) => Math.sqrt(matrix[i * (assets + 1)]!)));
     const sums = new Float64Array(assets);
     const engine = openWasmEngine();
@@ -59,7 +59,7 @@ describe('rows of a covariance by parts', () => {
     ] as const) {
       const out = new Float64Array(countTriangleEntries(assets, from, to)).fill(Number.NaN);
       fillCovarianceRows(engine, covariance, from, to, out);
-      expect(Buffer.from(out.buffer).equals(Buffer.from(rowsOfMatrix(matrix, assets, from, to).buffer))).toBe(true);
+      expect(Buffer.from(out.buffer).equals(Buffer.from(selectMatrixRows(matrix, assets, from, to).buffer))).toBe(true);
       fillCorrelationSums(out, from, deviations, sums.subarray(from, to));
     }
     expect(averageCorrelationSums(sums)).toBe(computeAverageCorrelation(matrix, assets));
@@ -82,13 +82,13 @@ describe('findPanelEigenvalues', () => {
   ])('finds the range of the matrix, %i observations of %i securities', (rows, assets) => {
     const engine = openWasmEngine();
     for (const shrinkage of SETTINGS) {
-      const whole = estimate(rows, assets, shrinkage);
+      const wholeEstimate = estimate(rows, assets, shrinkage);
       const matrix = new Float64Array(assets * assets);
-      expandCovariance(engine, whole, matrix);
-      const exact = engine.eigenvalueRange(matrix, assets)!;
-      const found = findPanelEigenvalues(engine, createPanelCovariance(whole));
-      expect(Math.abs(found.smallest - exact.smallest)).toBeLessThan(1e-12 * exact.largest);
-      expect(Math.abs(found.largest - exact.largest)).toBeLessThan(1e-12 * exact.largest);
+      expandCovariance(engine, wholeEstimate, matrix);
+      const exactRange = engine.eigenvalueRange(matrix, assets)!;
+      const eigenvalues = findPanelEigenvalues(engine, createPanelCovariance(wholeEstimate));
+      expect(Math.abs(eigenvalues.smallest - exactRange.smallest)).toBeLessThan(1e-12 * exactRange.largest);
+      expect(Math.abs(eigenvalues.largest - exactRange.largest)).toBeLessThan(1e-12 * exactRange.largest);
     }
   });
 

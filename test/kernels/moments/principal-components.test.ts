@@ -19,10 +19,10 @@ describe('computePrincipalComponents', () => {
       const { values, vectors } = computePrincipalComponents(engine, panel, columns, 4);
       for (let k = 0; k < 4; k++) {
         const v = vectors.subarray(k * columns, (k + 1) * columns);
-        const stretched = new Float64Array(columns);
-        plain.symv(products, v, stretched);
+        const stretchedVector = new Float64Array(columns);
+        plain.symv(products, v, stretchedVector);
         expectClose(
-          stretched,
+          stretchedVector,
           v.map((entry) => entry * values[k]!),
           1e-11,
           values[0]!,

@@ -25,10 +25,10 @@ function computeByDefinition(rows: Int32Array): number[] {
 
 describe('createRollingGram', () => {
   test('a rolling window has the moments of its rows, whatever the earlier windows', () => {
-    const rolling = createRollingGram(referenceEngine);
+    const rollingGram = createRollingGram(referenceEngine);
     for (let step = 0; step < 40; step++) {
       const rows = createRowRange(step * 6, 100 + (step % 3));
-      const { products, sums } = rolling.over(names, rows, read);
+      const { products, sums } = rollingGram.over(names, rows, read);
       const expected = computeByDefinition(rows);
       for (let i = 0; i < NAMES; i++) {
         for (let j = i; j < NAMES; j++)
@@ -42,10 +42,10 @@ describe('createRollingGram', () => {
   });
 
   test('reads the added and removed rows, and all rows after twelve updates, so that rounding does not accumulate', () => {
-    const rolling = createRollingGram(referenceEngine);
+    const rollingGram = createRollingGram(referenceEngine);
     const readings = Array.from({ length: 15 }, (_, step) => {
       let count = 0;
-      rolling.over(names, createRowRange(step * 5, 100), (rows, out) => {
+      rollingGram.over(names, createRowRange(step * 5, 100), (rows, out) => {
         count += rows.length;
         read(rows, out);
       });
@@ -55,10 +55,10 @@ describe('createRollingGram', () => {
   });
 
   test('reads all rows when more than a quarter of them change', () => {
-    const rolling = createRollingGram(referenceEngine);
-    rolling.over(names, createRowRange(0, 100), read);
+    const rollingGram = createRollingGram(referenceEngine);
+    rollingGram.over(names, createRowRange(0, 100), read);
     let count = 0;
-    rolling.over(names, createRowRange(13, 100), (rows, out) => {
+    rollingGram.over(names, createRowRange(13, 100), (rows, out) => {
       count += rows.length;
       read(rows, out);
     });
@@ -67,9 +67,9 @@ describe('createRollingGram', () => {
 
   test('a window resumed from any point of its history is bit-identical', () => {
     const windows = Array.from({ length: 30 }, (_, step) => createRowRange(step * 6 + (step === 17 ? 60 : 0), 100));
-    const whole = createRollingGram(referenceEngine);
+    const wholeGram = createRollingGram(referenceEngine);
     const bits = windows.map((rows) => {
-      const { products, sums } = whole.over(names, rows, read);
+      const { products, sums } = wholeGram.over(names, rows, read);
       return [...products, ...sums];
     });
     for (let cut = 1; cut < windows.length; cut++) {
@@ -81,17 +81,17 @@ describe('createRollingGram', () => {
         const { products, sums } = after.over(names, rows, read);
         expect([...products, ...sums]).toEqual(bits[cut + k]);
       });
-      expect(after.history()).toEqual(whole.history());
+      expect(after.history()).toEqual(wholeGram.history());
     }
   });
 
   test('other assets cause a full computation', () => {
-    const rolling = createRollingGram(referenceEngine);
+    const rollingGram = createRollingGram(referenceEngine);
     const rows = createRowRange(0, 50);
-    rolling.over(names, rows, read);
-    const two = Int32Array.of(2, 5);
-    const { products } = rolling.over(two, rows, (some, out) =>
-      some.forEach((row, t) => two.forEach((name, k) => (out[t * 2 + k] = values[row * NAMES + name]!))),
+    rollingGram.over(names, rows, read);
+    const twoColumns = Int32Array.of(2, 5);
+    const { products } = rollingGram.over(twoColumns, rows, (some, out) =>
+      some.forEach((row, t) => twoColumns.forEach((name, k) => (out[t * 2 + k] = values[row * NAMES + name]!))),
     );
     expect(products[1]).toBeCloseTo(computeByDefinition(rows)[2 * NAMES + 5]!, 15);
   });

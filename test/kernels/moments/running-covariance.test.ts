@@ -11,7 +11,7 @@ import { createMatrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { createRandomPanel } from '../engines/random-matrices.js';
 
-function momentsOf(rows: Float64Array, columns: number, weights?: Float64Array) {
+function computeMoments(rows: Float64Array, columns: number, weights?: Float64Array) {
   const means = new Float64Array(columns);
   demean(rows.slice(), columns, weights, means);
   const covariance = new Float64Array(columns * columns);
@@ -31,7 +31,7 @@ describe.each([
         ({ rows, columns, data }, window) => {
           let visits = 0;
           visitRollingCovariances(engine, data, columns, window, (last, means, covariance) => {
-            const expected = momentsOf(data.slice((last - window + 1) * columns, (last + 1) * columns), columns);
+            const expected = computeMoments(data.slice((last - window + 1) * columns, (last + 1) * columns), columns);
             expectClose(means, expected.means, 1e-12, 10);
             expectClose(covariance, expected.covariance, 1e-12, 100);
             visits++;
@@ -46,18 +46,18 @@ describe.each([
     const panel = createRandomPanel(10_000, 3).map((value) => 1e3 + value);
     let last = new Float64Array(9);
     visitRollingCovariances(engine, panel, 3, 250, (__, ___, covariance) => (last = covariance.slice()));
-    expectCovariance(last, momentsOf(panel.slice(9750 * 3), 3).covariance, 3, 1e-9);
+    expectCovariance(last, computeMoments(panel.slice(9750 * 3), 3).covariance, 3, 1e-9);
   });
 
   test('do not lose digits if the level moves far from its start', () => {
-    const panel = createRandomPanel(1_000, 2, 4).map((value, at) => value + (at < 800 ? 0 : 1e7));
+    const panel = createRandomPanel(1_000, 2, 4).map((value, i) => value + (i < 800 ? 0 : 1e7));
     let last = new Float64Array(4);
     visitRollingCovariances(engine, panel, 2, 100, (__, ___, covariance) => (last = covariance.slice()));
-    const moved = panel.slice(900 * 2);
+    const movedPanel = panel.slice(900 * 2);
     expectCovariance(
       last,
-      momentsOf(
-        moved.map((value) => value - 1e7),
+      computeMoments(
+        movedPanel.map((value) => value - 1e7),
         2,
       ).covariance,
       2,
@@ -70,7 +70,7 @@ describe.each([
     visitExponentialCovariances(engine, panel, 4, 12, (last, means, covariance) => {
       const weights = new Float64Array(last + 1);
       fillHalfLifeWeights(12, weights);
-      const expected = momentsOf(panel.slice(0, (last + 1) * 4), 4, weights);
+      const expected = computeMoments(panel.slice(0, (last + 1) * 4), 4, weights);
       expectClose(means, expected.means, 1e-12);
       expectCovariance(covariance, expected.covariance, 4, 1e-11);
     });

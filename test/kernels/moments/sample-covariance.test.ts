@@ -45,15 +45,15 @@ describe('computeSampleCovariance', () => {
       fc.property(createMatrices({ rowsMin: 2, columnsMin: 2 }), ({ rows, columns, data }) => {
         const mirrored = Float64Array.from(
           data,
-          (_, at) => data[Math.floor(at / columns) * columns + (columns - 1 - (at % columns))]!,
+          (_, i) => data[Math.floor(i / columns) * columns + (columns - 1 - (i % columns))]!,
         );
-        const out = covarianceOf(data, columns);
-        const permuted = covarianceOf(mirrored, columns);
+        const out = computeCovariance(data, columns);
+        const permutedCovariance = computeCovariance(mirrored, columns);
         expect(rows).toBeGreaterThanOrEqual(2);
         for (let i = 0; i < columns; i++) {
           for (let j = 0; j < columns; j++) {
             expect(out[i * columns + j]).toBe(out[j * columns + i]);
-            expect(permuted[(columns - 1 - i) * columns + (columns - 1 - j)]).toBe(out[i * columns + j]);
+            expect(permutedCovariance[(columns - 1 - i) * columns + (columns - 1 - j)]).toBe(out[i * columns + j]);
           }
         }
       }),
@@ -61,18 +61,18 @@ describe('computeSampleCovariance', () => {
   });
 
   test('gives a constant security zero variance and duplicated securities equal rows', () => {
-    const out = covarianceOf(Float64Array.of(0.5, 1, 1, 0.5, 2, 2, 0.5, 4, 4), 3);
+    const out = computeCovariance(Float64Array.of(0.5, 1, 1, 0.5, 2, 2, 0.5, 4, 4), 3);
     expect([...out.subarray(0, 3)]).toEqual([0, 0, 0]);
     expect(out[4]).toBe(out[5]);
     expect(out[4]).toBe(out[8]);
   });
 
   test('refuses one observation', () => {
-    expect(() => covarianceOf(Float64Array.of(1, 2), 2)).toThrow(KernelFault);
+    expect(() => computeCovariance(Float64Array.of(1, 2), 2)).toThrow(KernelFault);
   });
 });
 
-function covarianceOf(data: Float64Array, assets: number): Float64Array {
+function computeCovariance(data: Float64Array, assets: number): Float64Array {
   const out = new Float64Array(assets * assets);
   computeSampleCovariance(data.slice(), assets, out);
   return out;

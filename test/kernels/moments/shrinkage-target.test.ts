@@ -18,9 +18,9 @@ function computeTargetByDefinition(
     for (let j = 0; j < n; j++) if (i !== j) correlations += a[i * n + j]! / Math.sqrt(a[i * n + i]! * a[j * n + j]!);
   }
   const rbar = n === 1 ? 0 : correlations / (n * (n - 1));
-  return a.map((value, at) => {
-    const i = Math.floor(at / n);
-    const j = at % n;
+  return a.map((value, index) => {
+    const i = Math.floor(index / n);
+    const j = index % n;
     if (kind === 'scaled_identity') return i === j ? trace / n : 0;
     return i === j ? value : rbar * Math.sqrt(a[i * n + i]! * a[j * n + j]!);
   });

@@ -31,14 +31,14 @@ export function certify(program: Program, point: Point): PointCertificate {
 
   const offset = subtractFrom(centre);
   const force = multiplyVector(offset);
-  const priced = kinks.filter(({ limit }) => limit === null).reduce((sum, kink) => sum + valueOf(kink, x), 0);
+  const pricedSum = kinks.filter(({ limit }) => limit === null).reduce((sum, kink) => sum + sumKink(kink, x), 0);
   const objective =
     (curvature / 2) * computeDotProduct(force, offset) +
     (ridge / 2) * computeDotProduct(offset, offset) +
     computeDotProduct(linear, x) +
-    priced;
+    pricedSum;
   const slope = x.map((_, i) => curvature * force[i]! + ridge * offset[i]! + linear[i]!);
-  let constant = objective - priced - computeDotProduct(slope, x);
+  let constant = objective - pricedSum - computeDotProduct(slope, x);
 
   for (let r = 0; r < rows.count; r++) {
     const row = rows.coefficients.subarray(r * n, r * n + n);
@@ -64,7 +64,7 @@ export function certify(program: Program, point: Point): PointCertificate {
   const prices = kinks.map(({ limit }, k) => (limit === null ? 1 : Math.max(point.kinkMultipliers[k]!, 0)));
   kinks.forEach((kink, k) => {
     if (kink.limit === null) return;
-    addViolation(valueOf(kink, x), kink.limit);
+    addViolation(sumKink(kink, x), kink.limit);
     constant -= prices[k]! * kink.limit;
   });
 
@@ -75,7 +75,7 @@ export function certify(program: Program, point: Point): PointCertificate {
     const ends = [lower[i]!, upper[i]!, ...kinks.map(({ at }) => Math.min(Math.max(at[i]!, lower[i]!), upper[i]!))];
     bound += Math.min(
       ...ends.map(
-        (end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * partOf(kink, i, end), 0),
+        (end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * computePart(kink, i, end), 0),
       ),
     );
   }
@@ -110,16 +110,16 @@ export function computeFarkasMargin(
     constant -= weights[q]! * length * norm.radius;
   });
   kinks.forEach(({ limit }, k) => (constant -= prices[k]! * (limit ?? 0)));
-  let least = constant;
+  let lowest = constant;
   for (let i = 0; i < n; i++) {
     const ends = [lower[i]!, upper[i]!, ...kinks.map(({ at }) => Math.min(Math.max(at[i]!, lower[i]!), upper[i]!))];
-    least += Math.min(
+    lowest += Math.min(
       ...ends.map(
-        (end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * partOf(kink, i, end), 0),
+        (end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * computePart(kink, i, end), 0),
       ),
     );
   }
-  return least;
+  return lowest;
 }
 
 function computeNormGradient({ metric }: Program, norm: Norm, from: Float64Array): Float64Array {
@@ -132,10 +132,10 @@ function createProduct(matrix: Float64Array, v: Float64Array): Float64Array {
   return v.map((_, i) => v.reduce((sum, value, j) => sum + matrix[i * v.length + j]! * value, 0));
 }
 
-function partOf({ at, left, right }: Kink, i: number, value: number): number {
+function computePart({ at, left, right }: Kink, i: number, value: number): number {
   return Math.max(left[i]! * (value - at[i]!), right[i]! * (value - at[i]!));
 }
 
-function valueOf(kink: Kink, x: Float64Array): number {
-  return x.reduce((sum, value, i) => sum + partOf(kink, i, value), 0);
+function sumKink(kink: Kink, x: Float64Array): number {
+  return x.reduce((sum, value, i) => sum + computePart(kink, i, value), 0);
 }

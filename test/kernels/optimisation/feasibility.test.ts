@@ -6,7 +6,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { IS_SOAK } from '../../soak.js';
 import { computeFarkasMargin } from './duality-gap.js';
 import { createRandomProgram } from './random-programs.js';
-import { programOf, trackingCases } from './tracking-cases.js';
+import { createTrackingProgram, trackingCases } from './tracking-cases.js';
 
 const solver = createSolver(plainAlgebra);
 
@@ -16,17 +16,19 @@ const SHARE = IS_SOAK ? 3 : 1;
 describe('findLeastViolation', () => {
   test('the reference conflict has the least total relaxation and a certificate of ones', () => {
     const problem = trackingCases.find(({ id }) => id === 'o06_infeasible_group')!;
-    const { program, rowIds } = programOf(problem);
+    const { program, rowIds } = createTrackingProgram(problem);
     const { violation, certificate } = findLeastViolation(solver, program);
     expect(violation).toBeCloseTo(problem.expected.elastic.minimum_total_relaxation, 12);
-    const named = Object.fromEntries(rowIds.map((id, r) => [id, Math.round(certificate!.rows[r]! * 1e9) / 1e9]));
-    expect(named).toMatchObject({ budget: 1, g_a: -1, g_b: -1 });
+    const namedMultipliers = Object.fromEntries(
+      rowIds.map((id, r) => [id, Math.round(certificate!.rows[r]! * 1e9) / 1e9]),
+    );
+    expect(namedMultipliers).toMatchObject({ budget: 1, g_a: -1, g_b: -1 });
     expect(measureInfeasibility(program, certificate!)).toBeCloseTo(0.1, 12);
   });
 
   test('every feasible reference problem has no violation', () => {
     for (const problem of trackingCases.filter(({ expected }) => expected.status === 'optimal')) {
-      expect(findLeastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(
+      expect(findLeastViolation(solver, createTrackingProgram(problem).program).violation, problem.id).toBeLessThan(
         FEASIBILITY_TOLERANCE,
       );
     }
@@ -58,7 +60,7 @@ describe('findLeastViolation', () => {
 });
 
 test('proofs with limits on trades and norms are proofs by the definition too, with the reported margin', () => {
-  const met = { rows: 0, kinks: 0, norms: 0 };
+  const metCounts = { rows: 0, kinks: 0, norms: 0 };
   for (let seed = 5001; seed <= 5000 + 200 * SHARE; seed++) {
     const program = createRandomProgram(seed);
     const { certificate } = findLeastViolation(solver, program);
@@ -70,12 +72,12 @@ test('proofs with limits on trades and norms are proofs by the definition too, w
       1e-9 * Math.max(size, 1),
     );
     expect(Math.min(...certificate.kinks, ...certificate.norms, 0), `seed ${seed}`).toBeGreaterThanOrEqual(0);
-    met.rows++;
-    if (certificate.kinks.some((price) => price > 1e-6)) met.kinks++;
-    if (certificate.norms.some((weight) => weight > 0)) met.norms++;
+    metCounts.rows++;
+    if (certificate.kinks.some((price) => price > 1e-6)) metCounts.kinks++;
+    if (certificate.norms.some((weight) => weight > 0)) metCounts.norms++;
   }
-  expect(met.rows).toBeGreaterThan(66 * SHARE);
-  expect(Math.min(met.kinks, met.norms)).toBeGreaterThan(6 * SHARE);
+  expect(metCounts.rows).toBeGreaterThan(66 * SHARE);
+  expect(Math.min(metCounts.kinks, metCounts.norms)).toBeGreaterThan(6 * SHARE);
 });
 
 describe('measureInfeasibility', () => {
@@ -91,11 +93,11 @@ describe('measureInfeasibility', () => {
       upper: Float64Array.of(1),
       penalty: Float64Array.of(Infinity),
     };
-    const none = new Float64Array(0);
+    const noValues = new Float64Array(0);
     const computeGap = (y: number) =>
       measureInfeasibility(
         { ...program, rows },
-        { rows: Float64Array.of(y), kinks: none, norms: none, around: new Float64Array(2) },
+        { rows: Float64Array.of(y), kinks: noValues, norms: noValues, around: new Float64Array(2) },
       );
     expect(computeGap(-1)).toBeCloseTo(0.5, 15);
     expect(computeGap(1)).toBeCloseTo(-1, 15);

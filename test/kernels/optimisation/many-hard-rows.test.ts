@@ -17,13 +17,15 @@ const PLANES = 200;
  */
 function createPlanesProgram(seed: number): Program {
   const random = seeded(seed);
-  const { plain, count, coefficients } = createProgramAmongRows(NAMES, PLANES, random);
+  const { plain: baseProgram, count, coefficients } = createProgramAmongRows(NAMES, PLANES, random);
   const computeRowValueAt = (r: number, x: ArrayLike<number>) =>
     coefficients.subarray(r * NAMES, (r + 1) * NAMES).reduce((sum, value, i) => sum + value * x[i]!, 0);
-  const equal = new Float64Array(NAMES).fill(1 / NAMES);
-  const upper = Float64Array.from({ length: count }, (_, r) => (r === 0 ? 1 : computeRowValueAt(r, equal) + 0.02));
+  const equalWeights = new Float64Array(NAMES).fill(1 / NAMES);
+  const upper = Float64Array.from({ length: count }, (_, r) =>
+    r === 0 ? 1 : computeRowValueAt(r, equalWeights) + 0.02,
+  );
   return {
-    ...plain,
+    ...baseProgram,
     curvature: 2,
     ridge: 0,
     linear: Float64Array.from({ length: NAMES }, () => 0.02 * (random() - 0.5)),
@@ -41,8 +43,8 @@ test('more one-sided rows than securities are eliminated, and leave the optimum 
   for (let seed = 1; seed <= 12; seed++) {
     const program = createPlanesProgram(seed);
     const rowScale = new Float64Array(1 + PLANES).fill(1);
-    const free = Int32Array.from({ length: NAMES }, (_, i) => i);
-    expect(foldRows(program, free, { rowScale, withHard: true })?.others).toEqual(Int32Array.of(0));
+    const freePositions = Int32Array.from({ length: NAMES }, (_, i) => i);
+    expect(foldRows(program, freePositions, { rowScale, withHard: true })?.others).toEqual(Int32Array.of(0));
     const iterate = createIterate(program);
     const { status } = runInteriorPoint(program, createCurvature(plainAlgebra), createColdState(program), iterate);
     expect(status, `seed ${seed}`).toBe('optimal');

@@ -17,11 +17,11 @@ const ROWS = 60;
 /** Returns a programme with a budget and many soft rows whose bound is near their value; most rows are satisfied. */
 function createPricedProgram(seed: number): Program {
   const random = seeded(seed);
-  const { plain, count, coefficients } = createProgramAmongRows(NAMES, ROWS, random);
+  const { plain: baseProgram, count, coefficients } = createProgramAmongRows(NAMES, ROWS, random);
   const isUpper = Array.from({ length: count }, (_, r) => r % 3 > 0);
   const createSideWeight = (r: number, side: boolean) => (r === 0 ? 1 : isUpper[r] === side ? 0.05 * random() : null);
   return {
-    ...plain,
+    ...baseProgram,
     curvature: 2,
     ridge: 0,
     rows: {
@@ -54,9 +54,9 @@ describe('many soft rows, eliminated into the curvature', () => {
         else expect(Math.abs(force - penalty / 2)).toBeLessThanOrEqual(penalty / 2 + 1e-14);
         row.forEach((coefficient, i) => (tangent[i]! += point.rowMultipliers[r]! * coefficient));
       }
-      const hard = createBaseProgram(NAMES, () => 1).rows;
+      const hardRows = createBaseProgram(NAMES, () => 1).rows;
       const hardPoint = { ...point, rowMultipliers: point.rowMultipliers.slice(0, 1) };
-      expectCertified({ ...program, linear: tangent, rows: hard }, hardPoint, `seed ${seed}`);
+      expectCertified({ ...program, linear: tangent, rows: hardRows }, hardPoint, `seed ${seed}`);
     }
   });
 
@@ -65,27 +65,33 @@ describe('many soft rows, eliminated into the curvature', () => {
     const variances = Float64Array.from({ length: NAMES }, (_, i) => 0.03 + 0.001 * i);
     const loadings = new Float64Array(NAMES).fill(0.1);
     const factors = createFactorMetric(loadings, variances);
-    const whole = createDenseMetric(createMetricMatrix(factors), NAMES);
-    const answers = [factors, whole].map((metric) => requireSolution({ ...program, metric }).point.x);
+    const wholeMetric = createDenseMetric(createMetricMatrix(factors), NAMES);
+    const answers = [factors, wholeMetric].map((metric) => requireSolution({ ...program, metric }).point.x);
     expect(computeLargestGap(answers[0]!, answers[1]!)).toBeLessThan(1e-10);
   });
 
   test('become a sum of kinks if each concerns one security', () => {
     const random = seeded(8);
-    const plain = { ...createBaseProgram(40, random), curvature: 2, ridge: 0 };
-    const at = Float64Array.from({ length: 40 }, () => 0.02 * random());
+    const baseProgram = { ...createBaseProgram(40, random), curvature: 2, ridge: 0 };
+    const positions = Float64Array.from({ length: 40 }, () => 0.02 * random());
     const identity = new Float64Array(41 * 40).fill(1, 0, 40);
     for (let i = 0; i < 40; i++) identity[(i + 1) * 40 + i] = 1;
     const rows = {
       count: 41,
       coefficients: identity,
       lower: Float64Array.from({ length: 41 }, (_, r) => (r === 0 ? 1 : -Infinity)),
-      upper: Float64Array.from({ length: 41 }, (_, r) => (r === 0 ? 1 : at[r - 1]!)),
+      upper: Float64Array.from({ length: 41 }, (_, r) => (r === 0 ? 1 : positions[r - 1]!)),
       penalty: Float64Array.from({ length: 41 }, (_, r) => (r === 0 ? Infinity : 0.003)),
     };
-    const kink = { at, left: new Float64Array(40), right: new Float64Array(40).fill(0.003), limit: null, penalty: 1 };
-    const asRows = requireSolution({ ...plain, rows }).point.x;
-    const asKinks = requireSolution({ ...plain, kinks: [kink] }).point.x;
+    const kink = {
+      at: positions,
+      left: new Float64Array(40),
+      right: new Float64Array(40).fill(0.003),
+      limit: null,
+      penalty: 1,
+    };
+    const asRows = requireSolution({ ...baseProgram, rows }).point.x;
+    const asKinks = requireSolution({ ...baseProgram, kinks: [kink] }).point.x;
     expect(computeLargestGap(asRows, asKinks)).toBeLessThan(1e-10);
   });
 });

@@ -60,12 +60,16 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
   const byRow: [number, number][][] = Array.from({ length: m }, () => []);
   for (const [row, column, value] of entries) byRow[row]!.push([column, value]);
   const readFiniteBound = (value: number) => (Math.abs(value) >= INFINITE ? Math.sign(value) * Infinity : value);
-  const least = createVector('l', m).map(readFiniteBound);
-  const most = createVector('u', m).map(readFiniteBound);
-  const bounds = boundsOf(byRow, least, most, n);
+  const lowerBounds = createVector('l', m).map(readFiniteBound);
+  const upperBounds = createVector('u', m).map(readFiniteBound);
+  const bounds = createBounds(byRow, lowerBounds, upperBounds, n);
   const rows = byRow.flatMap((row, r) => (row.length > 1 ? [r] : []));
   const sides = rows.reduce(
-    (sum, r) => sum + (least[r] === most[r] ? 1 : Number(least[r]! > -Infinity) + Number(most[r]! < Infinity)),
+    (sum, r) =>
+      sum +
+      (lowerBounds[r] === upperBounds[r]
+        ? 1
+        : Number(lowerBounds[r]! > -Infinity) + Number(upperBounds[r]! < Infinity)),
     0,
   );
   const coefficients = new Float64Array(rows.length * n);
@@ -85,8 +89,8 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
       rows: {
         count: rows.length,
         coefficients,
-        lower: Float64Array.from(rows, (r) => least[r]!),
-        upper: Float64Array.from(rows, (r) => most[r]!),
+        lower: Float64Array.from(rows, (r) => lowerBounds[r]!),
+        upper: Float64Array.from(rows, (r) => upperBounds[r]!),
         penalty: new Float64Array(rows.length).fill(Infinity),
       },
       kinks: [],
@@ -105,7 +109,12 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
 }
 
 /** Returns the bounds defined by rows with a single entry, and the row of each bound. */
-function boundsOf(byRow: readonly [number, number][][], least: Float64Array, most: Float64Array, n: number) {
+function createBounds(
+  byRow: readonly [number, number][][],
+  lowerBounds: Float64Array,
+  upperBounds: Float64Array,
+  n: number,
+) {
   const lower = new Float64Array(n).fill(-Infinity);
   const upper = new Float64Array(n).fill(Infinity);
   const lowerRow = new Int32Array(n).fill(-1);
@@ -113,7 +122,10 @@ function boundsOf(byRow: readonly [number, number][][], least: Float64Array, mos
   byRow.forEach((row, r) => {
     if (row.length !== 1) return;
     const [column, value] = row[0]!;
-    const [low, high] = value > 0 ? [least[r]! / value, most[r]! / value] : [most[r]! / value, least[r]! / value];
+    const [low, high] =
+      value > 0
+        ? [lowerBounds[r]! / value, upperBounds[r]! / value]
+        : [upperBounds[r]! / value, lowerBounds[r]! / value];
     if (low > lower[column]!) {
       lower[column] = low;
       lowerRow[column] = r;

@@ -17,9 +17,9 @@ const SPARSE_CLASS = 5;
 export function readMatFile(path: string): Map<string, MatMatrix> {
   const file = readFileSync(path);
   const results = new Map<string, MatMatrix>();
-  for (let at = 128; at < file.length;) {
-    const { type, data, next } = readElement(file, at);
-    at = next;
+  for (let offset = 128; offset < file.length;) {
+    const { type, data, next } = readElement(file, offset);
+    offset = next;
     const inner = type === COMPRESSED ? readElement(inflateSync(data), 0) : { type, data };
     if (inner.type === MATRIX) results.set(...parseMatrix(inner.data));
   }
@@ -33,25 +33,30 @@ interface Element {
   readonly next: number;
 }
 
-function readElement(buffer: Buffer, at: number): Element {
-  const small = buffer.readUInt16LE(at + 2);
-  if (small > 0) return { type: buffer.readUInt16LE(at), data: buffer.subarray(at + 4, at + 4 + small), next: at + 8 };
-  const type = buffer.readUInt32LE(at);
-  const bytes = buffer.readUInt32LE(at + 4);
-  const end = at + 8 + bytes;
+function readElement(buffer: Buffer, offset: number): Element {
+  const smallBytes = buffer.readUInt16LE(offset + 2);
+  if (smallBytes > 0)
+    return {
+      type: buffer.readUInt16LE(offset),
+      data: buffer.subarray(offset + 4, offset + 4 + smallBytes),
+      next: offset + 8,
+    };
+  const type = buffer.readUInt32LE(offset);
+  const bytes = buffer.readUInt32LE(offset + 4);
+  const end = offset + 8 + bytes;
   return {
     type,
-    data: buffer.subarray(at + 8, end),
-    next: type === COMPRESSED ? end : at + 8 + Math.ceil(bytes / 8) * 8,
+    data: buffer.subarray(offset + 8, end),
+    next: type === COMPRESSED ? end : offset + 8 + Math.ceil(bytes / 8) * 8,
   };
 }
 
 function parseMatrix(data: Buffer): [string, MatMatrix] {
   const parts: Element[] = [];
-  for (let at = 0; at < data.length;) {
-    const part = readElement(data, at);
+  for (let offset = 0; offset < data.length;) {
+    const part = readElement(data, offset);
     parts.push(part);
-    at = part.next;
+    offset = part.next;
   }
   const [flags, dimensions, name, ...values] = parts as [Element, Element, Element, ...Element[]];
   const [rows, columns] = listNumbers(dimensions) as [number, number];
@@ -65,14 +70,14 @@ function parseMatrix(data: Buffer): [string, MatMatrix] {
   return [name.data.toString('latin1'), { rows, columns, entries }];
 }
 
-const WIDTHS: Readonly<Record<number, readonly [bytes: number, read: (buffer: Buffer, at: number) => number]>> = {
-  1: [1, (buffer, at) => buffer.readInt8(at)],
-  2: [1, (buffer, at) => buffer.readUInt8(at)],
-  3: [2, (buffer, at) => buffer.readInt16LE(at)],
-  4: [2, (buffer, at) => buffer.readUInt16LE(at)],
-  5: [4, (buffer, at) => buffer.readInt32LE(at)],
-  6: [4, (buffer, at) => buffer.readUInt32LE(at)],
-  9: [8, (buffer, at) => buffer.readDoubleLE(at)],
+const WIDTHS: Readonly<Record<number, readonly [bytes: number, read: (buffer: Buffer, offset: number) => number]>> = {
+  1: [1, (buffer, offset) => buffer.readInt8(offset)],
+  2: [1, (buffer, offset) => buffer.readUInt8(offset)],
+  3: [2, (buffer, offset) => buffer.readInt16LE(offset)],
+  4: [2, (buffer, offset) => buffer.readUInt16LE(offset)],
+  5: [4, (buffer, offset) => buffer.readInt32LE(offset)],
+  6: [4, (buffer, offset) => buffer.readUInt32LE(offset)],
+  9: [8, (buffer, offset) => buffer.readDoubleLE(offset)],
 };
 
 function listNumbers({ type, data }: Element): number[] {

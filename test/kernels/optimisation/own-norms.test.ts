@@ -37,7 +37,7 @@ function onCorrelations(program: Program): Program {
 
 describe('a norm with a separate metric', () => {
   test('equal to that of the programme has the answer of a norm of the programme', () => {
-    let compared = 0;
+    let comparedCount = 0;
     for (let seed = 1; seed <= 60; seed++) {
       const program = createRandomProgram(seed, { withKinks: seed % 2 === 0 });
       if (!program.norms.some(({ metric }) => metric === 'metric')) continue;
@@ -46,15 +46,15 @@ describe('a norm with a separate metric', () => {
           ? { ...norm, metric: createDenseMetric(createMetricMatrix(program.metric!).slice(), program.n) }
           : norm,
       );
-      const [shared, own] = [solver.solve(program), solver.solve({ ...program, norms })];
-      expect(own.status, `seed ${seed}`).toBe(shared.status);
-      if (shared.status === 'failed') continue;
-      compared++;
-      own.point.x.forEach((value, i) =>
-        expect(Math.abs(value - shared.point.x[i]!), `seed ${seed}`).toBeLessThan(1e-7),
+      const [sharedSolution, ownSolution] = [solver.solve(program), solver.solve({ ...program, norms })];
+      expect(ownSolution.status, `seed ${seed}`).toBe(sharedSolution.status);
+      if (sharedSolution.status === 'failed') continue;
+      comparedCount++;
+      ownSolution.point.x.forEach((value, i) =>
+        expect(Math.abs(value - sharedSolution.point.x[i]!), `seed ${seed}`).toBeLessThan(1e-7),
       );
     }
-    expect(compared).toBeGreaterThan(3);
+    expect(comparedCount).toBeGreaterThan(3);
   });
 
   test('binds or contradicts the rows, and both are proven by duality', () => {
@@ -62,25 +62,25 @@ describe('a norm with a separate metric', () => {
     for (let seed = 1; seed <= 60; seed++) {
       const program = onCorrelations(createRandomProgram(seed, { namesMax: 14 }));
       const q = program.norms.findIndex(({ metric }) => typeof metric !== 'string');
-      const free = solver.solve({ ...program, norms: [] });
-      if (q < 0 || free.status !== 'solved') continue;
-      const length = computeNormLength(program, program.norms[q]!, free.point.x);
+      const freeSolution = solver.solve({ ...program, norms: [] });
+      if (q < 0 || freeSolution.status !== 'solved') continue;
+      const length = computeNormLength(program, program.norms[q]!, freeSolution.point.x);
       for (const share of [0.98, 0.2]) {
-        const tight = {
+        const tightProgram = {
           ...program,
           norms: program.norms.map((norm, k) => (k === q ? { ...norm, radius: share * length } : norm)),
         };
-        const answer = solver.solve(tight);
+        const answer = solver.solve(tightProgram);
         if (answer.status === 'solved') {
-          const { gap, violation } = certify(tight, answer.point);
+          const { gap, violation } = certify(tightProgram, answer.point);
           expect(violation, `seed ${seed}`).toBeLessThan(2e-9);
           expect(gap, `seed ${seed}`).toBeLessThan(1e-8);
           bound++;
           continue;
         }
-        const { certificate } = findLeastViolation(solver, tight);
+        const { certificate } = findLeastViolation(solver, tightProgram);
         expect(certificate, `seed ${seed}`).not.toBeNull();
-        expect(computeFarkasMargin(tight, certificate!), `seed ${seed}`).toBeGreaterThan(0);
+        expect(computeFarkasMargin(tightProgram, certificate!), `seed ${seed}`).toBeGreaterThan(0);
         contradicted++;
       }
     }
@@ -90,22 +90,27 @@ describe('a norm with a separate metric', () => {
 });
 
 test('a norm in the objective at its own multiplier has the optimum of the norm', () => {
-  let compared = 0;
+  let comparedCount = 0;
   for (let seed = 1; seed <= 60; seed++) {
-    const loose = onCorrelations(createRandomProgram(seed, { namesMax: 12, withKinks: false }));
-    const q = loose.norms.findIndex(({ metric }) => typeof metric !== 'string');
-    const free = solver.solve({ ...loose, norms: [] });
-    if (q < 0 || free.status !== 'solved') continue;
-    const norm = { ...loose.norms[q]!, radius: 0.98 * computeNormLength(loose, loose.norms[q]!, free.point.x) };
-    const program = { ...loose, norms: [norm] };
+    const looseProgram = onCorrelations(createRandomProgram(seed, { namesMax: 12, withKinks: false }));
+    const q = looseProgram.norms.findIndex(({ metric }) => typeof metric !== 'string');
+    const freeSolution = solver.solve({ ...looseProgram, norms: [] });
+    if (q < 0 || freeSolution.status !== 'solved') continue;
+    const norm = {
+      ...looseProgram.norms[q]!,
+      radius: 0.98 * computeNormLength(looseProgram, looseProgram.norms[q]!, freeSolution.point.x),
+    };
+    const program = { ...looseProgram, norms: [norm] };
     const { status, point } = solver.solve(program);
     if (status !== 'solved') continue;
-    compared++;
-    const priced = solver.solve(addPrice(program, 0, point.normMultipliers[0]!));
-    priced.point.x.forEach((value, i) => expect(Math.abs(value - point.x[i]!), `seed ${seed}`).toBeLessThan(1e-6));
+    comparedCount++;
+    const pricedSolution = solver.solve(addPrice(program, 0, point.normMultipliers[0]!));
+    pricedSolution.point.x.forEach((value, i) =>
+      expect(Math.abs(value - point.x[i]!), `seed ${seed}`).toBeLessThan(1e-6),
+    );
     expect(computePriceScale(program, norm)).toBeGreaterThan(0);
   }
-  expect(compared).toBeGreaterThan(1);
+  expect(comparedCount).toBeGreaterThan(1);
 });
 
 describe('a sum of metrics', () => {
@@ -114,13 +119,13 @@ describe('a sum of metrics', () => {
   const n = 6;
   const loadings = createNumbers(n * 2);
   const factors = createFactorMetric(loadings, createNumbers(n));
-  const shared = createFactorMetric(loadings, createNumbers(n));
+  const sharedMetric = createFactorMetric(loadings, createNumbers(n));
   const other = createFactorMetric(createNumbers(n * 3), createNumbers(n));
   const dense = createDenseMetric(createMetricMatrix(other), n);
 
   test.each<[string, Metric, Metric]>([
     ['loadings', factors, other],
-    ['the same loadings', factors, shared],
+    ['the same loadings', factors, sharedMetric],
     ['loadings and a matrix', factors, dense],
     ['matrices', dense, dense],
   ])('of %s is the sum of their matrices', (_, a, b) => {
@@ -138,10 +143,10 @@ describe('a sum of metrics', () => {
     ['loadings', factors],
     ['a matrix', dense],
   ])('and of a diagonal, for %s', (_, metric) => {
-    const added = createNumbers(n);
+    const addedNumbers = createNumbers(n);
     const before = createMetricMatrix(metric).slice();
-    createMetricMatrix(addDiagonal(metric, added)).forEach((value, e) =>
-      expect(Math.abs(value - before[e]! - (e % (n + 1) === 0 ? added[e / (n + 1)]! : 0))).toBeLessThan(1e-14),
+    createMetricMatrix(addDiagonal(metric, addedNumbers)).forEach((value, e) =>
+      expect(Math.abs(value - before[e]! - (e % (n + 1) === 0 ? addedNumbers[e / (n + 1)]! : 0))).toBeLessThan(1e-14),
     );
   });
 });

@@ -78,11 +78,11 @@ export function createRandomProgram(
 function createRandomMetric(random: () => number, n: number) {
   const k = Math.max(1, Math.floor(random() * n * 1.3));
   const loadings = Float64Array.from({ length: n * k }, () => random() - 0.5);
-  const specific = random() < 0.5 ? 0.02 : 0;
+  const specificShare = random() < 0.5 ? 0.02 : 0;
   const matrix = new Float64Array(n * n);
   for (let i = 0; i < n; i++) {
     for (let j = 0; j <= i; j++) {
-      let total = i === j ? specific : 0;
+      let total = i === j ? specificShare : 0;
       for (let f = 0; f < k; f++) total += 0.1 * loadings[i * k + f]! * loadings[j * k + f]!;
       matrix[i * n + j] = matrix[j * n + i] = total;
     }
@@ -98,7 +98,7 @@ export function projectOnSimplex(random: () => number, n: number, absent = 0): F
 }
 
 /** Computes the value of the objective, for comparisons. */
-export function objectiveOf({ n, metric, curvature, ridge, centre, linear }: Program, x: Float64Array): number {
+export function computeObjective({ n, metric, curvature, ridge, centre, linear }: Program, x: Float64Array): number {
   let total = 0;
   for (let i = 0; i < n; i++) {
     const d = x[i]! - centre[i]!;

@@ -16,10 +16,10 @@ function convertExactly(value: number): bigint {
 }
 
 /** Returns the sum of values[i] * factorOf(i) as a multiple of 2^-2148. */
-function sumExactProducts(values: Float64Array, factorOf: (i: number) => number): bigint {
+function sumExactProducts(values: Float64Array, getFactor: (i: number) => number): bigint {
   let total = 0n;
   for (let i = 0; i < values.length; i++) {
-    const [value, factor] = [values[i]!, factorOf(i)];
+    const [value, factor] = [values[i]!, getFactor(i)];
     if (value !== 0 && factor !== 0) total += convertExactly(value) * convertExactly(factor);
   }
   return total;

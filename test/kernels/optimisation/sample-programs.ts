@@ -22,7 +22,7 @@ export function expectCertified(program: Program, point: Point, label: string): 
   const { gap, violation } = certify(program, point);
   expect(violation, label).toBeLessThan(2e-9);
   expect(gap, label).toBeLessThan(
-    1e-8 * createMetricMatrix(program.metric!).reduce((most, value) => Math.max(most, value), 0),
+    1e-8 * createMetricMatrix(program.metric!).reduce((largest, value) => Math.max(largest, value), 0),
   );
 }
 
@@ -42,12 +42,12 @@ export const regularSamples = samples.map((program) => {
 });
 
 /** Returns the base programme with its budget as the first of many rows; the other rows have random coefficients. */
-export function createProgramAmongRows(n: number, others: number, random: () => number) {
-  const plain = createBaseProgram(n, random);
-  const count = 1 + others;
+export function createProgramAmongRows(n: number, otherRows: number, random: () => number) {
+  const baseProgram = createBaseProgram(n, random);
+  const count = 1 + otherRows;
   const coefficients = new Float64Array(count * n).fill(1, 0, n);
   for (let e = n; e < coefficients.length; e++) coefficients[e] = random() - 0.5;
-  return { plain, count, coefficients };
+  return { plain: baseProgram, count, coefficients };
 }
 
 /** Returns a long-only programme with a budget and a cap. */

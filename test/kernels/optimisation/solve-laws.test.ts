@@ -15,7 +15,7 @@ describe('laws', () => {
       if (new Set(order).size < n) continue;
       const pick = (values: Float64Array) => Float64Array.from(order, (i) => values[i]!);
       const matrix = createMetricMatrix(program.metric);
-      const permuted: Program = {
+      const permutedProgram: Program = {
         ...program,
         metric: createDenseMetric(
           Float64Array.from({ length: n * n }, (_, e) => matrix[order[Math.floor(e / n)]! * n + order[e % n]!]!),
@@ -38,15 +38,15 @@ describe('laws', () => {
           right: pick(kink.right),
         })),
       };
-      expect(computeLargestGap(requireSolution(permuted).point.x, pick(requireSolution(program).point.x))).toBeLessThan(
-        1e-9,
-      );
+      expect(
+        computeLargestGap(requireSolution(permutedProgram).point.x, pick(requireSolution(program).point.x)),
+      ).toBeLessThan(1e-9);
     }
   });
 
   test('scaling the covariance leaves the weights', () => {
     for (const program of regularSamples) {
-      const scaled = {
+      const scaledProgram = {
         ...program,
         ridge: program.ridge * 1e4,
         metric: createDenseMetric(
@@ -54,14 +54,16 @@ describe('laws', () => {
           program.n,
         ),
       };
-      expect(computeLargestGap(requireSolution(scaled).point.x, requireSolution(program).point.x)).toBeLessThan(1e-9);
+      expect(computeLargestGap(requireSolution(scaledProgram).point.x, requireSolution(program).point.x)).toBeLessThan(
+        1e-9,
+      );
     }
   });
 
   test('a redundant row changes nothing', () => {
     for (const program of regularSamples) {
       const { rows, n } = program;
-      const twice: Program = {
+      const doubledProgram: Program = {
         ...program,
         rows: {
           count: rows.count + 1,
@@ -71,24 +73,26 @@ describe('laws', () => {
           penalty: Float64Array.of(...rows.penalty, Infinity),
         },
       };
-      expect(computeLargestGap(requireSolution(twice).point.x, requireSolution(program).point.x)).toBeLessThan(1e-9);
+      expect(computeLargestGap(requireSolution(doubledProgram).point.x, requireSolution(program).point.x)).toBeLessThan(
+        1e-9,
+      );
     }
   });
 
   test('a turnover limit at the turnover of the free optimum changes nothing', () => {
     for (const program of regularSamples) {
-      const free = { ...program, kinks: [] };
-      const at = program.centre.map((weight, i) => (i % 2 === 0 ? weight * 1.5 : weight * 0.5));
+      const freeProgram = { ...program, kinks: [] };
+      const positions = program.centre.map((weight, i) => (i % 2 === 0 ? weight * 1.5 : weight * 0.5));
       const kink: Kink = {
-        at,
+        at: positions,
         left: new Float64Array(program.n).fill(-1),
         right: new Float64Array(program.n).fill(1),
         limit: 0,
         penalty: Infinity,
       };
-      const { x } = requireSolution(free).point;
-      const limited = { ...free, kinks: [{ ...kink, limit: sumKinks(kink, x) }] };
-      expect(computeLargestGap(requireSolution(limited).point.x, x)).toBeLessThan(1e-8);
+      const { x } = requireSolution(freeProgram).point;
+      const limitedProgram = { ...freeProgram, kinks: [{ ...kink, limit: sumKinks(kink, x) }] };
+      expect(computeLargestGap(requireSolution(limitedProgram).point.x, x)).toBeLessThan(1e-8);
     }
   });
 
@@ -121,9 +125,9 @@ describe('laws', () => {
           ),
         },
       };
-      const whole = requireSolution(program).point.x;
+      const wholePoint = requireSolution(program).point.x;
       const halves = requireSolution(split).point.x;
-      expect(Math.abs(halves[n - 1]! + halves[n]! - whole[n - 1]!)).toBeLessThan(1e-6);
+      expect(Math.abs(halves[n - 1]! + halves[n]! - wholePoint[n - 1]!)).toBeLessThan(1e-6);
       expect(Math.abs(halves[n - 1]! - halves[n]!)).toBeLessThan(1e-6);
     }
   });
@@ -132,19 +136,19 @@ describe('laws', () => {
     for (const program of regularSamples) {
       const cold = requireSolution(program);
       const nearby = { ...program, centre: program.centre.map((weight, i) => weight * (1 + 0.05 * Math.sin(i))) };
-      const warm = solver.solve(nearby, { warm: cold.state });
-      expect(warm.status).toBe('solved');
-      expect(computeLargestGap(warm.point.x, requireSolution(nearby).point.x)).toBeLessThan(1e-12);
+      const warmResult = solver.solve(nearby, { warm: cold.state });
+      expect(warmResult.status).toBe('solved');
+      expect(computeLargestGap(warmResult.point.x, requireSolution(nearby).point.x)).toBeLessThan(1e-12);
     }
   });
 
   test('any initial state leads to the solution, also a wrong one', () => {
     for (const program of regularSamples) {
-      const wrong = createColdState(program);
-      wrong.names.fill(1);
-      wrong.rows.fill(-1);
+      const wrongState = createColdState(program);
+      wrongState.names.fill(1);
+      wrongState.rows.fill(-1);
       expect(
-        computeLargestGap(solver.solve(program, { warm: wrong }).point.x, requireSolution(program).point.x),
+        computeLargestGap(solver.solve(program, { warm: wrongState }).point.x, requireSolution(program).point.x),
       ).toBeLessThan(1e-9);
     }
   });
@@ -157,16 +161,18 @@ describe('laws', () => {
       Float64Array.from({ length: n }, () => 0.01 + 0.05 * random()),
     );
     const program = { ...createRandomProgram(3, { namesMax: 2 }), ...createBaseProgram(n, random), metric };
-    const whole = { ...program, metric: createDenseMetric(createMetricMatrix(metric), n) };
-    expect(computeLargestGap(requireSolution(program).point.x, requireSolution(whole).point.x)).toBeLessThan(1e-12);
+    const denseProgram = { ...program, metric: createDenseMetric(createMetricMatrix(metric), n) };
+    expect(computeLargestGap(requireSolution(program).point.x, requireSolution(denseProgram).point.x)).toBeLessThan(
+      1e-12,
+    );
   });
 
   test('a soft row is kept at a low price of the solution and violated at a high one', () => {
     const random = seeded(8);
     const n = 10;
-    const common = { ...createRandomProgram(4, { namesMax: 2 }), ...createBaseProgram(n, random) };
+    const commonProgram = { ...createRandomProgram(4, { namesMax: 2 }), ...createBaseProgram(n, random) };
     const createSoftProgram = (penalty: number): Program => ({
-      ...common,
+      ...commonProgram,
       rows: {
         count: 2,
         coefficients: Float64Array.from({ length: 2 * n }, (_, e) => (e < n ? 1 : e < n + 3 ? 1 : 0)),
@@ -182,8 +188,8 @@ describe('laws', () => {
           .point.x.subarray(0, 3)
           .reduce((sum, value) => sum + value, 0) - 0.05,
       );
-    const hard = requireSolution(createSoftProgram(Infinity));
-    const price = hard.point.rowMultipliers[1]!;
+    const hardSolution = requireSolution(createSoftProgram(Infinity));
+    const price = hardSolution.point.rowMultipliers[1]!;
     expect(price).toBeGreaterThan(0);
     expect(measureViolation(price * 1.01)).toBeLessThan(1e-12);
     expect(measureViolation(price * 0.5)).toBeGreaterThan(1e-4);

@@ -5,8 +5,8 @@ import { createDenseMetric, createMetricMatrix, computeMetricSquare } from '#ker
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
-import { objectiveOf, createRandomProgram } from './random-programs.js';
-import { createDoubles, programOf, trackingCases } from './tracking-cases.js';
+import { computeObjective, createRandomProgram } from './random-programs.js';
+import { createDoubles, createTrackingProgram, trackingCases } from './tracking-cases.js';
 import { solver, requireSolution, expectCertified, computeLargestGap } from './sample-programs.js';
 
 describe('the reference cases', () => {
@@ -15,10 +15,10 @@ describe('the reference cases', () => {
   );
 
   test.each(solvable)('$id: $title', (problem) => {
-    const { program, rowIds } = programOf(problem);
+    const { program, rowIds } = createTrackingProgram(problem);
     const { point } = requireSolution(program);
-    const active = point.x.map((value, i) => value - program.centre[i]!);
-    const variance = computeMetricSquare(program.metric!, active);
+    const activeWeights = point.x.map((value, i) => value - program.centre[i]!);
+    const variance = computeMetricSquare(program.metric!, activeWeights);
     expect(Math.abs(variance / problem.expected.tracking_variance - 1)).toBeLessThan(1e-9);
     if (problem.expected.score !== undefined) {
       const score = point.x.reduce((sum, weight, i) => sum + weight * problem.objective.score![i]!, 0);
@@ -50,10 +50,10 @@ function solveByEnumeration(program: Program): { x: Float64Array; objective: num
   const states = choices.reduce((product, { length }) => product * length, 1);
   for (let code = 0; code < states; code++) {
     let rest = code;
-    const state = choices.map((own) => {
-      const chosen = own[rest % own.length]!;
-      rest = Math.floor(rest / own.length);
-      return chosen;
+    const state = choices.map((choice) => {
+      const chosenState = choice[rest % choice.length]!;
+      rest = Math.floor(rest / choice.length);
+      return chosenState;
     });
     let isPossible = true;
     const equations: { row: number[]; value: number }[] = [];
@@ -72,7 +72,7 @@ function solveByEnumeration(program: Program): { x: Float64Array; objective: num
     if (!isPossible || equations.length > n + 1) continue;
     const x = findMinimum(program, matrix, equations);
     if (x === undefined || !isFeasible(program, x)) continue;
-    const objective = objectiveOf(program, x);
+    const objective = computeObjective(program, x);
     if (best === undefined || objective < best.objective) best = { x, objective };
   }
   return best;
@@ -104,7 +104,7 @@ function findMinimum(
   for (let k = 0; k < size; k++) {
     const pivot = system
       .slice(k)
-      .reduce((leader, row, at) => (Math.abs(row[k]!) > Math.abs(system[leader]![k]!) ? k + at : leader), k);
+      .reduce((leader, row, offset) => (Math.abs(row[k]!) > Math.abs(system[leader]![k]!) ? k + offset : leader), k);
     if (Math.abs(system[pivot]![k]!) < 1e-11) return undefined;
     [system[k], system[pivot]] = [system[pivot]!, system[k]!];
     for (let r = 0; r < size; r++) {
@@ -137,7 +137,9 @@ describe('small programmes', () => {
       expect(answer.status === 'solved', `seed ${seed}`).toBe(expected !== undefined);
       if (expected === undefined) continue;
       withAnswer++;
-      expect(Math.abs(objectiveOf(program, answer.point.x) - expected.objective), `seed ${seed}`).toBeLessThan(1e-10);
+      expect(Math.abs(computeObjective(program, answer.point.x) - expected.objective), `seed ${seed}`).toBeLessThan(
+        1e-10,
+      );
     }
     expect(withAnswer).toBeGreaterThan(20);
   });
@@ -164,7 +166,9 @@ describe('small programmes', () => {
       expect(answer.status === 'solved', `seed ${seed}`).toBe(expected !== undefined);
       if (expected === undefined) continue;
       withAnswer++;
-      expect(Math.abs(objectiveOf(program, answer.point.x) - expected.objective), `seed ${seed}`).toBeLessThan(1e-10);
+      expect(Math.abs(computeObjective(program, answer.point.x) - expected.objective), `seed ${seed}`).toBeLessThan(
+        1e-10,
+      );
     }
   });
 });
@@ -219,10 +223,10 @@ describe('random programmes', () => {
             : value,
       );
       for (let i = 0; i < n; i++) matrix[i * n + i]! += 0.01;
-      const apart = { ...program, metric: createDenseMetric(matrix, n) };
-      const answer = solver.solve(apart);
+      const copiedProgram = { ...program, metric: createDenseMetric(matrix, n) };
+      const answer = solver.solve(copiedProgram);
       expect(answer.status).toBe(solver.solve(program).status);
-      if (answer.status === 'solved') expectCertified(apart, answer.point, `seed ${seed}`);
+      if (answer.status === 'solved') expectCertified(copiedProgram, answer.point, `seed ${seed}`);
     }
   });
 
@@ -232,13 +236,13 @@ describe('random programmes', () => {
       const program = createRandomProgram(seed, { withNorms: false });
       const answer = solver.solve(program);
       if (answer.status !== 'solved') continue;
-      const here = objectiveOf(program, answer.point.x);
+      const hereObjective = computeObjective(program, answer.point.x);
       for (let k = 0; k < 10; k++) {
         const other = solver.solve({ ...program, linear: program.linear.map(() => 0.1 * (random() - 0.5)) });
         if (other.status !== 'solved') continue;
         for (const step of [1e-3, 1e-2, 0.1, 1]) {
-          const moved = answer.point.x.map((value, i) => value + step * (other.point.x[i]! - value));
-          expect(objectiveOf(program, moved)).toBeGreaterThanOrEqual(here - 1e-12);
+          const movedPoint = answer.point.x.map((value, i) => value + step * (other.point.x[i]! - value));
+          expect(computeObjective(program, movedPoint)).toBeGreaterThanOrEqual(hereObjective - 1e-12);
         }
       }
     }

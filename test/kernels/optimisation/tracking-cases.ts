@@ -49,18 +49,18 @@ export function createDoubles(base64: string): Float64Array {
   return Float64Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(8 * i));
 }
 
-export function covarianceOf({ N, covariance }: TrackingCase): Metric {
+export function createCovariance({ N, covariance }: TrackingCase): Metric {
   if (covariance.form.startsWith('factor'))
     return createFactorMetric(createDoubles(covariance.B!), createDoubles(covariance.d!));
-  const packed = createDoubles(covariance.data!);
+  const packedValues = createDoubles(covariance.data!);
   const matrix = new Float64Array(N * N);
-  for (let i = 0, at = 0; i < N; i++)
-    for (let j = 0; j <= i; j++, at++) matrix[i * N + j] = matrix[j * N + i] = packed[at]!;
+  for (let i = 0, position = 0; i < N; i++)
+    for (let j = 0; j <= i; j++, position++) matrix[i * N + j] = matrix[j * N + i] = packedValues[position]!;
   return createDenseMetric(matrix, N);
 }
 
 /** Returns the case as a programme with the objective (w - b)' S (w - b), and the ids of its rows. */
-export function programOf(problem: TrackingCase): { program: Program; rowIds: string[] } {
+export function createTrackingProgram(problem: TrackingCase): { program: Program; rowIds: string[] } {
   const { N } = problem;
   const benchmark = createDoubles(problem.benchmark.data);
   const lower = new Float64Array(N).fill(Number.NEGATIVE_INFINITY);
@@ -69,12 +69,12 @@ export function programOf(problem: TrackingCase): { program: Program; rowIds: st
   const kinks: Kink[] = [];
   const norms: Norm[] = [];
   for (const row of problem.constraints) {
-    const least = row.min ?? Number.NEGATIVE_INFINITY;
-    const most = row.max ?? Number.POSITIVE_INFINITY;
+    const lowerBound = row.min ?? Number.NEGATIVE_INFINITY;
+    const upperBound = row.max ?? Number.POSITIVE_INFINITY;
     const addRow = (coefficients: Float64Array) => {
       const shift =
         row.relative_to_benchmark === true ? coefficients.reduce((sum, value, i) => sum + value * benchmark[i]!, 0) : 0;
-      rows.push({ id: row.id, coefficients, lower: least + shift, upper: most + shift });
+      rows.push({ id: row.id, coefficients, lower: lowerBound + shift, upper: upperBound + shift });
     };
     if (row.type === 'full_investment')
       rows.push({ id: row.id, coefficients: new Float64Array(N).fill(1), lower: row.sum!, upper: row.sum! });
@@ -82,8 +82,8 @@ export function programOf(problem: TrackingCase): { program: Program; rowIds: st
     else if (row.type === 'exclusion') for (const i of row.names!) upper[i] = lower[i] = 0;
     else if (row.type === 'weight_bounds') {
       for (let i = 0; i < N; i++) {
-        lower[i] = Math.max(lower[i]!, least);
-        upper[i] = Math.min(upper[i]!, most);
+        lower[i] = Math.max(lower[i]!, lowerBound);
+        upper[i] = Math.min(upper[i]!, upperBound);
       }
     } else if (row.type === 'group_bounds') {
       const members = new Set(row.members);
@@ -104,7 +104,7 @@ export function programOf(problem: TrackingCase): { program: Program; rowIds: st
   const maximise = problem.objective.type === 'max_linear_score';
   const program: Program = {
     n: N,
-    metric: covarianceOf(problem),
+    metric: createCovariance(problem),
     curvature: maximise ? 0 : 2,
     ridge: 0,
     centre: benchmark,

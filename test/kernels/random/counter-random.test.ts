@@ -40,14 +40,14 @@ describe('createCounterRandom', () => {
     const n = 200_000;
     let total = 0;
     let squares = 0;
-    let outside = 0;
+    let outsideCount = 0;
     for (let k = 0; k < n; k++) {
       const u = random.uniform();
-      if (u <= 0 || u >= 1) outside++;
+      if (u <= 0 || u >= 1) outsideCount++;
       total += u;
       squares += u * u;
     }
-    expect(outside).toBe(0);
+    expect(outsideCount).toBe(0);
     const mean = total / n;
     expect(Math.abs(mean - 0.5)).toBeLessThan(5 * Math.sqrt(1 / 12 / n));
     expect(Math.abs(squares / n - mean * mean - 1 / 12)).toBeLessThan(5 * Math.sqrt(1 / 180 / n));

@@ -61,16 +61,16 @@ describe.each(models)('paths by $kind', (model) => {
   });
 
   test('are the same however they are divided into chunks', () => {
-    const whole = simulate(referenceEngine, model, { paths: 30, horizon: 25 });
+    const wholeTallies = simulate(referenceEngine, model, { paths: 30, horizon: 25 });
     const parts = [
       [0, 11],
       [11, 2],
       [13, 17],
     ].map(([first, paths]) => simulate(referenceEngine, model, { first: first!, paths: paths!, horizon: 25 }));
-    expect([...whole.finals]).toEqual(parts.flatMap(({ finals }) => [...finals]));
-    expect([...whole.underwater]).toEqual(parts.flatMap(({ underwater }) => [...underwater]));
-    expect([...whole.counts]).toEqual(
-      [...whole.counts.keys()].map((k) => parts.reduce((total, { counts }) => total + counts[k]!, 0)),
+    expect([...wholeTallies.finals]).toEqual(parts.flatMap(({ finals }) => [...finals]));
+    expect([...wholeTallies.underwater]).toEqual(parts.flatMap(({ underwater }) => [...underwater]));
+    expect([...wholeTallies.counts]).toEqual(
+      [...wholeTallies.counts.keys()].map((k) => parts.reduce((total, { counts }) => total + counts[k]!, 0)),
     );
   });
 

@@ -13,7 +13,7 @@ const SHAPES = [
 ] as const;
 
 /** Returns block sums in which the last two variants are equal and the first is constant. */
-function sumsOf(variants: number, blocks: number): BlockSums {
+function createSums(variants: number, blocks: number): BlockSums {
   const first = createRandomPanel(blocks, variants);
   const second = createRandomPanel(blocks, variants).map((value, i) => (i % variants === 0 ? 0 : 1 + value * value));
   const means = createRandomPanel(1, variants);
@@ -35,7 +35,7 @@ function listOneByOne({ first, second, means, half }: BlockSums): number[][] {
   for (let mask = 0; mask < 2 ** blocks; mask++) {
     const isInside = Array.from({ length: blocks }, (_, block) => (mask & (1 << block)) !== 0);
     if (isInside.filter(Boolean).length !== blocks / 2) continue;
-    const ratiosOf = (wanted: boolean) =>
+    const computeRatios = (wanted: boolean) =>
       Array.from(means, (mean, n) => {
         let [sum, squares] = [0, 0];
         for (let block = 0; block < blocks; block++) {
@@ -46,11 +46,11 @@ function listOneByOne({ first, second, means, half }: BlockSums): number[][] {
         const variance = (squares - (sum * sum) / half) / (half - 1);
         return variance > 0 ? (mean + sum / half) / Math.sqrt(variance) : 0;
       });
-    const [inside, outside] = [ratiosOf(true), ratiosOf(false)];
+    const [inside, outside] = [computeRatios(true), computeRatios(false)];
     const value = outside[inside.indexOf(Math.max(...inside))]!;
-    const below = outside.filter((one) => one < value).length;
-    const alike = outside.filter((one) => one === value).length;
-    figures.push([below + (alike + 1) / 2, value]);
+    const belowCount = outside.filter((one) => one < value).length;
+    const equalCount = outside.filter((one) => one === value).length;
+    figures.push([belowCount + (equalCount + 1) / 2, value]);
   }
   return figures;
 }
@@ -61,27 +61,27 @@ const sortFigures = (figures: readonly (readonly number[])[]) =>
 describe.each([
   ['the definition', computeHalvingChoices],
   ['WebAssembly', openWasmEngine().halvingChoices],
-] as const)('%s', (_, choicesOf) => {
+] as const)('%s', (_, listChoices) => {
   test.each(SHAPES)('chooses one of %i variants on each half of %i blocks', (variants, blocks) => {
-    const sums = sumsOf(variants, blocks);
+    const sums = createSums(variants, blocks);
     const out = new Float64Array(2 * countHalves(blocks));
-    choicesOf(sums, out);
+    listChoices(sums, out);
     const figures = Array.from({ length: countHalves(blocks) }, (_, i) => [out[2 * i]!, out[2 * i + 1]!]);
     expect(sortFigures(figures)).toEqual(sortFigures(listOneByOne(sums)));
   });
 
   test('refuses an odd number of blocks, too many blocks, and output of another size', () => {
-    const [three, eighteen, two] = [sumsOf(2, 3), sumsOf(2, 18), sumsOf(2, 2)];
-    expect(() => choicesOf(three, new Float64Array(6))).toThrow(KernelFault);
-    expect(() => choicesOf(eighteen, new Float64Array(2 * countHalves(18)))).toThrow(KernelFault);
-    expect(() => choicesOf(two, new Float64Array(3))).toThrow(KernelFault);
+    const [three, eighteen, two] = [createSums(2, 3), createSums(2, 18), createSums(2, 2)];
+    expect(() => listChoices(three, new Float64Array(6))).toThrow(KernelFault);
+    expect(() => listChoices(eighteen, new Float64Array(2 * countHalves(18)))).toThrow(KernelFault);
+    expect(() => listChoices(two, new Float64Array(3))).toThrow(KernelFault);
   });
 });
 
 test.each(SHAPES)('of %i variants and %i blocks, both in the same order and to the same bits', (variants, blocks) => {
-  const sums = sumsOf(variants, blocks);
-  const [plain, fast] = [new Float64Array(2 * countHalves(blocks)), new Float64Array(2 * countHalves(blocks))];
-  computeHalvingChoices(sums, plain);
-  openWasmEngine().halvingChoices(sums, fast);
-  expectEqual(fast, plain);
+  const sums = createSums(variants, blocks);
+  const [plainSums, fastSums] = [new Float64Array(2 * countHalves(blocks)), new Float64Array(2 * countHalves(blocks))];
+  computeHalvingChoices(sums, plainSums);
+  openWasmEngine().halvingChoices(sums, fastSums);
+  expectEqual(fastSums, plainSums);
 });

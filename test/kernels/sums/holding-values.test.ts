@@ -12,7 +12,7 @@ function createPanel(): Float64Array {
   return panel;
 }
 
-const holdingOf = (columns: readonly number[]) => ({
+const createHolding = (columns: readonly number[]) => ({
   columns: Int32Array.from([...columns, 0]),
   units: Float64Array.from([...columns, 0], (column) => Math.cos(column) / 3),
   count: columns.length,
@@ -27,14 +27,14 @@ test('a holding is worth the same, bit for bit, by the kernel over the panel and
   for (let count = 0; count <= NAMES; count++) {
     const from = (NAMES - count) >> 1;
     const run = Array.from({ length: count }, (_, k) => from + k);
-    const apart = run.map((_, k) => Math.floor((k * NAMES) / count));
+    const spacedColumns = run.map((_, k) => Math.floor((k * NAMES) / count));
     for (const [version, [columns, isRun]] of (
       [
         [run, count > 0],
-        [apart, false],
+        [spacedColumns, false],
       ] as const
     ).entries()) {
-      const holding = holdingOf(columns);
+      const holding = createHolding(columns);
       kernel.load(holding, { isRun, owner, version });
       for (let sessions = 1; sessions <= SESSIONS_PER_CALL; sessions++) {
         kernel.values(3 * NAMES, sessions, values);
@@ -60,7 +60,7 @@ test('a panel states which holding it has, and one of another size has no kernel
   const kernel = getValuePanel(createPanel())!;
   const [owner, other] = [{}, {}];
   expect(kernel.has(owner, 1)).toBe(false);
-  kernel.load(holdingOf([1, 2]), { isRun: true, owner, version: 1 });
+  kernel.load(createHolding([1, 2]), { isRun: true, owner, version: 1 });
   expect([kernel.has(owner, 1), kernel.has(owner, 2), kernel.has(other, 1)]).toEqual([true, false, false]);
   expect(createValuePanel(10, 5)).toBeUndefined();
   expect(getValuePanel(new Float64Array(10))).toBeUndefined();

@@ -21,16 +21,16 @@ const IMPLEMENTATIONS = [
   ['WebAssembly', openWasmEngine().weightedPercentiles],
 ] as const;
 
-describe.each(IMPLEMENTATIONS)('%s', (_, percentilesOf) => {
+describe.each(IMPLEMENTATIONS)('%s', (_, computePercentiles) => {
   /** Returns the mean, the coverage and the percentiles of a date. */
-  function figuresOf(values: readonly number[], weights: readonly number[]): number[] {
+  function computeFigures(values: readonly number[], weights: readonly number[]): number[] {
     const out = new Float64Array(2 + SHARES.length);
     const weightedValues = {
       values: Float64Array.from(values),
       weights: Float64Array.from(weights),
       count: values.length,
     };
-    percentilesOf(weightedValues, SHARES, out);
+    computePercentiles(weightedValues, SHARES, out);
     return [...out];
   }
 
@@ -50,7 +50,7 @@ describe.each(IMPLEMENTATIONS)('%s', (_, percentilesOf) => {
       },
     ];
     for (const date of dates) {
-      const [mean, coverage, ...percentiles] = figuresOf(date.values, date.weights);
+      const [mean, coverage, ...percentiles] = computeFigures(date.values, date.weights);
       expect(mean).toBeCloseTo(date.mean, 14);
       expect(coverage).toBeCloseTo(date.coverage, 14);
       expect(percentiles).toEqual([...SHARES].map((share) => computeByDefinition(date.values, date.weights, share)));
@@ -58,13 +58,13 @@ describe.each(IMPLEMENTATIONS)('%s', (_, percentilesOf) => {
   });
 
   test('has no figures without holdings, no mean of weights that sum to 0, and ignores values beyond the count', () => {
-    expect(figuresOf([0, 0], [0, 0])).toEqual([NaN, 0, NaN, NaN, NaN]);
-    expect(figuresOf([NaN], [1])).toEqual([NaN, 0, NaN, NaN, NaN]);
-    expect(figuresOf([], [])).toEqual([NaN, 0, NaN, NaN, NaN]);
-    expect(figuresOf([3, 5], [1, -1])).toEqual([NaN, 1, 3, 3, 5]);
+    expect(computeFigures([0, 0], [0, 0])).toEqual([NaN, 0, NaN, NaN, NaN]);
+    expect(computeFigures([NaN], [1])).toEqual([NaN, 0, NaN, NaN, NaN]);
+    expect(computeFigures([], [])).toEqual([NaN, 0, NaN, NaN, NaN]);
+    expect(computeFigures([3, 5], [1, -1])).toEqual([NaN, 1, 3, 3, 5]);
     const out = new Float64Array(5);
     const [values, weights] = [Float64Array.of(2, 1, 9), Float64Array.of(1, 1, 9)];
-    percentilesOf({ values, weights, count: 2 }, SHARES, out);
+    computePercentiles({ values, weights, count: 2 }, SHARES, out);
     expect([...out]).toEqual([1.5, 1, 1, 1, 2]);
   });
 
@@ -82,7 +82,7 @@ describe.each(IMPLEMENTATIONS)('%s', (_, percentilesOf) => {
     for (const spread of spreads) {
       const values = names.map(spread);
       for (const weights of [names.map(() => 1 / 256), names.map((i) => ((i * 7919) % 101) / 64 - 0.5)])
-        expect(figuresOf(values, weights).slice(2)).toEqual(
+        expect(computeFigures(values, weights).slice(2)).toEqual(
           [...SHARES].map((share) => computeByDefinition(values, weights, share)),
         );
     }
@@ -90,7 +90,7 @@ describe.each(IMPLEMENTATIONS)('%s', (_, percentilesOf) => {
 
   test('refuses more values than the input has, and output for other shares', () => {
     const [values, weights] = [new Float64Array(3), new Float64Array(2)];
-    expect(() => percentilesOf({ values, weights, count: 3 }, SHARES, new Float64Array(5))).toThrow(KernelFault);
-    expect(() => percentilesOf({ values, weights, count: 2 }, SHARES, new Float64Array(4))).toThrow(KernelFault);
+    expect(() => computePercentiles({ values, weights, count: 3 }, SHARES, new Float64Array(5))).toThrow(KernelFault);
+    expect(() => computePercentiles({ values, weights, count: 2 }, SHARES, new Float64Array(4))).toThrow(KernelFault);
   });
 });

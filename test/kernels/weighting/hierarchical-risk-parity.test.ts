@@ -8,24 +8,24 @@ import {
   type HierarchyTerms,
 } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { fc } from '../../fast-check.js';
-import { computePlainOrder, computePlainWeights, pointsOf, sumOf, type Matrix } from './plain-hierarchy.js';
+import { computePlainOrder, computePlainWeights, createPoints, sumValues, type Matrix } from './plain-hierarchy.js';
 
-function weightsOf(covariance: Matrix, terms: HierarchyTerms): number[] {
+function computeWeights(covariance: Matrix, terms: HierarchyTerms): number[] {
   const out = new Float64Array(covariance.length);
   solveHierarchicalRiskParity(Float64Array.from(covariance.flat()), terms, out);
   return [...out];
 }
 
 /** Computes X'X / T of rows of returns. */
-function sampleOf(rows: Matrix): number[][] {
+function computeSample(rows: Matrix): number[][] {
   const n = rows[0]!.length;
   return Array.from({ length: n }, (_, i) =>
-    Array.from({ length: n }, (_, j) => sumOf(rows.map((row) => row[i]! * row[j]!)) / rows.length),
+    Array.from({ length: n }, (_, j) => sumValues(rows.map((row) => row[i]! * row[j]!)) / rows.length),
   );
 }
 
 /** Creates returns without ties, in which groups of three share a factor. */
-function returnsOf(seed: number, n: number): number[][] {
+function createReturns(seed: number, n: number): number[][] {
   let state = seed + 1;
   const drawUniformValue = () => {
     state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
@@ -39,7 +39,7 @@ function returnsOf(seed: number, n: number): number[][] {
 
 describe('hierarchical risk parity', () => {
   test('by hand: two securities have weights in inverse proportion to their variances', () => {
-    const weights = weightsOf(
+    const weights = computeWeights(
       [
         [0.04, 0.01],
         [0.01, 0.16],
@@ -62,7 +62,7 @@ describe('hierarchical risk parity', () => {
     ];
     for (const distance of TREE_DISTANCES)
       for (const linkage of LINKAGES)
-        expect(weightsOf(covariance, { linkage, distance })).toEqual(
+        expect(computeWeights(covariance, { linkage, distance })).toEqual(
           [0.375, 0.125, 0.375, 0.125].map((weight) => expect.closeTo(weight, 14)),
         );
   });
@@ -72,13 +72,13 @@ describe('hierarchical risk parity', () => {
     (terms) => {
       fc.assert(
         fc.property(fc.nat(1e6), fc.integer({ min: 2, max: 14 }), (seed, n) => {
-          const rows = returnsOf(seed, n);
-          const covariance = sampleOf(rows);
-          const order = computePlainOrder(pointsOf(rows, covariance, terms.distance), terms.linkage);
-          const weights = weightsOf(covariance, terms);
-          expect(sumOf(weights)).toBeCloseTo(1, 12);
-          const plain = computePlainWeights(covariance, order);
-          weights.forEach((weight, i) => expect(Math.abs(weight - plain[i]!)).toBeLessThan(1e-9));
+          const rows = createReturns(seed, n);
+          const covariance = computeSample(rows);
+          const order = computePlainOrder(createPoints(rows, covariance, terms.distance), terms.linkage);
+          const weights = computeWeights(covariance, terms);
+          expect(sumValues(weights)).toBeCloseTo(1, 12);
+          const plainWeights = computePlainWeights(covariance, order);
+          weights.forEach((weight, i) => expect(Math.abs(weight - plainWeights[i]!)).toBeLessThan(1e-9));
         }),
         { numRuns: 60 },
       );
@@ -96,12 +96,12 @@ describe('hierarchical risk parity', () => {
       [4, 5],
     ]);
     expect([...orderLeaves(merges, 4)]).toEqual([0, 1, 2, 3]);
-    const single = linkClusters(
+    const singleMerges = linkClusters(
       Float64Array.from({ length: 16 }, (_, cell) => computeSide(cell >> 2, cell & 3)),
       4,
       'single',
     );
-    expect(single.map(({ left, right }) => [left, right])).toEqual([
+    expect(singleMerges.map(({ left, right }) => [left, right])).toEqual([
       [0, 1],
       [2, 3],
       [4, 5],
@@ -109,7 +109,7 @@ describe('hierarchical risk parity', () => {
   });
 
   test('one security has the weight 1, and a variance of 0 is refused', () => {
-    expect(weightsOf([[0.04]], { linkage: 'ward', distance: 'columns' })).toEqual([1]);
-    expect(() => weightsOf([[0]], { linkage: 'single', distance: 'columns' })).toThrow('more than 0 needed');
+    expect(computeWeights([[0.04]], { linkage: 'ward', distance: 'columns' })).toEqual([1]);
+    expect(() => computeWeights([[0]], { linkage: 'single', distance: 'columns' })).toThrow('more than 0 needed');
   });
 });

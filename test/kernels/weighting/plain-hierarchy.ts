@@ -3,13 +3,17 @@ import type { HierarchyTerms } from '#kernels/weighting/hierarchical-risk-parity
 /** Hierarchical risk parity by its definitions, on sets of points given as matrix rows. */
 export type Matrix = readonly (readonly number[])[];
 
-export const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
+export const sumValues = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
 /**
  * Returns points whose Euclidean distances are the distances of the tree: columns of correlation distances, or half of
  * the unit returns.
  */
-export function pointsOf(rows: Matrix | null, covariance: Matrix, distance: HierarchyTerms['distance']): number[][] {
+export function createPoints(
+  rows: Matrix | null,
+  covariance: Matrix,
+  distance: HierarchyTerms['distance'],
+): number[][] {
   const n = covariance.length;
   if (distance === 'columns' || rows === null)
     return Array.from({ length: n }, (_, i) =>
@@ -20,7 +24,7 @@ export function pointsOf(rows: Matrix | null, covariance: Matrix, distance: Hier
     );
   return Array.from({ length: n }, (_, i) => {
     const columnValues = rows.map((row) => row[i]!);
-    const length = Math.sqrt(sumOf(columnValues.map((value) => value * value)));
+    const length = Math.sqrt(sumValues(columnValues.map((value) => value * value)));
     return columnValues.map((value) => value / length / 2);
   });
 }
@@ -28,16 +32,19 @@ export function pointsOf(rows: Matrix | null, covariance: Matrix, distance: Hier
 const computeEuclidean = (a: readonly number[], b: readonly number[]) =>
   Math.hypot(...a.map((value, k) => value - b[k]!));
 
-const meanOf = (points: Matrix): number[] =>
-  points[0]!.map((_, k) => sumOf(points.map((point) => point[k]!)) / points.length);
+const computeMeanPoint = (points: Matrix): number[] =>
+  points[0]!.map((_, k) => sumValues(points.map((point) => point[k]!)) / points.length);
 
 /** Returns the distance of two clusters, computed only from their members and not updated between merges. */
 function computeClusterDistance(a: Matrix, b: Matrix, linkage: HierarchyTerms['linkage']): number {
   if (linkage === 'ward')
-    return Math.sqrt((2 * a.length * b.length) / (a.length + b.length)) * computeEuclidean(meanOf(a), meanOf(b));
+    return (
+      Math.sqrt((2 * a.length * b.length) / (a.length + b.length)) *
+      computeEuclidean(computeMeanPoint(a), computeMeanPoint(b))
+    );
   const pairs = a.flatMap((one) => b.map((other) => computeEuclidean(one, other)));
   if (linkage === 'single') return Math.min(...pairs);
-  return linkage === 'complete' ? Math.max(...pairs) : sumOf(pairs) / pairs.length;
+  return linkage === 'complete' ? Math.max(...pairs) : sumValues(pairs) / pairs.length;
 }
 
 interface Tree {
@@ -73,8 +80,8 @@ export function computePlainWeights(covariance: Matrix, order: readonly number[]
   const weights = covariance.map(() => 1);
   const computeVariance = (items: readonly number[]) => {
     const inverse = items.map((i) => 1 / covariance[i]![i]!);
-    const portfolio = inverse.map((value) => value / sumOf(inverse));
-    return sumOf(items.flatMap((i, a) => items.map((j, b) => portfolio[a]! * covariance[i]![j]! * portfolio[b]!)));
+    const portfolio = inverse.map((value) => value / sumValues(inverse));
+    return sumValues(items.flatMap((i, a) => items.map((j, b) => portfolio[a]! * covariance[i]![j]! * portfolio[b]!)));
   };
   let parts = [order];
   while (parts.length > 0) {

@@ -20,13 +20,13 @@ function createRandomFactors(seed: number, n: number, k: number): Metric {
   );
 }
 
-function weightsOf(metric: Metric, budgets: Float64Array): Float64Array {
+function computeWeights(metric: Metric, budgets: Float64Array): Float64Array {
   const out = new Float64Array(metric.n);
   expect(solveRiskBudgetWeights(plainAlgebra, metric, budgets, out)).toBe(true);
   return out;
 }
 
-function sharesOf(metric: Metric, weights: Float64Array): Float64Array {
+function computeShares(metric: Metric, weights: Float64Array): Float64Array {
   const product = new Float64Array(metric.n);
   multiplyMetric(metric, weights, product);
   const variance = weights.reduce((sum, weight, i) => sum + weight * product[i]!, 0);
@@ -47,9 +47,11 @@ describe('contributions to the variance are the budgets', () => {
     const budgets = raw.map((value) => value / total);
     const factors = createRandomFactors(n + k, n, k);
     for (const metric of [factors, createDenseMetric(createMetricMatrix(factors), n)]) {
-      const weights = weightsOf(metric, budgets);
+      const weights = computeWeights(metric, budgets);
       expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 13);
-      sharesOf(metric, weights).forEach((share, i) => expect(Math.abs(share / budgets[i]! - 1)).toBeLessThan(1e-10));
+      computeShares(metric, weights).forEach((share, i) =>
+        expect(Math.abs(share / budgets[i]! - 1)).toBeLessThan(1e-10),
+      );
     }
   });
 
@@ -62,7 +64,7 @@ describe('contributions to the variance are the budgets', () => {
     });
     const metric = createDenseMetric(matrix, n);
     const budgets = new Float64Array(n).fill(1 / n);
-    for (const share of sharesOf(metric, weightsOf(metric, budgets)))
+    for (const share of computeShares(metric, computeWeights(metric, budgets)))
       expect(Math.abs(share * n - 1)).toBeLessThan(1e-10);
   });
 });
@@ -72,7 +74,7 @@ test('without correlations weights are proportional to the square root of budget
   const budgets = Float64Array.of(0.5, 0.3, 0.2);
   const raw = variances.map((variance, i) => Math.sqrt(budgets[i]! / variance));
   const total = raw.reduce((sum, value) => sum + value, 0);
-  weightsOf(createFactorMetric(new Float64Array(0), variances), budgets).forEach((weight, i) =>
+  computeWeights(createFactorMetric(new Float64Array(0), variances), budgets).forEach((weight, i) =>
     expect(weight).toBeCloseTo(raw[i]! / total, 13),
   );
 });
@@ -80,9 +82,11 @@ test('without correlations weights are proportional to the square root of budget
 test('equal budgets are equal risk', () => {
   const n = 25;
   const metric = createDenseMetric(createMetricMatrix(createRandomFactors(8, n, 5)), n);
-  const equal = new Float64Array(n);
-  solveEqualRiskWeights(createMetricMatrix(metric), equal);
-  weightsOf(metric, new Float64Array(n).fill(1 / n)).forEach((weight, i) => expect(weight).toBeCloseTo(equal[i]!, 11));
+  const equalBudgets = new Float64Array(n);
+  solveEqualRiskWeights(createMetricMatrix(metric), equalBudgets);
+  computeWeights(metric, new Float64Array(n).fill(1 / n)).forEach((weight, i) =>
+    expect(weight).toBeCloseTo(equalBudgets[i]!, 11),
+  );
 });
 
 test('a budget or a variance of zero is a fault', () => {

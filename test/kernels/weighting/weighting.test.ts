@@ -40,7 +40,7 @@ function multiplyMatrix(s: Float64Array, w: ArrayLike<number>): number[] {
   });
 }
 
-const sumOf = (values: ArrayLike<number>) => Array.from(values).reduce((total, value) => total + value, 0);
+const sumValues = (values: ArrayLike<number>) => Array.from(values).reduce((total, value) => total + value, 0);
 
 describe('equal risk weights', () => {
   test('two names are weighted by the inverse of their volatilities, whatever their correlation', () => {
@@ -61,9 +61,9 @@ describe('equal risk weights', () => {
         expect(solveEqualRiskWeights(covariance, w).status).toBe('solved');
         const marginal = multiplyMatrix(covariance, w);
         const contributions = Array.from(w, (weight, i) => weight * marginal[i]!);
-        const mean = sumOf(contributions) / n;
+        const mean = sumValues(contributions) / n;
         for (const contribution of contributions) expect(Math.abs(contribution / mean - 1)).toBeLessThan(1e-9);
-        expect(Math.abs(sumOf(w) - 1)).toBeLessThan(1e-12);
+        expect(Math.abs(sumValues(w) - 1)).toBeLessThan(1e-12);
       }),
       { numRuns: IS_SOAK ? 60 : 30 },
     );
@@ -73,12 +73,14 @@ describe('equal risk weights', () => {
     const covariance = createRandomCovariance(6, 60, 7);
     const w = new Float64Array(6);
     solveEqualRiskWeights(covariance, w);
-    let slow = Array.from({ length: 6 }, () => 1 / 6);
+    let slowWeights = Array.from({ length: 6 }, () => 1 / 6);
     for (let k = 0; k < 4000; k++) {
-      const inverse = multiplyMatrix(covariance, slow).map((marginal, i) => Math.sqrt(slow[i]! / marginal));
-      slow = inverse.map((value) => value / sumOf(inverse));
+      const inverse = multiplyMatrix(covariance, slowWeights).map((marginal, i) =>
+        Math.sqrt(slowWeights[i]! / marginal),
+      );
+      slowWeights = inverse.map((value) => value / sumValues(inverse));
     }
-    slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 9));
+    slowWeights.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 9));
   });
 
   test('a security without variance is a defect of the caller', () => {
@@ -114,7 +116,7 @@ describe('minimum variance weights', () => {
           const w = new Float64Array(n);
           expect(solveMinimumVarianceWeights(covariance, upper, w).status).toBe('solved');
           const bound = Math.max(upper, 1 / n);
-          expect(Math.abs(sumOf(w) - 1)).toBeLessThan(1e-12);
+          expect(Math.abs(sumValues(w) - 1)).toBeLessThan(1e-12);
           const gradient = multiplyMatrix(covariance, w);
           const size = Math.max(...gradient.map(Math.abs));
           const price = { below: -Infinity, above: Infinity };
@@ -138,8 +140,8 @@ describe('minimum variance weights', () => {
     const covariance = createRandomCovariance(n, 40, 3);
     const w = new Float64Array(n);
     solveMinimumVarianceWeights(covariance, 0.3, w);
-    const slow = listProjectedGradient(covariance, n, 0.3);
-    slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 8));
+    const slowGradient = listProjectedGradient(covariance, n, 0.3);
+    slowGradient.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 8));
   });
 
   test('a singular matrix gives the most equal of the optimal weights', () => {
@@ -168,7 +170,7 @@ function listProjectedGradient(covariance: Float64Array, n: number, upper: numbe
     const clip = (shift: number) => target.map((value) => Math.min(upper, Math.max(0, value - shift)));
     for (let b = 0; b < 60; b++) {
       const middle = (low + high) / 2;
-      if (sumOf(clip(middle)) > 1) low = middle;
+      if (sumValues(clip(middle)) > 1) low = middle;
       else high = middle;
     }
     w = clip((low + high) / 2);

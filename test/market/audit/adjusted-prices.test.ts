@@ -12,7 +12,7 @@ const FIRST = 19_000;
  * Returns the warnings for a security with a quiet price, whose dividends of a tenth of the price do not move its
  * price.
  */
-function warningsOf(adjustment: Adjustment): string[] {
+function listWarnings(adjustment: Adjustment): string[] {
   const random = createCounterRandom({ seed: 5, stream: 0 });
   const close = allocateEmptyPanel(SESSIONS);
   let price = 100;
@@ -40,7 +40,7 @@ function warningsOf(adjustment: Adjustment): string[] {
 }
 
 test('a dividend without effect on prices as traded is flagged, and one on prices with reinvestment is not', () => {
-  expect(warningsOf('none')).toEqual(['dividend_size']);
-  expect(warningsOf('splits')).toEqual(['dividend_size']);
-  expect(warningsOf('total')).toEqual([]);
+  expect(listWarnings('none')).toEqual(['dividend_size']);
+  expect(listWarnings('splits')).toEqual(['dividend_size']);
+  expect(listWarnings('total')).toEqual([]);
 });

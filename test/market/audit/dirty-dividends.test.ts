@@ -4,23 +4,23 @@ import { describe, expect, test } from 'vitest';
 import { auditMarket } from '#market/audit/audit-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { hasRealSets, REAL_SETS } from '../real-sets.js';
-import { contentOf, writeFiles } from '../store-folder.js';
+import { readFolderContent, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 const FOLDER = join(REAL_SETS, 'dirty-dividends');
 
 type Row = Readonly<Record<string, string>> & { readonly date: string };
 
-function rowsOf(file: string): Row[] {
+function readRows(file: string): Row[] {
   const [header = '', ...lines] = readFileSync(join(FOLDER, file), 'utf8').trim().split(/\r?\n/);
   const names = header.split(',');
-  const seen = new Set<string>();
+  const seenDates = new Set<string>();
   return lines
     .map((line): Row => {
       const cells = line.split(',');
       return { ...Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ''])), date: cells[0]!.slice(0, 10) };
     })
-    .filter(({ date }) => !seen.has(date) && seen.add(date));
+    .filter(({ date }) => !seenDates.has(date) && seenDates.add(date));
 }
 
 const readNumber = (text: string | undefined) => (text === undefined || text === '' ? Number.NaN : Number(text));
@@ -51,7 +51,7 @@ async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
     'market.csv': `identifier,date,OPEN,HIGH,LOW,CLOSE,ADJ_CLOSE,VOLUME\n${market.join('\n')}\n`,
     'corporate_actions.csv': `identifier,type,value,ex_date\n${actions.join('\n')}\n`,
   });
-  const { doubts: warnings } = auditMarket(await contentOf(folder), 'splits', () => {});
+  const { doubts: warnings } = auditMarket(await readFolderContent(folder), 'splits', () => {});
   return new Set(warnings.filter(({ kind }) => kind.startsWith('dividend')).map(({ date }) => date));
 }
 
@@ -61,13 +61,13 @@ async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
 function listWrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
   const twins = new Map(repaired.map((row) => [row.date, row]));
   const computeAdjustmentFactor = (row: Row) => readNumber(row['Adj Close']) / readNumber(row['Close']);
-  const wrong = new Set<string>();
+  const wrongDates = new Set<string>();
   rows.forEach((row, i) => {
     const twin = twins.get(row.date);
     if (twin === undefined || !(readNumber(row['Dividends']) > 0)) return;
     const before = rows[i - 1];
     const twinBefore = before && twins.get(before.date);
-    if (Math.abs(readNumber(row['Dividends']) - readNumber(twin['Dividends'])) > 1e-9) wrong.add(row.date);
+    if (Math.abs(readNumber(row['Dividends']) - readNumber(twin['Dividends'])) > 1e-9) wrongDates.add(row.date);
     else if (
       before !== undefined &&
       twinBefore !== undefined &&
@@ -78,33 +78,33 @@ function listWrongDividends(rows: readonly Row[], repaired: readonly Row[]): Rea
         ) < 2e-3
       )
     )
-      wrong.add(row.date);
+      wrongDates.add(row.date);
   });
-  return wrong;
+  return wrongDates;
 }
 
 describe.skipIf(!hasRealSets)('real dividends and their repaired twins', () => {
   test('nine of ten wrong dividends are found, and nine of ten that are found are wrong', async () => {
     const files = readdirSync(FOLDER).filter((file) => file.includes('-1d-') && !file.includes('-fixed'));
     let count = 0;
-    const missed: string[] = [];
-    const extra: string[] = [];
+    const missedDates: string[] = [];
+    const extraDates: string[] = [];
     for (const file of files) {
-      const rows = rowsOf(file);
-      const wrong = file.includes('no-bad')
+      const rows = readRows(file);
+      const wrongDividends = file.includes('no-bad')
         ? new Set<string>()
-        : listWrongDividends(rows, rowsOf(file.replace('.csv', '-fixed.csv')));
+        : listWrongDividends(rows, readRows(file.replace('.csv', '-fixed.csv')));
       const warnings = await listFlaggedDates(rows);
-      for (const date of wrong) {
+      for (const date of wrongDividends) {
         if (warnings.has(date)) count += 1;
-        else missed.push(`${file} ${date}`);
+        else missedDates.push(`${file} ${date}`);
       }
-      for (const date of warnings) if (!wrong.has(date)) extra.push(`${file} ${date}`);
+      for (const date of warnings) if (!wrongDividends.has(date)) extraDates.push(`${file} ${date}`);
     }
-    const [recall, precision] = [count / (count + missed.length), count / (count + extra.length)];
-    const report = `recall ${recall.toFixed(3)} (missed: ${missed.join(', ')}), precision ${precision.toFixed(3)} (not wrong: ${extra.join(', ')})`;
+    const [recall, precision] = [count / (count + missedDates.length), count / (count + extraDates.length)];
+    const report = `recall ${recall.toFixed(3)} (missed: ${missedDates.join(', ')}), precision ${precision.toFixed(3)} (not wrong: ${extraDates.join(', ')})`;
     console.info(report);
-    expect(count + missed.length).toBeGreaterThan(150);
+    expect(count + missedDates.length).toBeGreaterThan(150);
     expect(recall, report).toBeGreaterThanOrEqual(0.9);
     expect(precision, report).toBeGreaterThanOrEqual(0.9);
   });

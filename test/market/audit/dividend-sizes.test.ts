@@ -35,7 +35,7 @@ const createAction = (type: 'DIVIDEND' | 'SPLIT', row: number, value: number): C
 /**
  * Returns the warnings about dividends of a security whose price falls by the paid amounts, with the proposed repairs.
  */
-function warningsOf({ price, noise, stated, paid = stated, every = QUARTER, consolidation = 1 }: Payer) {
+function listWarnings({ price, noise, stated, paid = stated, every = QUARTER, consolidation = 1 }: Payer) {
   const random = createCounterRandom({ seed: 11, stream: 3 });
   const sessions = (stated.length + 1) * every;
   const half = every * Math.floor(stated.length / 2) + Math.floor(every / 2);
@@ -77,29 +77,29 @@ test.each([
   ['0.02 on 150, twice', { price: 150, noise: 0.04, stated: [0.02, 0.02] }],
   ['1.2 on 400, then on 4000', { price: 400, noise: 0.03, stated: Array<number>(12).fill(1.2), consolidation: 10 }],
 ] satisfies readonly [string, Payer][])('a dividend similar to its neighbours is of the right size: %s', (_, payer) => {
-  expect(warningsOf(payer)).toEqual([]);
+  expect(listWarnings(payer)).toEqual([]);
 });
 
 test('a hundredth of its neighbours is flagged and corrected', () => {
-  const stated = [0.5, 0.5, 0.5, 0.005, 0.5, 0.5];
-  const paid = stated.map(() => 0.5);
-  expect(warningsOf({ price: 50, noise: 0.02, stated, paid })).toEqual([
+  const statedAmounts = [0.5, 0.5, 0.5, 0.005, 0.5, 0.5];
+  const paidAmounts = statedAmounts.map(() => 0.5);
+  expect(listWarnings({ price: 50, noise: 0.02, stated: statedAmounts, paid: paidAmounts })).toEqual([
     { kind: 'dividend_size', row: 4 * QUARTER, value: 0.5 },
   ]);
 });
 
 test('dividends that are all a hundredth of the price fall are all flagged', () => {
-  const stated = Array<number>(8).fill(0.01);
-  const warnings = warningsOf({ price: 50, noise: 0.02, stated, paid: stated.map(() => 1) });
-  expect(warnings).toEqual(stated.map((_, i) => ({ kind: 'dividend_size', row: (i + 1) * QUARTER, value: 1 })));
+  const statedAmounts = Array<number>(8).fill(0.01);
+  const warnings = listWarnings({ price: 50, noise: 0.02, stated: statedAmounts, paid: statedAmounts.map(() => 1) });
+  expect(warnings).toEqual(statedAmounts.map((_, i) => ({ kind: 'dividend_size', row: (i + 1) * QUARTER, value: 1 })));
 });
 
 test('an annual dividend that a rise hides once is of the right size when its neighbours are', () => {
-  const stated = Array<number>(6).fill(2);
-  const paid = stated.map((value, i) => (i === 3 ? -value : value));
-  expect(warningsOf({ price: 50, noise: 0.02, stated, paid })).toEqual([]);
+  const statedAmounts = Array<number>(6).fill(2);
+  const paidAmounts = statedAmounts.map((value, i) => (i === 3 ? -value : value));
+  expect(listWarnings({ price: 50, noise: 0.02, stated: statedAmounts, paid: paidAmounts })).toEqual([]);
 });
 
 test('a dividend that is paid every week is no duplicate', () => {
-  expect(warningsOf({ price: 50, noise: 0.02, stated: Array<number>(30).fill(0.1), every: 7 })).toEqual([]);
+  expect(listWarnings({ price: 50, noise: 0.02, stated: Array<number>(30).fill(0.1), every: 7 })).toEqual([]);
 });

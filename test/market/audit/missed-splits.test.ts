@@ -26,7 +26,7 @@ interface PriceStory {
 }
 
 /** Returns a market of securities with daily moves up to 1.5 % and nearly equal volumes; A has the event. */
-function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: PriceStory): MarketContent {
+function createMarket({ names = 1, growth, volume, market = 1, actions = [] }: PriceStory): MarketContent {
   const random = createCounterRandom({ seed: 3, stream: 0 });
   const identifiers = Array.from({ length: names }, (_, n) => String.fromCharCode(65 + n));
   const [close, shares] = [allocateEmptyPanel(SESSIONS * names), allocateEmptyPanel(SESSIONS * names)];
@@ -36,8 +36,8 @@ function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Price
       const ordinary = (1 + 0.03 * (random.uniform() - 0.5)) * (t === BAR ? market : 1);
       price[n]! *= n === 0 && growth !== undefined ? growth(t, ordinary) : ordinary;
       close[t * names + n] = price[n]!;
-      const traded = 800 + 400 * random.uniform();
-      shares[t * names + n] = n === 0 && volume !== undefined ? volume(t, traded) : traded;
+      const tradedVolume = 800 + 400 * random.uniform();
+      shares[t * names + n] = n === 0 && volume !== undefined ? volume(t, tradedVolume) : tradedVolume;
     }
   }
   return {
@@ -70,7 +70,7 @@ const createAction = (type: CorporateAction['type'], value: number, bar = BAR): 
 
 describe('a price that halves', () => {
   test('on ordinary volume with quiet days after it is a split without an action', () => {
-    const content = marketOf({ growth: split });
+    const content = createMarket({ growth: split });
     expect(listMissedSplits(content, 'none')).toMatchObject([
       {
         kind: 'missed_split',
@@ -83,7 +83,7 @@ describe('a price that halves', () => {
   });
 
   test('on eight times the volume, before days of unrest, is a fall', () => {
-    const content = marketOf({
+    const content = createMarket({
       growth: (t, ordinary) =>
         t === BAR ? 0.49 : t > BAR && t <= BAR + 5 ? 1 + (t % 2 === 0 ? 0.06 : -0.05) : ordinary,
       volume: (t, ordinary) => (t >= BAR && t <= BAR + 5 ? 8 * ordinary : ordinary),
@@ -97,8 +97,8 @@ describe('a price that halves', () => {
   });
 
   test('while the market falls by a quarter is a split only if the remaining move is one', () => {
-    const halved = marketOf({ names: 15, growth: split, market: 0.75 });
-    expect(listMissedSplits(halved, 'none').filter(({ identifier }) => identifier === 'A')).toMatchObject([
+    const halvedMarket = createMarket({ names: 15, growth: split, market: 0.75 });
+    expect(listMissedSplits(halvedMarket, 'none').filter(({ identifier }) => identifier === 'A')).toMatchObject([
       { kind: 'missed_split', evidence: { ratio: 2 } },
     ]);
   });
@@ -106,8 +106,8 @@ describe('a price that halves', () => {
 
 describe('a split that split-adjusted prices lack', () => {
   test('is undone by dividing the prices before it, and by multiplying the volume where that is as traded too', () => {
-    const asTraded = marketOf({ growth: split, volume: (t, ordinary) => (t < BAR ? ordinary / 2 : ordinary) });
-    const whole = marketOf({});
+    const asTraded = createMarket({ growth: split, volume: (t, ordinary) => (t < BAR ? ordinary / 2 : ordinary) });
+    const wholeMarket = createMarket({});
     const [warning] = listMissedSplits(asTraded, 'splits');
     expect(warning!.repair).toEqual({
       kind: 'scale',
@@ -118,18 +118,20 @@ describe('a split that split-adjusted prices lack', () => {
       factor: 0.5,
       inverse_columns: ['VOLUME'],
     });
-    const repaired = applyRepairs(asTraded, [warning!.repair!]);
-    expect(listMissedSplits(repaired, 'splits')).toEqual([]);
-    const [volume, expected] = [repaired.fields.get('VOLUME')!, whole.fields.get('VOLUME')!];
+    const repairedMarket = applyRepairs(asTraded, [warning!.repair!]);
+    expect(listMissedSplits(repairedMarket, 'splits')).toEqual([]);
+    const [volume, expected] = [repairedMarket.fields.get('VOLUME')!, wholeMarket.fields.get('VOLUME')!];
     volume.forEach((shares, t) => expect(shares / expected[t]!).toBeCloseTo(1, 9));
   });
 
   test('leaves volume alone that is on the later basis already', () => {
-    expect(listMissedSplits(marketOf({ growth: split }), 'splits')[0]!.repair).not.toHaveProperty('inverse_columns');
+    expect(listMissedSplits(createMarket({ growth: split }), 'splits')[0]!.repair).not.toHaveProperty(
+      'inverse_columns',
+    );
   });
 
   test('stays flagged when its action is added, for that changes no price', () => {
-    const content = marketOf({ growth: split });
+    const content = createMarket({ growth: split });
     const insert: Repair = {
       kind: 'insert_action',
       action: { identifier: 'A', type: 'SPLIT', value: 2, ex_date: DATE },
@@ -144,36 +146,38 @@ describe('a split that split-adjusted prices lack', () => {
 
 describe('an action on the day of a jump', () => {
   test('that does not explain it leaves the warning', () => {
-    const content = marketOf({ growth: split, actions: [createAction('DIVIDEND', 0.2)] });
+    const content = createMarket({ growth: split, actions: [createAction('DIVIDEND', 0.2)] });
     expect(listMissedSplits(content, 'none').map(({ kind }) => kind)).toEqual(['missed_split']);
-    const grown = marketOf({
+    const grownMarket = createMarket({
       growth: (t, ordinary) => (t === BAR ? 1.8 : ordinary),
       actions: [createAction('DIVIDEND', 0.2)],
     });
-    expect(listMissedSplits(grown, 'splits').map(({ kind }) => kind)).toEqual(['unexplained_jump']);
+    expect(listMissedSplits(grownMarket, 'splits').map(({ kind }) => kind)).toEqual(['unexplained_jump']);
   });
 
   test('that pays what the price falls by explains it', () => {
-    const before = marketOf({}).fields.get('CLOSE')![BAR - 1]!;
-    const content = marketOf({ growth: split, actions: [createAction('SPECIAL_DIVIDEND', before / 2)] });
+    const before = createMarket({}).fields.get('CLOSE')![BAR - 1]!;
+    const content = createMarket({ growth: split, actions: [createAction('SPECIAL_DIVIDEND', before / 2)] });
     expect(listMissedSplits(content, 'none')).toEqual([]);
   });
 
   test('that splits by another ratio than the price did is corrected, or removed when the price did not split', () => {
-    const halved = marketOf({ growth: split, actions: [createAction('SPLIT', 10)] });
-    const unsplit = marketOf({ actions: [createAction('SPLIT', 4)] });
-    const repairs = [halved, unsplit].map((content) => listMissedSplits(content, 'none').map(({ repair }) => repair));
+    const halvedMarket = createMarket({ growth: split, actions: [createAction('SPLIT', 10)] });
+    const unsplit = createMarket({ actions: [createAction('SPLIT', 4)] });
+    const repairs = [halvedMarket, unsplit].map((content) =>
+      listMissedSplits(content, 'none').map(({ repair }) => repair),
+    );
     expect(repairs).toMatchObject([
       [{ kind: 'replace_action', action: { value: 10 }, value: 2 }],
       [{ kind: 'remove_action', action: { value: 4 } }],
     ]);
-    expect(listMissedSplits(applyRepairs(halved, [repairs[0]![0]!]), 'none')).toEqual([]);
+    expect(listMissedSplits(applyRepairs(halvedMarket, [repairs[0]![0]!]), 'none')).toEqual([]);
     expect(listMissedSplits(applyRepairs(unsplit, [repairs[1]![0]!]), 'none')).toEqual([]);
   });
 });
 
 describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bars) => {
-  const misdated = marketOf({ growth: split, actions: [createAction('SPLIT', 2, BAR + bars)] });
+  const misdated = createMarket({ growth: split, actions: [createAction('SPLIT', 2, BAR + bars)] });
 
   test('is flagged on the day of the price, and no price is', () => {
     expect(listMissedSplits(misdated, 'none')).toMatchObject([
@@ -195,10 +199,10 @@ describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bar
   test('is repaired by moving the action', () => {
     const [{ repair } = { repair: null }] = listMissedSplits(misdated, 'none');
     expect(changesContent(misdated, 'none', repair!)).toBe(true);
-    const moved = applyRepairs(misdated, [repair!]);
-    expect(moved.actions).toEqual([createAction('SPLIT', 2)]);
-    expect(changesContent(moved, 'none', repair!)).toBe(false);
-    expect(listMissedSplits(moved, 'none')).toEqual([]);
+    const movedMarket = applyRepairs(misdated, [repair!]);
+    expect(movedMarket.actions).toEqual([createAction('SPLIT', 2)]);
+    expect(changesContent(movedMarket, 'none', repair!)).toBe(false);
+    expect(listMissedSplits(movedMarket, 'none')).toEqual([]);
   });
 
   test('is not flagged once the action has that day', () => {
@@ -207,7 +211,8 @@ describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bar
 });
 
 describe('a price that comes back', () => {
-  const createPath = (steps: readonly number[]) => marketOf({ growth: (t, ordinary) => steps[t - BAR] ?? ordinary });
+  const createPath = (steps: readonly number[]) =>
+    createMarket({ growth: (t, ordinary) => steps[t - BAR] ?? ordinary });
 
   test('in one bar was a wrong print', () => {
     expect(listMissedSplits(createPath([0.6, 1 / 0.6]), 'splits')).toMatchObject([
@@ -216,7 +221,7 @@ describe('a price that comes back', () => {
   });
 
   test('across a split was a wrong print too', () => {
-    const content = marketOf({
+    const content = createMarket({
       growth: (t, ordinary) => (t === BAR ? 0.5 * 0.6 : t === BAR + 1 ? 1 / 0.6 : ordinary),
       actions: [createAction('SPLIT', 2)],
     });
@@ -240,10 +245,10 @@ describe('a price that comes back', () => {
 });
 
 test('a repair without an effect on the store is none', () => {
-  const content = marketOf({ actions: [createAction('DIVIDEND', 1)] });
+  const content = createMarket({ actions: [createAction('DIVIDEND', 1)] });
   const cells = { identifier: 'A', from: formatDay(FIRST), to: DATE, columns: ['CLOSE'] };
   const row = { identifier: 'A', type: 'DIVIDEND', value: 1, ex_date: DATE } as const;
-  const without: readonly Repair[] = [
+  const repairsWithout: readonly Repair[] = [
     { kind: 'scale', ...cells, factor: 1 },
     { kind: 'scale', ...cells, columns: ['OPEN'], factor: 2 },
     { kind: 'remove_values', ...cells, from: '2100-01-01', to: '2100-01-02' },
@@ -259,6 +264,8 @@ test('a repair without an effect on the store is none', () => {
     { kind: 'replace_action', action: row, value: 2 },
     { kind: 'remove_action', action: row },
   ];
-  expect(without.map((repair) => changesContent(content, 'total', repair))).toEqual(without.map(() => false));
+  expect(repairsWithout.map((repair) => changesContent(content, 'total', repair))).toEqual(
+    repairsWithout.map(() => false),
+  );
   expect(withEffect.map((repair) => changesContent(content, 'total', repair))).toEqual(withEffect.map(() => true));
 });

@@ -24,7 +24,7 @@ export interface Score {
   readonly set: string;
   readonly declared: Adjustment;
   readonly planted: number;
-  readonly found: number;
+  readonly foundCount: number;
   /** Number of real moves that could be mistaken for a split. */
   readonly large: number;
   /** Splits that the audit claims on days without a planted split or a known error of the set. */
@@ -58,11 +58,11 @@ const KNOWN_FAULTS: ReadonlySet<string> = new Set([
  * Audits a set for each declared adjustment: unchanged, and with a split planted in the history of every security,
  * whose volume is either adjusted or on the old share basis.
  */
-export function scoresOf(set: RealSet, declared: readonly Adjustment[], seed: number): Score[] {
+export function computeScores(set: RealSet, declared: readonly Adjustment[], seed: number): Score[] {
   const large = countLargeMoves(set.content);
   const truth: PlantedSplit[] = [];
   const content = addSplits(set.content, seed, truth);
-  return declared.map((each) => scoreOf({ set, declared: each, large, truth, content }));
+  return declared.map((each) => computeScore({ set, declared: each, large, truth, content }));
 }
 
 interface PlantingTerms {
@@ -74,12 +74,12 @@ interface PlantingTerms {
   readonly content: MarketContent;
 }
 
-function scoreOf({ set, declared, large, truth, content }: PlantingTerms): Score {
-  const real = listMissedSplits(set.content, declared);
+function computeScore({ set, declared, large, truth, content }: PlantingTerms): Score {
+  const realSplits = listMissedSplits(set.content, declared);
   const results = new Map(
     listMissedSplits(content, declared).map((warning) => [`${warning.identifier} ${warning.date}`, warning]),
   );
-  const missed = truth.filter(({ identifier, date, ratio }) => {
+  const missedSplits = truth.filter(({ identifier, date, ratio }) => {
     const warning = results.get(`${identifier} ${date}`);
     return warning === undefined || Math.abs(Number(warning.evidence['ratio']) / ratio - 1) > 1e-9;
   });
@@ -87,17 +87,19 @@ function scoreOf({ set, declared, large, truth, content }: PlantingTerms): Score
     set: set.name,
     declared,
     planted: truth.length,
-    found: truth.length - missed.length,
+    foundCount: truth.length - missedSplits.length,
     large,
-    claimed: real.map(({ identifier, date }) => `${identifier} ${date}`).filter((place) => !KNOWN_FAULTS.has(place)),
-    missed: missed.map(({ identifier, date, ratio }) => `${identifier} ${date} ${ratio}`),
+    claimed: realSplits
+      .map(({ identifier, date }) => `${identifier} ${date}`)
+      .filter((place) => !KNOWN_FAULTS.has(place)),
+    missed: missedSplits.map(({ identifier, date, ratio }) => `${identifier} ${date} ${ratio}`),
   };
 }
 
 const listMissedSplits = (content: MarketContent, declared: Adjustment): DataWarning[] =>
   auditMarket(content, declared, () => {}).doubts.filter(({ kind }) => kind === 'missed_split');
 
-function barsOf({ identifiers, dates, fields }: MarketContent, n: number): number[] {
+function listBars({ identifiers, dates, fields }: MarketContent, n: number): number[] {
   const close = fields.get('CLOSE')!;
   return Array.from(dates.keys()).filter((t) => close[t * identifiers.length + n]! > 0);
 }
@@ -106,7 +108,7 @@ function countLargeMoves(content: MarketContent): number {
   const close = content.fields.get('CLOSE')!;
   const width = content.identifiers.length;
   return content.identifiers.reduce((sum, _, n) => {
-    const bars = barsOf(content, n);
+    const bars = listBars(content, n);
     return (
       sum + bars.filter((t, b) => b > 0 && isLarge(close[t * width + n]! / close[bars[b - 1]! * width + n]!)).length
     );
@@ -125,19 +127,19 @@ function addSplits(content: MarketContent, seed: number, truth: PlantedSplit[]):
   const step = Math.ceil(width / PLANTED_MAX);
   content.identifiers.forEach((identifier, n) => {
     if (n % step !== 0) return;
-    const bars = barsOf(content, n);
+    const bars = listBars(content, n);
     if (bars.length < 3 * CLEAR_BARS) return;
-    const taken: number[] = [];
+    const takenBars: number[] = [];
     for (let i = 0; i < each; i++) {
       const b = CLEAR_BARS + random.integer(bars.length - 2 * CLEAR_BARS);
       const ratio = RATIOS[random.integer(RATIOS.length)]!;
-      const around = bars.slice(b - 6, b + 7).map((t) => content.fields.get('CLOSE')![t * width + n]!);
+      const aroundBars = bars.slice(b - 6, b + 7).map((t) => content.fields.get('CLOSE')![t * width + n]!);
       if (
-        taken.some((other) => Math.abs(other - b) < 2 * CLEAR_BARS) ||
-        around.some((price, k) => k > 0 && isLarge(price / around[k - 1]!))
+        takenBars.some((other) => Math.abs(other - b) < 2 * CLEAR_BARS) ||
+        aroundBars.some((price, k) => k > 0 && isLarge(price / aroundBars[k - 1]!))
       )
         continue;
-      taken.push(b);
+      takenBars.push(b);
       const scalesVolume = random.integer(2) === 0;
       for (const t of bars.slice(0, b)) {
         close[t * width + n]! *= ratio;

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hasRealSets } from '../real-sets.js';
-import { scoresOf, type Score } from './planted-splits.js';
+import { computeScores, type Score } from './planted-splits.js';
 import { listRealSets } from './real-panels.js';
 
 const SEED = 16;
@@ -8,7 +8,7 @@ const SEED = 16;
 const sum = (scores: readonly Score[], count: (score: Score) => number) =>
   scores.reduce((total, score) => total + count(score), 0);
 const computeRecall = (scores: readonly Score[]) =>
-  sum(scores, ({ found }) => found) / sum(scores, ({ planted }) => planted);
+  sum(scores, ({ foundCount }) => foundCount) / sum(scores, ({ planted }) => planted);
 /** Computes the precision for equal numbers of missing splits and large real moves; more splits would improve it. */
 const computePrecision = (scores: readonly Score[]) => {
   const large = sum(scores, (score) => score.large);
@@ -19,27 +19,27 @@ const computePrecision = (scores: readonly Score[]) => {
 describe.skipIf(!hasRealSets)('splits planted into real prices, among their real falls and rises', () => {
   let scores: readonly Score[] = [];
   beforeAll(() => {
-    scores = [...listRealSets()].flatMap((set) => scoresOf(set, ['none', 'splits'], SEED));
+    scores = [...listRealSets()].flatMap((set) => computeScores(set, ['none', 'splits'], SEED));
   }, 300_000);
 
   test.each(['none', 'splits'] as const)(
     'on prices declared %s nine of ten splits are found, and of twenty claims at most one is a real move',
     (declared) => {
-      const mine = scores.filter((score) => score.declared === declared);
-      for (const score of mine) {
+      const declaredScores = scores.filter((score) => score.declared === declared);
+      for (const score of declaredScores) {
         const { set, planted, large, claimed, missed } = score;
-        const reported = [
+        const reportedScores = [
           claimed.length > 0 ? `claimed ${claimed.join(', ')}` : '',
           missed.length > 0 ? `missed ${missed.slice(0, 10).join(', ')}` : '',
         ].filter((text) => text !== '');
         console.info(
-          `${declared} | ${set} | planted ${planted} | recall ${computeRecall([score]).toFixed(3)} | large moves ${large} | precision ${computePrecision([score]).toFixed(3)} | ${reported.join('; ')}`,
+          `${declared} | ${set} | planted ${planted} | recall ${computeRecall([score]).toFixed(3)} | large moves ${large} | precision ${computePrecision([score]).toFixed(3)} | ${reportedScores.join('; ')}`,
         );
       }
-      const report = `recall ${computeRecall(mine).toFixed(3)} of ${sum(mine, ({ planted }) => planted)}, precision ${computePrecision(mine).toFixed(3)} over ${sum(mine, ({ large }) => large)} large moves`;
+      const report = `recall ${computeRecall(declaredScores).toFixed(3)} of ${sum(declaredScores, ({ planted }) => planted)}, precision ${computePrecision(declaredScores).toFixed(3)} over ${sum(declaredScores, ({ large }) => large)} large moves`;
       console.info(`${declared}: ${report}`);
-      expect(computeRecall(mine), report).toBeGreaterThanOrEqual(0.9);
-      expect(computePrecision(mine), report).toBeGreaterThanOrEqual(0.95);
+      expect(computeRecall(declaredScores), report).toBeGreaterThanOrEqual(0.9);
+      expect(computePrecision(declaredScores), report).toBeGreaterThanOrEqual(0.95);
     },
   );
 });

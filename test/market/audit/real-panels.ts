@@ -42,49 +42,49 @@ export function* listRealSets(): Generator<RealSet> {
   yield {
     name: 'lean, as traded',
     adjustment: 'none',
-    content: contentOf(['aapl', 'ibm', 'spy', 'qqq'].flatMap(readLeanBars)),
+    content: createContent(['aapl', 'ibm', 'spy', 'qqq'].flatMap(readLeanBars)),
   };
   const dividends = readdirSync(join(REAL_SETS, 'dirty-dividends')).filter(
     (file) => file.includes('-1d-') && !file.includes('-fixed'),
   );
-  yield { name: 'dirty-dividends', adjustment: 'splits', content: contentOf(dividends.flatMap(readVendorBars)) };
+  yield { name: 'dirty-dividends', adjustment: 'splits', content: createContent(dividends.flatMap(readVendorBars)) };
   for (const file of ['indtrack1', 'indtrack2', 'indtrack4'])
-    yield { name: `orlib ${file}, weekly`, adjustment: 'splits', content: contentOf(readWeeklyBars(file)) };
+    yield { name: `orlib ${file}, weekly`, adjustment: 'splits', content: createContent(readWeeklyBars(file)) };
 }
 
 function readWideSet(name: string, adjustment: Adjustment, closes: string, volumes?: string): RealSet {
-  const volumeOf = volumes === undefined ? () => Number.NaN : cellsOf(volumes);
+  const getVolume = volumes === undefined ? () => Number.NaN : createCellReader(volumes);
   const { names, rows } = readWideTable(closes, COUNTED_NAMES_MAX);
   const bars: Bar[] = [];
   for (const [date, cells] of rows) {
     const day = parseValidDay(date);
     names.forEach((identifier, i) => {
-      const close = valueOf(cells[i]);
-      if (close > 0) bars.push({ identifier, day, close, volume: volumeOf(date, identifier) });
+      const close = parseValue(cells[i]);
+      if (close > 0) bars.push({ identifier, day, close, volume: getVolume(date, identifier) });
     });
   }
-  return { name, adjustment, content: contentOf(bars) };
+  return { name, adjustment, content: createContent(bars) };
 }
 
-function cellsOf(file: string): (date: string, name: string) => number {
+function createCellReader(file: string): (date: string, name: string) => number {
   const { names, rows } = readWideTable(file);
   const column = new Map(names.map((name, i) => [name, i]));
   const byDate = new Map(rows);
-  return (date, name) => valueOf(byDate.get(date)?.[column.get(name) ?? -1]);
+  return (date, name) => parseValue(byDate.get(date)?.[column.get(name) ?? -1]);
 }
 
-const valueOf = (text: string | undefined) => (text === undefined || text === '' ? Number.NaN : Number(text));
+const parseValue = (text: string | undefined) => (text === undefined || text === '' ? Number.NaN : Number(text));
 
-function contentOf(bars: readonly Bar[]): MarketContent {
-  const priced = bars.filter(({ close }) => close > 0);
-  const identifiers = [...new Set(priced.map(({ identifier }) => identifier))].sort();
-  const days = [...new Set(priced.map(({ day }) => day))].sort((a, b) => a - b);
+function createContent(bars: readonly Bar[]): MarketContent {
+  const pricedBars = bars.filter(({ close }) => close > 0);
+  const identifiers = [...new Set(pricedBars.map(({ identifier }) => identifier))].sort();
+  const days = [...new Set(pricedBars.map(({ day }) => day))].sort((a, b) => a - b);
   const [column, row] = [new Map(identifiers.map((name, i) => [name, i])), new Map(days.map((day, t) => [day, t]))];
   const [close, volume] = [
     allocateEmptyPanel(days.length * identifiers.length),
     allocateEmptyPanel(days.length * identifiers.length),
   ];
-  for (const bar of priced) {
+  for (const bar of pricedBars) {
     const cell = row.get(bar.day)! * identifiers.length + column.get(bar.identifier)!;
     close[cell] = bar.close;
     volume[cell] = bar.volume;
@@ -105,8 +105,8 @@ function contentOf(bars: readonly Bar[]): MarketContent {
 function readLeanBars(name: string): Bar[] {
   const zip = readFileSync(join(REAL_SETS, `lean/daily/${name}.zip`));
   const directory = zip.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
-  const local = zip.readUInt32LE(directory + 42);
-  const start = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
+  const localOffset = zip.readUInt32LE(directory + 42);
+  const start = localOffset + 30 + zip.readUInt16LE(localOffset + 26) + zip.readUInt16LE(localOffset + 28);
   const text = inflateRawSync(zip.subarray(start, start + zip.readUInt32LE(directory + 20))).toString('utf8');
   return text
     .trim()
@@ -133,8 +133,8 @@ function readVendorBars(file: string): Bar[] {
     return {
       identifier: file.replace('-1d', ''),
       day: parseValidDay(cells[0]!.slice(0, 10)),
-      close: valueOf(cells[close]),
-      volume: valueOf(cells[volume]),
+      close: parseValue(cells[close]),
+      volume: parseValue(cells[volume]),
     };
   });
 }

@@ -45,17 +45,19 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
   const names = CLEAN_CONTENT.identifiers.length;
   let actions = [...CLEAN_CONTENT.actions];
   const truth: Corruption[] = [];
-  const used = new Set<string>();
+  const usedPlaces = new Set<string>();
   // Days near a corporate action are not corrupted: a bankruptcy, for example, falls by more than half in a day.
   const place = (): { readonly t: number; readonly n: number } => {
     for (;;) {
       const [t, n] = [40 + random.integer(SESSIONS.length - 100), random.integer(names)];
-      const quiet = !actions.some(
+      const isQuiet = !actions.some(
         ({ identifier, exDay }) => identifier === CLEAN_CONTENT.identifiers[n] && Math.abs(exDay - SESSIONS[t]!) < 20,
       );
-      const whole = Array.from({ length: 41 }, (_, i) => close[(t - 20 + i) * names + n]!).every((price) => price > 0);
-      if (quiet && whole && !used.has(`${n} ${Math.floor(t / 60)}`)) {
-        used.add(`${n} ${Math.floor(t / 60)}`);
+      const isComplete = Array.from({ length: 41 }, (_, i) => close[(t - 20 + i) * names + n]!).every(
+        (price) => price > 0,
+      );
+      if (isQuiet && isComplete && !usedPlaces.has(`${n} ${Math.floor(t / 60)}`)) {
+        usedPlaces.add(`${n} ${Math.floor(t / 60)}`);
         return { t, n };
       }
     }
@@ -82,9 +84,9 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
       const copy = place();
       for (const panel of fields.values()) panel[copy.t * names + copy.n] = panel[(copy.t - 1) * names + copy.n]!;
       note('duplicate_bar', copy.t, copy.n);
-      const silent = place();
-      for (const name of PRICES) fields.get(name)![silent.t * names + silent.n] = Number.NaN;
-      note('volume_without_trade', silent.t, silent.n);
+      const silentPlace = place();
+      for (const name of PRICES) fields.get(name)![silentPlace.t * names + silentPlace.n] = Number.NaN;
+      note('volume_without_trade', silentPlace.t, silentPlace.n);
     }
   }
 
@@ -125,18 +127,20 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
       ({ type, identifier, exDay }) =>
         type === 'DIVIDEND' &&
         isAlone(identifier, exDay) &&
-        !used.has(`${CLEAN_CONTENT.identifiers.indexOf(identifier)} ${Math.floor(SESSIONS.indexOf(exDay) / 60)}`),
+        !usedPlaces.has(`${CLEAN_CONTENT.identifiers.indexOf(identifier)} ${Math.floor(SESSIONS.indexOf(exDay) / 60)}`),
     );
     for (let i = 0; i < 20; i++) {
-      const wrong = dividends[Math.floor((i * dividends.length) / 20)]!;
-      const session = SESSIONS.indexOf(wrong.exDay);
-      const n = CLEAN_CONTENT.identifiers.indexOf(wrong.identifier);
+      const wrongDividend = dividends[Math.floor((i * dividends.length) / 20)]!;
+      const session = SESSIONS.indexOf(wrongDividend.exDay);
+      const n = CLEAN_CONTENT.identifiers.indexOf(wrongDividend.identifier);
       if (session < 10 || !(close[(session - 1) * names + n]! > 0)) continue;
       if (i % 2 === 0) {
-        actions = actions.map((action) => (action === wrong ? { ...action, value: action.value * 100 } : action));
+        actions = actions.map((action) =>
+          action === wrongDividend ? { ...action, value: action.value * 100 } : action,
+        );
         note('dividend_size', session, n);
       } else {
-        actions.push({ ...wrong, exDay: SESSIONS[session - 2]! });
+        actions.push({ ...wrongDividend, exDay: SESSIONS[session - 2]! });
         note('dividend_duplicate', session, n);
       }
     }
@@ -155,32 +159,32 @@ describe('seeded corruptions of a synthetic market', () => {
     const { content, truth } = corruptMarket(5);
     const { doubts: warnings } = auditMarket(content, 'none', () => {});
     const isWithinDays = (a: string, b: string) => Math.abs(Date.parse(a) - Date.parse(b)) <= 5 * 86_400_000;
-    const missed = truth.filter(
+    const missedFaults = truth.filter(
       ({ kind, identifier, date }) =>
         !warnings.some(
           (warning) => warning.kind === kind && warning.identifier === identifier && isWithinDays(warning.date, date),
         ),
     );
-    const extra = warnings.filter(
+    const extraWarnings = warnings.filter(
       (warning) =>
         warning.repair !== null &&
         !truth.some(({ identifier, date }) => warning.identifier === identifier && isWithinDays(warning.date, date)),
     );
     expect(truth.length).toBeGreaterThan(90);
-    const recall = 1 - missed.length / truth.length;
+    const recall = 1 - missedFaults.length / truth.length;
     console.info(
-      `${truth.length} seeded, recall ${recall.toFixed(3)}, missed: ${missed.map(({ kind, identifier, date }) => `${kind} ${identifier} ${date}`).join(', ')}`,
+      `${truth.length} seeded, recall ${recall.toFixed(3)}, missed: ${missedFaults.map(({ kind, identifier, date }) => `${kind} ${identifier} ${date}`).join(', ')}`,
     );
     expect(recall).toBeGreaterThanOrEqual(0.95);
     // The audit must find at least four in five of each kind.
     for (const kind of new Set(truth.map((each) => each.kind))) {
-      const [seeded, lost] = [truth, missed].map((list) => list.filter((each) => each.kind === kind).length) as [
+      const [seeded, lost] = [truth, missedFaults].map((list) => list.filter((each) => each.kind === kind).length) as [
         number,
         number,
       ]; // two lists
       expect(1 - lost / seeded, kind).toBeGreaterThanOrEqual(0.8);
     }
-    expect(extra.length / warnings.length, JSON.stringify(extra)).toBeLessThanOrEqual(0.1);
+    expect(extraWarnings.length / warnings.length, JSON.stringify(extraWarnings)).toBeLessThanOrEqual(0.1);
   });
 
   test('raise no warning with a repair where there are none', () => {

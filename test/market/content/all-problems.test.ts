@@ -57,7 +57,7 @@ const PROBLEMS = [
 ];
 
 const csv = Object.fromEntries(Object.entries(TABLES).map(([name, rows]) => [`${name}.csv`, `${rows.join('\n')}\n`]));
-const cellsOf = (row: string) => row.split(',').map((cell) => (cell === '' ? null : cell));
+const splitCells = (row: string) => row.split(',').map((cell) => (cell === '' ? null : cell));
 const isNumeric = (name: string) => ['CLOSE', 'VOLUME', 'value'].includes(name);
 
 /**
@@ -68,7 +68,7 @@ function listStatements([text, double]: readonly [string, string]): string[] {
     const names = header.split(',');
     const values = rows.map(
       (row) =>
-        `(${cellsOf(row)
+        `(${splitCells(row)
           .map((cell, i) => (cell === null ? 'NULL' : isNumeric(names[i]!) ? cell : `'${cell}'`))
           .join(', ')})`,
     );
@@ -91,7 +91,7 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
               const names = header.split(',');
               return JSON.stringify(
                 Object.fromEntries(
-                  cellsOf(row).map((cell, i) => [
+                  splitCells(row).map((cell, i) => [
                     names[i]!,
                     cell !== null && isNumeric(names[i]!) ? Number(cell) : cell,
                   ]),
@@ -108,8 +108,8 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
     for (const line of listStatements(['VARCHAR', 'DOUBLE'])) await connection.run(line);
     await connection.run(`COPY market TO '${join(folder, 'market.parquet')}' (FORMAT parquet)`);
     connection.closeSync();
-    const { 'market.csv': _, ...others } = csv;
-    await writeFiles(folder, others);
+    const { 'market.csv': _, ...otherFiles } = csv;
+    await writeFiles(folder, otherFiles);
     return (await readFolder(folder)).findings;
   },
   'a DuckDB file': async () => checkDatabase('duckdb', await createDuckDbFile(listStatements(['VARCHAR', 'DOUBLE']))),
@@ -125,7 +125,7 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
     const tables = Object.fromEntries(
       Object.entries(TABLES).map(([name, [header = '', ...rows]]) => [
         name,
-        { columns: header.split(','), data: rows.map(cellsOf) },
+        { columns: header.split(','), data: rows.map(splitCells) },
       ]),
     );
     await readImport({ kind: 'tables', tables }, problems);

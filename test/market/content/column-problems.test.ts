@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, test } from 'vitest';
 import type { Finding } from '#domain/refusals/findings.js';
-import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
+import { SIMILAR_PROBLEMS_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { formatFindingPaths, readFolder } from '../store-folder.js';
 import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
@@ -30,8 +30,8 @@ describe('a file whose columns are wrong', () => {
     ['series', 'identifier,dat,CLOSE', 'date', 'RATE,2024-01-02,1'],
     ['series', 'identifier,date,CLSOE', 'CLOSE', 'RATE,2024-01-02,x'],
   ])('of %s has one finding, whatever its rows say: %s', async (dataset, header, column, row) => {
-    const sound = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
-    const findings = await checkFolder({ ...sound, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
+    const soundFiles = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
+    const findings = await checkFolder({ ...soundFiles, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
     expect(formatFindingPaths(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
     expect(findings[0]!.message).toContain(`did you mean ${column}?`);
   });
@@ -60,8 +60,8 @@ describe('a file whose columns are wrong', () => {
         `${HEADER}V${i},2024-01-02,1,5\n`,
       ]),
     );
-    const [finding, ...others] = (await checkFolder(files)).filter(({ severity }) => severity === 'error');
-    expect(others).toEqual([]);
+    const [finding, ...otherFindings] = (await checkFolder(files)).filter(({ severity }) => severity === 'error');
+    expect(otherFindings).toEqual([]);
     expect(finding).toMatchObject({ code: 'MISSING_COLUMN', path: 'market.CLOSE', count: 60 });
     expect(finding!.places).toHaveLength(10);
     expect(finding!.message).toMatch(
@@ -99,11 +99,11 @@ describe('findings of one code and column', () => {
   const formatMarket = (rows: number) =>
     `identifier,date,CLOSE\n${Array.from({ length: rows }, (_, i) => `N${i},2024-01-02,${i + 1 === rows ? 'ten' : 0}`).join('\n')}\n`;
 
-  test(`are listed each up to ${ALIKE_MAX} of them`, async () => {
-    const findings = await checkFolder({ 'market.csv': formatMarket(ALIKE_MAX + 1) });
+  test(`are listed each up to ${SIMILAR_PROBLEMS_MAX} of them`, async () => {
+    const findings = await checkFolder({ 'market.csv': formatMarket(SIMILAR_PROBLEMS_MAX + 1) });
     expect(findings.every(({ count }) => count === undefined)).toBe(true);
     expect(findings.map(({ code }) => code).toSorted()).toEqual([
-      ...Array.from({ length: ALIKE_MAX }, () => 'NON_POSITIVE_PRICE'),
+      ...Array.from({ length: SIMILAR_PROBLEMS_MAX }, () => 'NON_POSITIVE_PRICE'),
       'NOT_A_NUMBER',
     ]);
   });

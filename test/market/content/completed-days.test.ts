@@ -33,7 +33,7 @@ async function writeBars(order: string): Promise<string> {
 }
 
 /** Returns a SHA-256 of some days of all panels. */
-function bitsOf({ identifiers, fields }: Panels, from: number, to: number): string {
+function formatBits({ identifiers, fields }: Panels, from: number, to: number): string {
   const hash = createHash('sha256');
   for (const panel of fields.values()) hash.update(panel.subarray(from * identifiers.length, to * identifiers.length));
   return hash.digest('hex');
@@ -49,31 +49,31 @@ test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])(
       createLocations([folder]),
       createProblems(),
     );
-    const growing = createGrowingDigests();
-    let started: Panels | undefined;
-    const reported: { readonly from: number; readonly to: number; readonly bits: string }[] = [];
+    const growingDigests = createGrowingDigests();
+    let startedPanels: Panels | undefined;
+    const reportedRanges: { readonly from: number; readonly to: number; readonly bits: string }[] = [];
     const read = await readSource(files, createProblems(), () => {}, {
       follower: {
         begin(panels) {
-          growing.begin(panels);
-          started = panels;
+          growingDigests.begin(panels);
+          startedPanels = panels;
         },
         complete(from, to) {
-          growing.complete(from, to);
-          reported.push({ from, to, bits: bitsOf(started!, from, to) });
+          growingDigests.complete(from, to);
+          reportedRanges.push({ from, to, bits: formatBits(startedPanels!, from, to) });
         },
       },
     });
     const { content } = read!;
-    expect(content.fields).toBe(started!.fields);
-    const days = reported.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i));
+    expect(content.fields).toBe(startedPanels!.fields);
+    const days = reportedRanges.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i));
     expect(days.toSorted((a, b) => a - b)).toEqual(Array.from({ length: DAYS }, (_, t) => t));
-    expect(reported.length).toBeGreaterThan(2);
-    for (const { from, to, bits } of reported) {
+    expect(reportedRanges.length).toBeGreaterThan(2);
+    for (const { from, to, bits } of reportedRanges) {
       expect(from % BLOCK_DAYS).toBe(0);
-      expect(bits).toBe(bitsOf(content, from, to));
+      expect(bits).toBe(formatBits(content, from, to));
     }
-    const result = await growing.awaitBlocks();
+    const result = await growingDigests.awaitBlocks();
     expect(result!.digests.size).toBe(Math.ceil(DAYS / BLOCK_DAYS));
     expect(await digestContent(content, { computedBlocks: result })).toEqual(await digestContent(content));
   },

@@ -8,7 +8,7 @@ import { allocateEmptyPanel } from '#market/panels/panels.js';
 const IDENTIFIERS = ['A', 'B\n"', 'C'];
 
 /** Returns a content with a number of days, distinct closes, a seventh of them missing, and one corporate action per day. */
-function contentOf(days: number): MarketContent {
+function createContent(days: number): MarketContent {
   const close = allocateEmptyPanel(days * IDENTIFIERS.length);
   for (let cell = 0; cell < close.length; cell++) close[cell] = cell % 7 === 3 ? Number.NaN : cell + 1;
   const volume = close.map((value) => 2 * value);
@@ -54,12 +54,12 @@ const changeCell = (content: MarketContent, cell: number, value: number): Market
 test('a content has the same hash whether it is hashed at once or grew from one that was, wherever its days were added', () =>
   fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 0, max: 200 }), async (heldDays, added) => {
-      const { digests } = await digestContent(contentOf(heldDays));
-      const whole = contentOf(heldDays + added);
-      const { tables } = (await digestContent(whole)).digests;
-      expect(await digestContent(whole, { blocks: { digests: digests.blocks, days: heldDays }, tables })).toEqual(
-        await digestContent(whole),
-      );
+      const { digests } = await digestContent(createContent(heldDays));
+      const wholeContent = createContent(heldDays + added);
+      const { tables } = (await digestContent(wholeContent)).digests;
+      expect(
+        await digestContent(wholeContent, { blocks: { digests: digests.blocks, days: heldDays }, tables }),
+      ).toEqual(await digestContent(wholeContent));
     }),
     { numRuns: 30 },
   ));
@@ -67,20 +67,20 @@ test('a content has the same hash whether it is hashed at once or grew from one 
 test('a content has another hash as soon as any value of any day is another', () =>
   fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: 130 * 3 - 1 }), async (cell) => {
-      const content = contentOf(130);
+      const content = createContent(130);
       expect(await computeContentHash(changeCell(content, cell, -1))).not.toBe(await computeContentHash(content));
     }),
     { numRuns: 30 },
   ));
 
 test('a content has another hash when values are on other days, or end earlier', async () => {
-  const content = contentOf(64);
-  const later = { ...content, dates: content.dates.map((day) => day + 1) };
+  const content = createContent(64);
+  const laterContent = { ...content, dates: content.dates.map((day) => day + 1) };
   const hashes = await Promise.all(
     [
       content,
-      later,
-      { ...contentOf(63), actions: content.actions },
+      laterContent,
+      { ...createContent(63), actions: content.actions },
       { ...content, actions: content.actions.slice(1) },
     ].map(computeContentHash),
   );
@@ -88,14 +88,23 @@ test('a content has another hash when values are on other days, or end earlier',
 });
 
 test('a market that is opened in steps is the one that was shared, and others get their turn', async () => {
-  const market = { ...contentOf(200), datasetId: 's', contentHash: 'h', adjustment: 'none' as const, currency: null };
+  const market = {
+    ...createContent(200),
+    datasetId: 's',
+    contentHash: 'h',
+    adjustment: 'none' as const,
+    currency: null,
+  };
   const handle = shareMarket(market);
   let turns = 0;
-  const opened = await openMarketGently(handle, async () => {
+  const openedMarket = await openMarketGently(handle, async () => {
     turns += 1;
   });
-  expect(opened).toEqual(openMarket(handle));
-  expect({ ...opened, fields: new Map([...opened.fields].map(([name, panel]) => [name, [...panel]])) }).toEqual({
+  expect(openedMarket).toEqual(openMarket(handle));
+  expect({
+    ...openedMarket,
+    fields: new Map([...openedMarket.fields].map(([name, panel]) => [name, [...panel]])),
+  }).toEqual({
     ...market,
     fields: new Map([...market.fields].map(([name, panel]) => [name, [...panel]])),
   });

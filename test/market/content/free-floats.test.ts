@@ -3,7 +3,7 @@ import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 
-function warningsOf(floats: Record<string, (number | null)[]>) {
+function listWarnings(floats: Record<string, (number | null)[]>) {
   const close = Object.fromEntries(Object.keys(floats).map((name) => [name, [10, 10]]));
   const problems = createProblems();
   warnOfMarket(buildMarket({ dates: ['2024-01-02', '2024-01-03'], close, fields: { FREE_FLOAT: floats } }), problems);
@@ -11,7 +11,7 @@ function warningsOf(floats: Record<string, (number | null)[]>) {
 }
 
 test('free floats above 1 are one warning, with the first value and their number', () => {
-  expect(warningsOf({ A: [0.8, 80], B: [1 + 1e-12, 90] })).toMatchObject([
+  expect(listWarnings({ A: [0.8, 80], B: [1 + 1e-12, 90] })).toMatchObject([
     {
       severity: 'warning',
       code: 'OUT_OF_RANGE',
@@ -20,5 +20,5 @@ test('free floats above 1 are one warning, with the first value and their number
       value: 80,
     },
   ]);
-  expect(warningsOf({ A: [1, null], B: [0, 0.5] })).toEqual([]);
+  expect(listWarnings({ A: [1, null], B: [0, 0.5] })).toEqual([]);
 });

@@ -38,39 +38,39 @@ function createMarketFor({ count, names, begins = DAYS, change = () => {} }: Gen
 const LAST = 19_000 + DAYS - 1;
 const EARLIER_NAMES = ['A', 'B', 'C'];
 
-async function markOf(market: MarketData): Promise<PrefixMark> {
+async function createMark(market: MarketData): Promise<PrefixMark> {
   return computePrefixMark(market, (await digestContent(market)).digests, LAST);
 }
 
 test('without the securities that begin later a market has the mark of before they came, over whole blocks and their rest', async () => {
-  const before = await markOf(createMarketFor({ count: DAYS, names: EARLIER_NAMES }));
+  const before = await createMark(createMarketFor({ count: DAYS, names: EARLIER_NAMES }));
   for (const names of [
     ['A', 'B', 'C', 'N'],
     ['A', 'B', 'C', 'N', 'Z'],
   ]) {
-    const grown = createMarketFor({ count: DAYS + 20, names });
-    expect((await markOf(grown)).axes).not.toBe(before.axes);
-    expect(await computeMarksWithoutLater(grown, LAST)).toContainEqual(before);
+    const grownMarket = createMarketFor({ count: DAYS + 20, names });
+    expect((await createMark(grownMarket)).axes).not.toBe(before.axes);
+    expect(await computeMarksWithoutLater(grownMarket, LAST)).toContainEqual(before);
   }
   expect(await computeMarksWithoutLater(createMarketFor({ count: DAYS + 20, names: EARLIER_NAMES }), LAST)).toEqual([]);
 });
 
 test('reference data that was there before the bars of its name is no other history', async () => {
-  const announced = createMarketFor({ count: DAYS, names: EARLIER_NAMES });
-  const rows = new Map([...announced.reference.rows, ['N', [{ validFrom: null, values: ['X'] }]]] as const);
-  const before = await markOf({ ...announced, reference: { ...announced.reference, rows } });
+  const announcedMarket = createMarketFor({ count: DAYS, names: EARLIER_NAMES });
+  const rows = new Map([...announcedMarket.reference.rows, ['N', [{ validFrom: null, values: ['X'] }]]] as const);
+  const before = await createMark({ ...announcedMarket, reference: { ...announcedMarket.reference, rows } });
   expect(
     await computeMarksWithoutLater(createMarketFor({ count: DAYS + 20, names: [...EARLIER_NAMES, 'N'] }), LAST),
   ).toContainEqual(before);
 });
 
 test('a value that is another, in any block, or a security with a bar by then is another history', async () => {
-  const before = await markOf(createMarketFor({ count: DAYS, names: EARLIER_NAMES }));
-  for (const at of [3, 100, DAYS - 1]) {
-    const change = (close: Record<string, (number | null)[]>) => void (close['B']![at]! += 1e-9);
-    const changed = createMarketFor({ count: DAYS + 20, names: [...EARLIER_NAMES, 'N'], change });
-    expect(await computeMarksWithoutLater(changed, LAST), `day ${at}`).not.toContainEqual(before);
+  const before = await createMark(createMarketFor({ count: DAYS, names: EARLIER_NAMES }));
+  for (const row of [3, 100, DAYS - 1]) {
+    const change = (close: Record<string, (number | null)[]>) => void (close['B']![row]! += 1e-9);
+    const changedMarket = createMarketFor({ count: DAYS + 20, names: [...EARLIER_NAMES, 'N'], change });
+    expect(await computeMarksWithoutLater(changedMarket, LAST), `day ${row}`).not.toContainEqual(before);
   }
-  const early = createMarketFor({ count: DAYS + 20, names: [...EARLIER_NAMES, 'N'], begins: DAYS - 1 });
-  expect(await computeMarksWithoutLater(early, LAST)).not.toContainEqual(before);
+  const earlyMarket = createMarketFor({ count: DAYS + 20, names: [...EARLIER_NAMES, 'N'], begins: DAYS - 1 });
+  expect(await computeMarksWithoutLater(earlyMarket, LAST)).not.toContainEqual(before);
 });

@@ -9,14 +9,16 @@ const newFolder = openTemporaryFolders();
 test('the start removes the remains of a crash, and nothing else', async () => {
   const root = await newFolder();
   const before = createManagedFolders(root);
-  const finished = await before.create('kept');
+  const finishedFolder = await before.create('kept');
   await before.create('forgotten');
   await mkdir(join(root, '.draft-0a'));
   await mkdir(join(root, '.trash-0b'));
   await mkdir(join(root, 'of-the-operator'));
   await writeFile(join(root, 'of-the-operator', 'notes.txt'), 'mine');
-  await createManagedFolders(root).sweep(new Set([finished]));
-  expect((await readdir(root)).toSorted()).toEqual([finished.slice(root.length + 1), 'of-the-operator'].toSorted());
+  await createManagedFolders(root).sweep(new Set([finishedFolder]));
+  expect((await readdir(root)).toSorted()).toEqual(
+    [finishedFolder.slice(root.length + 1), 'of-the-operator'].toSorted(),
+  );
 });
 
 test('work that begins before the sweep keeps its folder, although no store refers to it yet', async () => {

@@ -10,7 +10,7 @@ const listWeekdays = (isLeft: (day: string) => boolean): string[] =>
     .map((date) => date.toISOString().slice(0, 10))
     .filter((day) => !isLeft(day));
 
-function holesOf(days: readonly string[]) {
+function findHoles(days: readonly string[]) {
   const problems = createProblems();
   warnOfMissingDays(
     Int32Array.from(days, (day) => parseDay(day)!),
@@ -36,15 +36,15 @@ test.each([
   ['closes of months', listWeekdays((day) => !['01', '02'].includes(day.slice(8))), []],
   ['a single day', ['2015-01-02'], []],
 ])('holes of a market: %s', (_what, days, expected) => {
-  expect(holesOf(days)).toEqual(expected);
+  expect(findHoles(days)).toEqual(expected);
 });
 
 test('a hole of a market with a weekend at its ends counts weekdays alone', () => {
   // From Saturday 3 January, the range to Sunday 18 January contains the weekdays of two weeks, and the range to Monday
   // 26 January those of three weeks.
   const rest = listWeekdays((day) => day < '2015-01-26');
-  expect(holesOf(['2015-01-03', '2015-01-18', ...rest]).map(([, place]) => place)).toEqual([]);
-  expect(holesOf(['2015-01-03', ...rest]).map(([, , message]) => message)).toEqual([
+  expect(findHoles(['2015-01-03', '2015-01-18', ...rest]).map(([, place]) => place)).toEqual([]);
+  expect(findHoles(['2015-01-03', ...rest]).map(([, , message]) => message)).toEqual([
     expect.stringContaining(' 15 weekdays between 2015-01-03 and 2015-01-26'),
   ]);
 });

@@ -18,9 +18,9 @@ async function listFoundFiles(files: Record<string, string>, tables: object, map
   const folder = await temporaryFolder();
   await writeFiles(folder, files);
   const problems = createProblems();
-  const listed = await listFolderFiles(folder, { tables, mapping }, createLocations([folder]), problems);
+  const listedFiles = await listFolderFiles(folder, { tables, mapping }, createLocations([folder]), problems);
   const terms = { mapping, adjustment: 'none' } as const;
-  const read = await readSource(listed, problems, () => {}, { terms });
+  const read = await readSource(listedFiles, problems, () => {}, { terms });
   if (read !== undefined) warnOfMarket(read.content, problems);
   return problems.findings().map(({ code, path, file }) => [code, file, path]);
 }
@@ -28,14 +28,14 @@ async function listFoundFiles(files: Record<string, string>, tables: object, map
 const HEAD = 'date,identifier,CLOSE\n';
 
 test('a finding of a file names it and its row, whatever the file is called', async () => {
-  const bad = `${HEAD}2024-01-02,A,10\n2024-01-03,A,x\n`;
-  expect(await listFoundFiles({ 'bars.csv': bad }, { market: 'bars.csv' }, null)).toEqual([
+  const badText = `${HEAD}2024-01-02,A,10\n2024-01-03,A,x\n`;
+  expect(await listFoundFiles({ 'bars.csv': badText }, { market: 'bars.csv' }, null)).toEqual([
     ['NOT_A_NUMBER', 'bars.csv', 'market[row 2].CLOSE'],
   ]);
   expect(await listFoundFiles({ 'bars.csv': HEAD.replace('CLOSE', 'PRICE') }, { market: 'bars.csv' }, null)).toEqual([
     ['MISSING_COLUMN', 'bars.csv', 'market.CLOSE'],
   ]);
-  const years = { 'market/year=2024/a.csv': bad, 'market/year=2023/a.csv': `${HEAD}2023-01-03,A,9\n` };
+  const years = { 'market/year=2024/a.csv': badText, 'market/year=2023/a.csv': `${HEAD}2023-01-03,A,9\n` };
   expect(await listFoundFiles(years, {}, null)).toEqual([
     ['NOT_A_NUMBER', 'year=2024/a.csv', 'market/year=2024/a.csv[row 2].CLOSE'],
   ]);

@@ -7,7 +7,7 @@ import { findPartialDates } from '#market/content/partial-dates.js';
 import { warnOfSessions } from '#market/content/session-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, writeFiles } from '../store-folder.js';
+import { readFolderContent, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
@@ -20,7 +20,7 @@ async function listFindings(bars: Bars, tables: Readonly<Record<string, string>>
   const folder = await folderFor();
   const rows = Object.entries(bars).flatMap(([day, names]) => names.map((name) => `${name},${day},10\n`));
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('')}`, ...tables });
-  return findPartialDates(await contentOf(folder), { codes, open: openCalendars });
+  return findPartialDates(await readFolderContent(folder), { codes, open: openCalendars });
 }
 
 const readPaths = async (...terms: Parameters<typeof listFindings>) =>
@@ -56,9 +56,11 @@ test('names that ended, one name alone and less than a tenth of the securities m
   expect(await readPaths(bars)).toEqual(['market[2021-01-04]']);
   expect(await readPaths(bars, { 'corporate_actions.csv': actions })).toEqual([]);
   expect(await readPaths({ '2020-12-31': NAMES.slice(0, 3), '2021-01-04': NAMES.slice(0, 2) })).toEqual([]);
-  const many = Array.from({ length: 21 }, (_, n) => `M${n}`);
-  expect(await readPaths({ '2020-12-31': many, '2021-01-04': many.slice(2) })).toEqual([]);
-  expect(await readPaths({ '2020-12-31': many, '2021-01-04': many.slice(3) })).toEqual(['market[2021-01-04]']);
+  const manyNames = Array.from({ length: 21 }, (_, n) => `M${n}`);
+  expect(await readPaths({ '2020-12-31': manyNames, '2021-01-04': manyNames.slice(2) })).toEqual([]);
+  expect(await readPaths({ '2020-12-31': manyNames, '2021-01-04': manyNames.slice(3) })).toEqual([
+    'market[2021-01-04]',
+  ]);
 });
 
 test('names that never came back after their last bar are no hole of the earlier dates', async () => {
@@ -89,9 +91,9 @@ test('a recorded closure of an exchange lacks no bar, and an added session lacks
     { date: '2024-03-09', session: 'open', reason: 'Test of the new system' }, // a Saturday
   ];
   const open = () => correctCalendars(openCalendars(), { XNYS: { version: 1, changes } });
-  const content = await contentOf(folder);
-  const found = findPartialDates(content, { codes: ['XNYS'], open }).map(({ path }) => path);
-  expect(found).toEqual(['market[2024-03-09]']);
+  const content = await readFolderContent(folder);
+  const paths = findPartialDates(content, { codes: ['XNYS'], open }).map(({ path }) => path);
+  expect(paths).toEqual(['market[2024-03-09]']);
   const problems = createProblems();
   warnOfSessions(content, { codes: ['XNYS'], open }, problems);
   expect(problems.findings().map(({ path }) => path)).toEqual(['market[2024-03-05]']);
@@ -105,11 +107,11 @@ test('the calendars are opened once, however many bars are of days on which othe
     (isWeekend(i) ? ['COIN'] : ['COIN', ...NAMES]).map((name) => `${name},${day},10\n`),
   );
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('')}` });
-  let opened = 0;
+  let openedCount = 0;
   const open = (): Calendars => {
-    opened++;
+    openedCount++;
     return openCalendars();
   };
-  expect(findPartialDates(await contentOf(folder), { codes: ['XNYS'], open })).toEqual([]);
-  expect(opened).toBe(1);
+  expect(findPartialDates(await readFolderContent(folder), { codes: ['XNYS'], open })).toEqual([]);
+  expect(openedCount).toBe(1);
 });

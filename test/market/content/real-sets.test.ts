@@ -10,7 +10,7 @@ import { computePriceSeries } from '#market/serving/price-series.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { hasRealSets, formatLongCsv, REAL_SETS, WIDE_NAMES_MAX, readWideTable } from '../real-sets.js';
-import { contentOf, hashOf, readFolder, writeFiles } from '../store-folder.js';
+import { readFolderContent, readContentHash, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
@@ -19,7 +19,7 @@ const SP500 = 'sp500-2010-2013/close_split_adjusted.csv.gz';
 async function load(files: Record<string, string>) {
   const folder = await folderFor();
   await writeFiles(folder, files);
-  const content = await contentOf(folder);
+  const content = await readFolderContent(folder);
   const problems = createProblems();
   warnOfMarket(content, problems);
   const findings = problems.findings();
@@ -52,7 +52,7 @@ const SETS = [
  * Returns the positions of prices that are more than 1.5 times, or less than half of, the previous price in the
  * published table.
  */
-function jumpsOf(file: string): string[] {
+function listJumps(file: string): string[] {
   const { names, rows } = readWideTable(file);
   const last = names.map(() => Number.NaN);
   const jumps: string[] = [];
@@ -80,16 +80,16 @@ describe.skipIf(!hasRealSets)('real prices', () => {
       if (dates !== undefined) expect(content.dates).toHaveLength(dates);
       const folder = join(await folderFor(), 'store');
       await writeMarket(folder, content, () => {});
-      expect(await hashOf(folder)).toBe(await computeContentHash(content));
-      const expected = jumpsOf(file);
+      expect(await readContentHash(folder)).toBe(await computeContentHash(content));
+      const expected = listJumps(file);
       if (jumps !== undefined) expect(expected).toHaveLength(jumps);
-      const reported = findings.filter(({ code }) => code === 'PRICE_JUMP');
+      const reportedFindings = findings.filter(({ code }) => code === 'PRICE_JUMP');
       // More than twenty jumps are reported as one finding with their number and the first jumps.
       if (expected.length <= 20)
-        expect(reported.map(({ code, path }) => `${code} ${path}`).toSorted()).toEqual(expected);
+        expect(reportedFindings.map(({ code, path }) => `${code} ${path}`).toSorted()).toEqual(expected);
       else {
-        expect(reported.map(({ path, count }) => [path, count])).toEqual([['market.CLOSE', expected.length]]);
-        for (const place of reported[0]!.places!) expect(expected).toContain(`PRICE_JUMP ${place}`);
+        expect(reportedFindings.map(({ path, count }) => [path, count])).toEqual([['market.CLOSE', expected.length]]);
+        for (const place of reportedFindings[0]!.places!) expect(expected).toContain(`PRICE_JUMP ${place}`);
       }
     },
     180_000,
@@ -195,15 +195,15 @@ describe.skipIf(!hasRealSets)('real prices', () => {
         const spell = spells.find((each) => each.date >= date)!;
         return spell.price * spell.split;
       };
-      const published = bars.map(({ date, close }) => close * factorOn(date));
+      const publishedCloses = bars.map(({ date, close }) => close * factorOn(date));
       for (let t = 1; t < bars.length; t++) {
         const { date } = bars[t]!;
-        const ours = columns[0]!.values[t]! / columns[0]!.values[t - 1]!;
-        const theirs = published[t]! / published[t - 1]!;
+        const ownGrowth = columns[0]!.values[t]! / columns[0]!.values[t - 1]!;
+        const publishedGrowth = publishedCloses[t]! / publishedCloses[t - 1]!;
         // The vendor subtracts a dividend from the previous price, while this code adds it to the following price. The
         // fraction paid converts one factor into the other.
         const fraction = events.get(date)?.fraction ?? 0;
-        expect(Math.abs(ours - ((1 - fraction) * theirs + fraction)), `${name} ${date}`).toBeLessThan(
+        expect(Math.abs(ownGrowth - ((1 - fraction) * publishedGrowth + fraction)), `${name} ${date}`).toBeLessThan(
           events.has(date) ? 1e-6 : 1e-12,
         );
       }
@@ -237,7 +237,7 @@ function readLeanBars(name: string): { readonly date: string; readonly close: nu
 function inflateFirst(zip: Buffer): string {
   const directory = zip.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
   const size = zip.readUInt32LE(directory + 20);
-  const local = zip.readUInt32LE(directory + 42);
-  const start = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
+  const localOffset = zip.readUInt32LE(directory + 42);
+  const start = localOffset + 30 + zip.readUInt16LE(localOffset + 26) + zip.readUInt16LE(localOffset + 28);
   return inflateRawSync(zip.subarray(start, start + size)).toString('utf8');
 }

@@ -3,14 +3,14 @@ import { parseValidDay } from '#domain/time/days.js';
 import { computeContentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, writeFiles } from '../store-folder.js';
+import { readFolderContent, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
 async function readContent(...rows: readonly string[]) {
   const folder = await folderFor();
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE,VOLUME\n${rows.join('\n')}\n` });
-  return contentOf(folder);
+  return readFolderContent(folder);
 }
 
 const HELD_ROWS = ['A,2024-01-02,10,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3'];
@@ -18,22 +18,24 @@ const NEXT_ROWS = ['A,2024-01-04,12,4', 'C,2024-01-05,30,5'];
 
 describe('a refresh that adds', () => {
   test('adds later days of securities with unchanged history, and nothing of securities with changed history', async () => {
-    const held = await readContent(...HELD_ROWS);
-    const fresh = await readContent(
+    const heldContent = await readContent(...HELD_ROWS);
+    const freshContent = await readContent(
       'A,2024-01-02,99,1',
       'A,2024-01-03,11,3',
       HELD_ROWS[1]!,
       'B,2024-01-04,21,2',
       ...NEXT_ROWS,
     );
-    const { content: after, report } = refreshContent(held, fresh, {
+    const { content: after, report } = refreshContent(heldContent, freshContent, {
       until: null,
       full: false,
       isWhole: true,
       adjustment: 'splits',
     });
-    const taken = ['B,2024-01-04,21,2', 'C,2024-01-05,30,5'];
-    expect(await computeContentHash(after)).toBe(await computeContentHash(await readContent(...HELD_ROWS, ...taken)));
+    const takenRows = ['B,2024-01-04,21,2', 'C,2024-01-05,30,5'];
+    expect(await computeContentHash(after)).toBe(
+      await computeContentHash(await readContent(...HELD_ROWS, ...takenRows)),
+    );
     expect(report).toMatchObject({
       rows_added: 2,
       rows_changed: 0,
@@ -66,29 +68,29 @@ describe('a refresh that adds', () => {
   });
 
   test('without anything later changes nothing', async () => {
-    const held = await readContent(...HELD_ROWS);
-    const { content: after, report } = refreshContent(held, held, {
+    const heldContent = await readContent(...HELD_ROWS);
+    const { content: after, report } = refreshContent(heldContent, heldContent, {
       until: null,
       full: false,
       isWhole: true,
       adjustment: 'splits',
     });
-    expect(await computeContentHash(after)).toBe(await computeContentHash(held));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(heldContent));
     expect(report).toMatchObject({ rows_added: 0, dates_added: 0, identifiers_added: 0 });
   });
 });
 
 describe('a full refresh', () => {
   test('accepts every value of the source and reports those that were changed, added to a bar or removed', async () => {
-    const held = await readContent(...HELD_ROWS);
-    const fresh = await readContent('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT_ROWS);
-    const { content: after, report } = refreshContent(held, fresh, {
+    const heldContent = await readContent(...HELD_ROWS);
+    const freshContent = await readContent('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT_ROWS);
+    const { content: after, report } = refreshContent(heldContent, freshContent, {
       until: null,
       full: true,
       isWhole: true,
       adjustment: 'splits',
     });
-    expect(await computeContentHash(after)).toBe(await computeContentHash(fresh));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(freshContent));
     expect(report).toMatchObject({
       rows_added: 3,
       rows_changed: 3,
@@ -107,16 +109,16 @@ describe('a full refresh', () => {
 
 describe('history that a refresh without full leaves out', () => {
   test('is counted by bars that changed, went and came, and by new columns, and is a warning for each security with examples and what to do', async () => {
-    const held = await readContent(...HELD_ROWS);
-    const fresh = await readContent('A,2024-01-02,10,9', 'C,2024-01-02,29,1', 'A,2024-01-03,11,3', ...NEXT_ROWS);
-    const open = new Float64Array(fresh.fields.get('CLOSE')!.length).fill(Number.NaN);
-    open[0] = 5;
+    const heldContent = await readContent(...HELD_ROWS);
+    const freshContent = await readContent('A,2024-01-02,10,9', 'C,2024-01-02,29,1', 'A,2024-01-03,11,3', ...NEXT_ROWS);
+    const opens = new Float64Array(freshContent.fields.get('CLOSE')!.length).fill(Number.NaN);
+    opens[0] = 5;
     const { content: after, report } = refreshContent(
-      held,
-      { ...fresh, fields: new Map([...fresh.fields, ['OPEN', open]]) },
+      heldContent,
+      { ...freshContent, fields: new Map([...freshContent.fields, ['OPEN', opens]]) },
       { until: null, full: false, isWhole: true, adjustment: 'splits' },
     );
-    expect(await computeContentHash(after)).toBe(await computeContentHash(held));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(heldContent));
     // On the 2nd, the VOLUME of A changed, B was removed, and C was added.
     expect(report.left_out).toEqual({
       changed: 1,
@@ -130,13 +132,13 @@ describe('history that a refresh without full leaves out', () => {
     expect(report.findings.map(({ severity, code, path }) => [severity, code, path])).toEqual(
       ['market', 'market.A', 'market.B', 'market.C'].map((path) => ['warning', 'HISTORY_CHANGED', path]),
     );
-    const [columns, ofA, ofB, ofC] = report.findings.map(({ message }) => message);
+    const [columns, messageA, messageB, messageC] = report.findings.map(({ message }) => message);
     expect(columns).toMatch(/up to 2024-01-03 in 1 column .*OPEN.*full: true/);
-    expect(ofA).toMatch(
+    expect(messageA).toMatch(
       /1 changed bar \(VOLUME on 2024-01-02 1 in the store, 9 in the source\).*1 later bar was not added.*full: true/,
     );
-    expect(ofB).toMatch(/1 removed bar \(CLOSE on 2024-01-02 20 in the store, none in the source;/);
-    expect(ofC).toMatch(/1 added bar .*1 later bar was not added/);
+    expect(messageB).toMatch(/1 removed bar \(CLOSE on 2024-01-02 20 in the store, none in the source;/);
+    expect(messageC).toMatch(/1 added bar .*1 later bar was not added/);
   });
 
   test('is empty where the source repeats the stored days', async () => {
@@ -151,9 +153,9 @@ describe('history that a refresh without full leaves out', () => {
 });
 
 test('a full refresh up to a day takes the bars of the source up to it, and leaves those held of later days', async () => {
-  const held = await readContent(...HELD_ROWS);
-  const fresh = await readContent('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,99,3', ...NEXT_ROWS);
-  const { content: after, report } = refreshContent(held, fresh, {
+  const heldContent = await readContent(...HELD_ROWS);
+  const freshContent = await readContent('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,99,3', ...NEXT_ROWS);
+  const { content: after, report } = refreshContent(heldContent, freshContent, {
     until: parseValidDay('2024-01-02'),
     full: true,
     isWhole: true,

@@ -14,7 +14,7 @@ import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, hashOf, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
+import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
@@ -28,7 +28,9 @@ async function createFolderWith(files: Readonly<Record<string, string>>): Promis
 }
 
 const readContent = async (series = SERIES) =>
-  contentOf(await createFolderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
+  readFolderContent(
+    await createFolderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }),
+  );
 const listRefusedPlaces = async (series: string) =>
   formatFindingPaths(
     (await readFolder(await createFolderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings,
@@ -51,8 +53,8 @@ describe('series of a folder', () => {
   });
 
   test('have the same content as JSON lines, as Parquet files, in the memory of another thread and in an import', async () => {
-    const held = await readContent();
-    const hash = await computeContentHash(held);
+    const heldContent = await readContent();
+    const hash = await computeContentHash(heldContent);
     const lines = SERIES.trim()
       .split('\n')
       .slice(1)
@@ -66,13 +68,16 @@ describe('series of a folder', () => {
         }),
       );
     expect(
-      await hashOf(await createFolderWith({ 'market.csv': MARKET, 'series.jsonl': `${lines.join('\n')}\n` })),
+      await readContentHash(await createFolderWith({ 'market.csv': MARKET, 'series.jsonl': `${lines.join('\n')}\n` })),
     ).toBe(hash);
-    const written = await folderFor();
-    expect((await writeMarket(written, held, () => {})).map(({ label }) => label)).toEqual(['market', 'series']);
-    expect(await contentOf(written)).toEqual(held);
-    const market = { ...held, datasetId: 's', contentHash: hash, adjustment: 'none' as const, currency: null };
-    expect(openMarket(shareMarket(market)).series).toEqual(held.series);
+    const writtenFolder = await folderFor();
+    expect((await writeMarket(writtenFolder, heldContent, () => {})).map(({ label }) => label)).toEqual([
+      'market',
+      'series',
+    ]);
+    expect(await readFolderContent(writtenFolder)).toEqual(heldContent);
+    const market = { ...heldContent, datasetId: 's', contentHash: hash, adjustment: 'none' as const, currency: null };
+    expect(openMarket(shareMarket(market)).series).toEqual(heldContent.series);
     const createFrame = (text: string) => {
       const [columns, ...rows] = text
         .trim()
@@ -86,12 +91,12 @@ describe('series of a folder', () => {
         ),
       };
     };
-    const imported = await readImport(
+    const importedResult = await readImport(
       { kind: 'tables', tables: { market: createFrame(MARKET), series: createFrame(SERIES) } },
       createProblems(),
     );
-    expect(await computeContentHash(imported!.content)).toBe(hash);
-    expect(imported!.rows).toMatchObject({ market: 2, series: 3 });
+    expect(await computeContentHash(importedResult!.content)).toBe(hash);
+    expect(importedResult!.rows).toMatchObject({ market: 2, series: 3 });
   });
 
   test.each([
@@ -148,10 +153,10 @@ describe('the content hash', () => {
 
 test('a market has another history of a day when a series has', async () => {
   const hashPrefix = async (series: string, until = '2024-01-03') => {
-    const held = await readContent(series);
-    const { hash, digests } = await digestContent(held);
+    const heldContent = await readContent(series);
+    const { hash, digests } = await digestContent(heldContent);
     return createPrefix(
-      { ...held, datasetId: 's', contentHash: hash, adjustment: 'none', currency: null },
+      { ...heldContent, datasetId: 's', contentHash: hash, adjustment: 'none', currency: null },
       digests,
       day(until),
     );
@@ -170,14 +175,14 @@ test('a market has another history of a day when a series has', async () => {
 });
 
 describe('a refresh', () => {
-  const refreshSeries = (held: MarketContent, fresh: MarketContent) =>
-    refreshContent(held, fresh, { until: null, full: false, isWhole: true, adjustment: 'splits' });
+  const refreshSeries = (heldContent: MarketContent, fresh: MarketContent) =>
+    refreshContent(heldContent, fresh, { until: null, full: false, isWhole: true, adjustment: 'splits' });
 
   test('adds the series of the source, counts them, and reports changes of their history', async () => {
-    const held = await readContent();
-    const grown = await readContent(`${SERIES}SPX,2024-01-04,4688.68,,\nEURUSD,2024-01-02,1.09,,\n`);
-    const { content: after, report } = refreshSeries(held, grown);
-    expect(await computeContentHash(after)).toBe(await computeContentHash(grown));
+    const heldContent = await readContent();
+    const grownContent = await readContent(`${SERIES}SPX,2024-01-04,4688.68,,\nEURUSD,2024-01-02,1.09,,\n`);
+    const { content: after, report } = refreshSeries(heldContent, grownContent);
+    expect(await computeContentHash(after)).toBe(await computeContentHash(grownContent));
     expect(report).toMatchObject({
       rows_added: 2,
       rows_changed: 0,
@@ -185,7 +190,7 @@ describe('a refresh', () => {
       findings: [],
     });
     const other = refreshSeries(
-      held,
+      heldContent,
       await readContent(SERIES.replace('4742.83', '4740').replace('RATE,2024-01-02,-0.5,,\n', '')),
     );
     expect(other.report).toMatchObject({
@@ -208,21 +213,21 @@ describe('a refresh', () => {
 
 describe('an import that is appended', () => {
   test('adds later days and further series, and is refused where it contradicts', async () => {
-    const held = await readContent();
+    const heldContent = await readContent();
     const problems = createProblems();
-    const merged = mergeContents(
-      held,
+    const mergedContent = mergeContents(
+      heldContent,
       await readContent('identifier,date,CLOSE\nSPX,2024-01-03,4704.81\nSPX,2024-01-04,4688.68\nVIX,2024-01-02,13.2\n'),
       problems,
     );
-    expect([...merged!.series!].map(([name, { days }]) => `${name} ${days.length}`)).toEqual([
+    expect([...mergedContent!.series!].map(([name, { days }]) => `${name} ${days.length}`)).toEqual([
       'RATE 1',
       'SPX 3',
       'VIX 1',
     ]);
-    expect(merged!.series!.get('SPX')).toMatchObject({ currency: 'USD', name: 'S&P 500' });
+    expect(mergedContent!.series!.get('SPX')).toMatchObject({ currency: 'USD', name: 'S&P 500' });
     expect(
-      mergeContents(held, await readContent('identifier,date,CLOSE,CURRENCY\nSPX,2024-01-03,1,EUR\n'), problems),
+      mergeContents(heldContent, await readContent('identifier,date,CLOSE,CURRENCY\nSPX,2024-01-03,1,EUR\n'), problems),
     ).toBeUndefined();
     expect(formatFindingPaths(problems.findings())).toEqual([
       'DUPLICATE_KEY series[SPX 2024-01-03].CLOSE',
@@ -232,13 +237,13 @@ describe('an import that is appended', () => {
 
   test('is refused when it makes a series of a name that the store holds', async () => {
     const problems = createProblems();
-    const added = await contentOf(
+    const addedContent = await readFolderContent(
       await createFolderWith({
         'market.csv': MARKET.replaceAll('A,', 'B,'),
         'series.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
       }),
     );
-    expect(mergeContents(await readContent(''), added, problems)).toBeUndefined();
+    expect(mergeContents(await readContent(''), addedContent, problems)).toBeUndefined();
     expect(formatFindingPaths(problems.findings())).toEqual(['DUPLICATE_KEY series[A]']);
   });
 });

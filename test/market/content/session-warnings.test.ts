@@ -3,7 +3,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { createProblems } from '#market/tables/problems.js';
 import { warnOfSessions } from '#market/content/session-warnings.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, writeFiles } from '../store-folder.js';
+import { readFolderContent, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
@@ -14,7 +14,7 @@ async function createWarnings(rows: readonly string[], codes: readonly string[],
     ...(reference === '' ? {} : { 'reference.csv': reference }),
   });
   const problems = createProblems();
-  warnOfSessions(await contentOf(folder), { codes, open: openCalendars }, problems);
+  warnOfSessions(await readFolderContent(folder), { codes, open: openCalendars }, problems);
   return problems.findings().map(({ code, path, message }) => [code, path, message] as const);
 }
 
@@ -51,9 +51,9 @@ test('a day before a calendar begins is not checked by it, and many days are rep
     { length: 30 },
     (_, week) => `A,${new Date(Date.UTC(2024, 0, 6 + 7 * week)).toISOString().slice(0, 10)},1`,
   );
-  const warned = await createWarnings(saturdays, ['XNYS']);
-  expect(warned).toHaveLength(1);
-  expect(warned[0]?.[2]).toContain(
+  const sessionWarnings = await createWarnings(saturdays, ['XNYS']);
+  expect(sessionWarnings).toHaveLength(1);
+  expect(sessionWarnings[0]?.[2]).toContain(
     '30 bars are on 30 days that are not sessions of XNYS: 2024-01-06, 2024-01-13, 2024-01-20 and more',
   );
 });

@@ -4,7 +4,7 @@ import { computeContentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { seeded } from '../../seeded.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, writeFiles } from '../store-folder.js';
+import { readFolderContent, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
@@ -26,7 +26,7 @@ async function readContent(bars: Readonly<Record<string, readonly Bar[]>>, actio
     'market.csv': `identifier,date,OPEN,CLOSE,VOLUME\n${rows.join('\n')}\n`,
     ...(actions.length === 0 ? {} : { 'corporate_actions.csv': formatActionRows(actions) }),
   });
-  return contentOf(folder);
+  return readFolderContent(folder);
 }
 
 const DAYS = ['2020-08-24', '2020-08-25', '2020-08-26', '2020-08-27', '2020-08-28', '2020-08-31'];
@@ -43,7 +43,7 @@ function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 
     volume: Math.round(volumes[t]! / factor),
   });
   const asTraded = DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1));
-  const restated = [
+  const restatedBars = [
     ...DAYS.slice(0, -1).map((date, t) => createBar(date, t, 1 / ratio)),
     {
       date: DAYS.at(-1)!,
@@ -52,7 +52,7 @@ function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 
       volume: Math.round(volumes.at(-1)! * ratio),
     },
   ];
-  return { asTraded, restated };
+  return { asTraded, restated: restatedBars };
 }
 
 const OTHER_BARS = DAYS.map((date, t): Bar => ({ date, open: 20 + t, close: 20 + t, volume: 1000 + t }));
@@ -68,10 +68,10 @@ describe('a history divided by the ratio of a split', () => {
     [0.05, 3],
   ])('of %d is accepted with the new bar, within the rounding of %d decimals', async (ratio, decimals) => {
     const { asTraded, restated } = splitSecurity(ratio, decimals, { price: ratio < 1 ? 3 : 500 });
-    const held = await readContent({ A: asTraded, B: OTHER_BARS.slice(0, -1) }, ['A,DIVIDEND,0.82,2020-08-25']);
-    const fresh = await readContent({ A: restated, B: OTHER_BARS }, [`A,DIVIDEND,${0.82 / ratio},2020-08-25`]);
-    const { content: after, report } = refreshContent(held, fresh, OPTIONS);
-    expect(await computeContentHash(after)).toBe(await computeContentHash(fresh));
+    const heldContent = await readContent({ A: asTraded, B: OTHER_BARS.slice(0, -1) }, ['A,DIVIDEND,0.82,2020-08-25']);
+    const freshContent = await readContent({ A: restated, B: OTHER_BARS }, [`A,DIVIDEND,${0.82 / ratio},2020-08-25`]);
+    const { content: after, report } = refreshContent(heldContent, freshContent, OPTIONS);
+    expect(await computeContentHash(after)).toBe(await computeContentHash(freshContent));
     expect(report).toMatchObject({
       dates_added: 1,
       datasets: { market: { added: 2, changed: 5, removed: 0 }, corporate_actions: { changed: 1 } },
@@ -84,17 +84,17 @@ describe('a history divided by the ratio of a split', () => {
 
   test('is recognised after the day of the split was stored on the old basis', async () => {
     const { asTraded, restated } = splitSecurity(4, 2);
-    const held = await readContent({ A: [...asTraded, restated.at(-1)!] });
-    const fresh = await readContent({ A: restated });
-    const { content: after, report } = refreshContent(held, fresh, OPTIONS);
-    expect(await computeContentHash(after)).toBe(await computeContentHash(fresh));
+    const heldContent = await readContent({ A: [...asTraded, restated.at(-1)!] });
+    const freshContent = await readContent({ A: restated });
+    const { content: after, report } = refreshContent(heldContent, freshContent, OPTIONS);
+    expect(await computeContentHash(after)).toBe(await computeContentHash(freshContent));
     expect(report.split_restatements).toEqual([{ identifier: 'A', ratio: 4, date: '2020-08-31' }]);
   });
 
   test('is accepted as a whole if later dates are not yet requested', async () => {
     const { asTraded, restated } = splitSecurity(4, 2);
-    const fresh = await readContent({ A: restated });
-    const { content: after, report } = refreshContent(await readContent({ A: asTraded }), fresh, {
+    const freshContent = await readContent({ A: restated });
+    const { content: after, report } = refreshContent(await readContent({ A: asTraded }), freshContent, {
       ...OPTIONS,
       until: parseValidDay('2020-08-25'),
     });
@@ -106,8 +106,8 @@ describe('a history divided by the ratio of a split', () => {
 
   test('is named by the date of the split among the actions of the source', async () => {
     const { asTraded, restated } = splitSecurity(4, 2);
-    const fresh = await readContent({ A: restated.slice(0, -1) }, ['A,SPLIT,4,2020-08-31']);
-    const { report } = refreshContent(await readContent({ A: asTraded }), fresh, OPTIONS);
+    const freshContent = await readContent({ A: restated.slice(0, -1) }, ['A,SPLIT,4,2020-08-31']);
+    const { report } = refreshContent(await readContent({ A: asTraded }), freshContent, OPTIONS);
     expect(report.split_restatements).toEqual([{ identifier: 'A', ratio: 4, date: '2020-08-31' }]);
   });
 });
@@ -143,14 +143,14 @@ test.each(OTHER_CHANGES)(
     const isSplit = !what.includes('close');
     const source = isSplit ? restated : [...asTraded, { ...restated.at(-1)!, close: asTraded.at(-1)!.close }];
     const dividend = 'A,DIVIDEND,0.82,2020-08-25';
-    const held = await readContent(
+    const heldContent = await readContent(
       { A: asTraded, B: OTHER_BARS.slice(0, -1) },
       terms.actions === undefined ? [] : [dividend],
     );
     const actions =
       terms.adjustment === 'none' ? ['A,DIVIDEND,0.205,2020-08-25', ...terms.actions!] : (terms.actions ?? []);
-    const fresh = await readContent({ A: change(source), B: OTHER_BARS }, actions);
-    const { content: after, report } = refreshContent(held, fresh, {
+    const freshContent = await readContent({ A: change(source), B: OTHER_BARS }, actions);
+    const { content: after, report } = refreshContent(heldContent, freshContent, {
       ...OPTIONS,
       adjustment: terms.adjustment ?? 'splits',
     });
@@ -159,7 +159,10 @@ test.each(OTHER_CHANGES)(
       rejected: [{ identifier: 'A', held_back: 1 }],
       dates_added: 1,
     });
-    const wanted = await readContent({ A: asTraded, B: OTHER_BARS }, terms.actions === undefined ? [] : [dividend]);
-    expect(await computeContentHash(after)).toBe(await computeContentHash(wanted));
+    const wantedContent = await readContent(
+      { A: asTraded, B: OTHER_BARS },
+      terms.actions === undefined ? [] : [dividend],
+    );
+    expect(await computeContentHash(after)).toBe(await computeContentHash(wantedContent));
   },
 );

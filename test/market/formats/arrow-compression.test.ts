@@ -56,9 +56,9 @@ test('a stream compressed by ZSTD is refused with the readable formats', async (
 test('a stream compressed by LZ4 is read, and a damaged one is reported', async () => {
   const bytes = Buffer.from(COMPRESSED.LZ4, 'base64');
   expect(await importArrow(bytes)).toEqual({ closes: Array.from({ length: 10 }, () => 7.5), findings: [] });
-  const damaged = Buffer.from(bytes);
-  damaged[bytes.indexOf(Buffer.from([0x04, 0x22, 0x4d, 0x18]))] = 0;
-  expect((await importArrow(damaged)).findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
+  const damagedBytes = Buffer.from(bytes);
+  damagedBytes[bytes.indexOf(Buffer.from([0x04, 0x22, 0x4d, 0x18]))] = 0;
+  expect((await importArrow(damagedBytes)).findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
 });
 
 test('a stream that is not compressed is read', async () => {
@@ -67,7 +67,7 @@ test('a stream that is not compressed is read', async () => {
 });
 
 /** Returns an LZ4 frame of blocks with at most 64 KiB each. */
-const frameOf = (...blocks: readonly Buffer[]) =>
+const createFrame = (...blocks: readonly Buffer[]) =>
   Buffer.concat([
     Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x40, 0x40, 0]),
     ...blocks.flatMap((block) => [encodeUint32(block.length), block]),
@@ -87,27 +87,27 @@ const OVERLAPPING = Buffer.from([0x15, 0x61, 1, 0, 0x10, 0x62]);
 
 test('a frame decodes to its sequences by hand, also in later blocks', () => {
   const text = `${'a'.repeat(10)}b`;
-  expect(Buffer.from(decodeFrame(frameOf(OVERLAPPING))).toString()).toBe(text);
-  const back = Buffer.from([0x04, 11, 0, 0x10, 0x63]); // a match of eight bytes in the previous block, and one literal
-  expect(Buffer.from(decodeFrame(frameOf(OVERLAPPING, back))).toString()).toBe(`${text}${'a'.repeat(8)}c`);
+  expect(Buffer.from(decodeFrame(createFrame(OVERLAPPING))).toString()).toBe(text);
+  const backReference = Buffer.from([0x04, 11, 0, 0x10, 0x63]); // a match of eight bytes in the previous block, and one literal
+  expect(Buffer.from(decodeFrame(createFrame(OVERLAPPING, backReference))).toString()).toBe(`${text}${'a'.repeat(8)}c`);
   // 15 + 3, and 4 + 15 + 255 + 2.
   const long = Buffer.from([0xff, 3, ...Buffer.from('x'.repeat(18)), 1, 0, 255, 2, 0x00]);
-  expect(decodeFrame(frameOf(long))).toEqual(new Uint8Array(18 + 276).fill(0x78));
+  expect(decodeFrame(createFrame(long))).toEqual(new Uint8Array(18 + 276).fill(0x78));
 });
 
 test.each([
   ['no frame', Buffer.from('PAR1'), 'no LZ4 frame'],
-  ['cut short', frameOf(OVERLAPPING).subarray(0, 14), 'cut short'],
-  ['a match before the beginning', frameOf(Buffer.from([0x10, 0x61, 9, 0, 0x10, 0x62])), 'damaged'],
+  ['cut short', createFrame(OVERLAPPING).subarray(0, 14), 'cut short'],
+  ['a match before the beginning', createFrame(Buffer.from([0x10, 0x61, 9, 0, 0x10, 0x62])), 'damaged'],
   [
     'more than is read',
-    frameOf(Buffer.from([0x1f, 0x61, 1, 0, 255, 255, 255, 255, 0, 0x10, 0x62])),
+    createFrame(Buffer.from([0x1f, 0x61, 1, 0, 255, 255, 255, 255, 0, 0x10, 0x62])),
     'more than is read',
   ],
-  ['more literals than there are', frameOf(Buffer.from([0x50, 0x61])), 'damaged'],
+  ['more literals than there are', createFrame(Buffer.from([0x50, 0x61])), 'damaged'],
   [
     'a match beyond the room of a block',
-    frameOf(Buffer.from([0x1f, 0x61, 1, 0, ...Buffer.alloc(300, 255), 0])),
+    createFrame(Buffer.from([0x1f, 0x61, 1, 0, ...Buffer.alloc(300, 255), 0])),
     'damaged',
   ],
 ])('bytes with %s are refused', (_what, bytes, message) => {

@@ -5,7 +5,7 @@ import { createMarketRows } from '#market/content/market-rows.js';
 import { createProblems } from '#market/tables/problems.js';
 import { createMarketRecords } from '#market/sources/csv.js';
 
-const bytesOf = (text: string) => new TextEncoder().encode(text);
+const encodeText = (text: string) => new TextEncoder().encode(text);
 
 /** Divides bytes into chunks of the given sizes, which are repeated. */
 function* splitIntoPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
@@ -16,10 +16,10 @@ function* splitIntoPieces(bytes: Uint8Array, sizes: readonly number[]): Generato
   }
 }
 
-async function rowsOf(text: string, sizes = [1 << 20]) {
+async function readRows(text: string, sizes = [1 << 20]) {
   const rows: unknown[][] = [];
   let header: string[] = [];
-  await readCsv(splitIntoPieces(bytesOf(text), sizes), (columns) => {
+  await readCsv(splitIntoPieces(encodeText(text), sizes), (columns) => {
     header = columns;
     return (record) => rows.push(readTextCells(record));
   });
@@ -27,11 +27,11 @@ async function rowsOf(text: string, sizes = [1 << 20]) {
 }
 
 /** Returns the numbers that the market reads from the texts of a CLOSE column. */
-async function closeOf(texts: readonly string[]) {
+async function readCloses(texts: readonly string[]) {
   const problems = createProblems();
   const rows = createMarketRows(problems);
   const text = `identifier,date,X,CLOSE\n${texts.map((cell, i) => `N${i},2024-01-02,${cell},1`).join('\n')}\n`;
-  await readCsv([bytesOf(text)], (columns) => createMarketRecords(rows)('market', columns));
+  await readCsv([encodeText(text)], (columns) => createMarketRecords(rows)('market', columns));
   const panels = rows.toPanels();
   return {
     findings: problems.findings(),
@@ -41,7 +41,7 @@ async function closeOf(texts: readonly string[]) {
 
 describe('comma-separated values', () => {
   test('quoted cells hold delimiters, line breaks and doubled quotes', async () => {
-    const { header, rows } = await rowsOf('a,b\r\n"x,1","say ""no"""\r\n"two\nlines",\r\n');
+    const { header, rows } = await readRows('a,b\r\n"x,1","say ""no"""\r\n"two\nlines",\r\n');
     expect(header).toEqual(['a', 'b']);
     expect(rows).toEqual([
       ['x,1', 'say "no"'],
@@ -61,7 +61,7 @@ describe('comma-separated values', () => {
         async (rows, sizes) => {
           const quoteText = (text: string) => `"${text.replaceAll('"', '""')}"`;
           const text = ['"h1","h2","h3"', ...rows.map((row) => row.map(quoteText).join(','))].join('\n');
-          expect((await rowsOf(text, sizes)).rows).toEqual(
+          expect((await readRows(text, sizes)).rows).toEqual(
             rows.map((row) => row.map((value) => (value === '' ? null : value))),
           );
         },
@@ -70,11 +70,11 @@ describe('comma-separated values', () => {
   });
 
   test.each([';', '\t', '|'])('the delimiter of the header is that of the file: %j', async (delimiter) => {
-    expect((await rowsOf(`a${delimiter}b\n1${delimiter}2\n`)).rows).toEqual([['1', '2']]);
+    expect((await readRows(`a${delimiter}b\n1${delimiter}2\n`)).rows).toEqual([['1', '2']]);
   });
 
   test('a byte order mark and a missing last line break are no data', async () => {
-    expect(await rowsOf('\ufeffa,b\n1,2')).toEqual({ header: ['a', 'b'], rows: [['1', '2']] });
+    expect(await readRows('\ufeffa,b\n1,2')).toEqual({ header: ['a', 'b'], rows: [['1', '2']] });
   });
 
   test.each([
@@ -82,7 +82,7 @@ describe('comma-separated values', () => {
     ['text after a quote', 'a,b\n"1"x,2\n', 'Text follows a closing quote.'],
     ['no byte at all', '', 'The file is empty; a header is needed.'],
   ])('%s is reported', async (_what, text, message) => {
-    await expect(rowsOf(text)).rejects.toThrow(message);
+    await expect(readRows(text)).rejects.toThrow(message);
   });
 });
 
@@ -97,7 +97,7 @@ describe('numbers in cells', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 30 }), async (texts) => {
-        const { valueOf, findings } = await closeOf(texts);
+        const { valueOf, findings } = await readCloses(texts);
         expect(findings).toEqual([]);
         texts.forEach((cell, i) => expect(valueOf(i), cell).toBe(Number(cell) + 0));
       }),
@@ -105,14 +105,14 @@ describe('numbers in cells', () => {
   });
 
   test('are missing if the cell is empty or contains nan', async () => {
-    const { valueOf } = await closeOf(['', 'NaN', '2']);
+    const { valueOf } = await readCloses(['', 'NaN', '2']);
     expect([valueOf(0), valueOf(1), valueOf(2)]).toEqual([Number.NaN, Number.NaN, 2]);
   });
 
   test.each(['12,5', '1_000', '0x10', 'inf', '1e999', '--1', '1.2.3', 'n/a'])(
     'are refused when the text is %s',
     async (text) => {
-      const { findings } = await closeOf([`"${text}"`]);
+      const { findings } = await readCloses([`"${text}"`]);
       expect(findings).toMatchObject([
         { severity: 'error', code: 'NOT_A_NUMBER', path: 'market[row 1].X', value: text },
       ]);
@@ -120,14 +120,14 @@ describe('numbers in cells', () => {
   );
 
   test('a decimal comma is called by its name', async () => {
-    const { findings } = await closeOf(['"12,5"']);
+    const { findings } = await readCloses(['"12,5"']);
     expect(findings[0]?.message).toContain('decimal comma');
   });
 
   test.each(['1,234.5', '1,234,567', '-12,345,678.'])(
     'the commas between thousands of %s are called by their name',
     async (text) => {
-      const { findings } = await closeOf([`"${text}"`]);
+      const { findings } = await readCloses([`"${text}"`]);
       expect(findings[0]?.message).toContain('commas as thousands separators');
     },
   );

@@ -8,12 +8,12 @@ import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, readFolder, writeFiles } from '../store-folder.js';
+import { readFolderContent, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
 /** Creates a folder with one file per query result, by file name. */
-async function folderOf(files: Readonly<Record<string, string>>): Promise<string> {
+async function writeFolder(files: Readonly<Record<string, string>>): Promise<string> {
   const folder = await folderFor();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   for (const [name, query] of Object.entries(files)) {
@@ -24,8 +24,8 @@ async function folderOf(files: Readonly<Record<string, string>>): Promise<string
   return folder;
 }
 
-const findingsOf = async (files: Readonly<Record<string, string>>) =>
-  (await readFolder(await folderOf(files))).findings.map(({ severity, code, path, message }) => [
+const listFindings = async (files: Readonly<Record<string, string>>) =>
+  (await readFolder(await writeFolder(files))).findings.map(({ severity, code, path, message }) => [
     severity,
     `${code} ${path}`,
     message,
@@ -46,7 +46,7 @@ describe('keys of folders', () => {
     ['a year for the date that the file has', 'market/date=2015/a.parquet', BAR, undefined],
     ['what the file says as well', 'market/date=2015-01-02/identifier=N106/a.parquet', BAR, undefined],
   ])('do not replace the column: %s', async (_what, name, query, expected) => {
-    const { read, findings } = await readFolder(await folderOf({ [name]: query }));
+    const { read, findings } = await readFolder(await writeFolder({ [name]: query }));
     expect([read?.content.identifiers, [...(read?.content.dates ?? [])].map(formatDay)]).toEqual([
       ['N106'],
       ['2015-01-02'],
@@ -58,8 +58,8 @@ describe('keys of folders', () => {
   });
 
   test('that are no key of a bar leave columns of the files as they are', async () => {
-    const { fields } = await contentOf(
-      await folderOf({ 'market/year=2015/VOLUME=7/CLOSE=9/a.parquet': `${BAR}, 1234 AS VOLUME` }),
+    const { fields } = await readFolderContent(
+      await writeFolder({ 'market/year=2015/VOLUME=7/CLOSE=9/a.parquet': `${BAR}, 1234 AS VOLUME` }),
     );
     expect([...fields].map(([name, panel]) => [name, ...panel])).toEqual([
       ['CLOSE', 5.5],
@@ -73,7 +73,7 @@ describe('keys of folders', () => {
       'market/date=2015-01-05/CLOSE=1/identifier=C/a.parquet': 'SELECT 6.5 AS CLOSE',
       'reference/CURRENCY=EUR/a.parquet': "SELECT 'C' AS identifier, 'Gamma' AS NAME",
     };
-    const { identifiers, dates, fields, reference } = await contentOf(await folderOf(files));
+    const { identifiers, dates, fields, reference } = await readFolderContent(await writeFolder(files));
     expect([identifiers, [...dates].map(formatDay), [...fields.get('CLOSE')!]]).toEqual([
       ['A B', 'C'],
       ['2015-01-02', '2015-01-05'],
@@ -87,14 +87,14 @@ describe('keys of folders', () => {
 
   test('that are not dates where the files have none are reported with the folder', async () => {
     const query = "SELECT 'A' AS identifier, 1.0 AS CLOSE";
-    expect(await findingsOf({ 'market/date=2015/a.parquet': query, 'market/date=2015/b.parquet': query })).toEqual([
+    expect(await listFindings({ 'market/date=2015/a.parquet': query, 'market/date=2015/b.parquet': query })).toEqual([
       ['error', 'BAD_DATE market/date=2015', 'The folder key date=2015 is no date; YYYY-MM-DD is needed.'],
     ]);
   });
 });
 
 test('two columns that differ in case are refused with both names', async () => {
-  const folder = await folderOf({ 'market.parquet': `${BAR}, 7 AS CLOSF, 8 AS X_1, 9 AS X` });
+  const folder = await writeFolder({ 'market.parquet': `${BAR}, 7 AS CLOSF, 8 AS X_1, 9 AS X` });
   const path = join(folder, 'market.parquet');
   await renameColumn(path, 'CLOSF', 'close');
   const { findings } = await readFolder(folder);
@@ -133,12 +133,12 @@ const DECIMALS = {
 } as const;
 
 test('a decimal of more digits than the reader takes is refused, one of 38 is read', async () => {
-  const [short, long] = [await folderFor(), await folderFor()];
-  const bytesOf = (digits: 38 | 60) => Buffer.from(DECIMALS[digits].join(''), 'base64');
-  await writeFiles(short, { 'market.parquet': bytesOf(38) });
-  await writeFiles(long, { 'market/a.parquet': bytesOf(38), 'market/b.parquet': bytesOf(60) });
-  expect([...(await contentOf(short)).fields.get('CLOSE')!]).toEqual([29.4]);
-  const { read, findings } = await readFolder(long);
+  const [shortFolder, longFolder] = [await folderFor(), await folderFor()];
+  const encodeDecimal = (digits: 38 | 60) => Buffer.from(DECIMALS[digits].join(''), 'base64');
+  await writeFiles(shortFolder, { 'market.parquet': encodeDecimal(38) });
+  await writeFiles(longFolder, { 'market/a.parquet': encodeDecimal(38), 'market/b.parquet': encodeDecimal(60) });
+  expect([...(await readFolderContent(shortFolder)).fields.get('CLOSE')!]).toEqual([29.4]);
+  const { read, findings } = await readFolder(longFolder);
   expect([read, findings.map(({ code, path, message }) => [`${code} ${path}`, message])]).toEqual([
     undefined,
     [
@@ -159,7 +159,7 @@ test('a repeated key is reported with the position of the earlier row, and wheth
     'market/b.parquet': formatBar(5),
     'market/c.parquet': formatBar(6),
   };
-  expect(await findingsOf(files)).toEqual([
+  expect(await listFindings(files)).toEqual([
     [
       'error',
       'DUPLICATE_KEY market/b.parquet[row 1]',
@@ -175,14 +175,14 @@ test('a repeated key is reported with the position of the earlier row, and wheth
 
 describe('files that are not as they should be', () => {
   test('of another kind are named', async () => {
-    const folder = await folderOf({ 'market/a.parquet': BAR });
+    const folder = await writeFolder({ 'market/a.parquet': BAR });
     await writeFiles(folder, { 'market/readme.txt': 'Prices.\n' });
     const { findings } = await readFolder(folder);
     expect(findings.map(({ message }) => message)).toEqual([expect.stringContaining('readme.txt')]);
   });
 
   test('are reported as truncated', async () => {
-    const folder = await folderOf({ 'market/a.parquet': BAR, 'market/b.parquet': BAR.replace('-02', '-05') });
+    const folder = await writeFolder({ 'market/a.parquet': BAR, 'market/b.parquet': BAR.replace('-02', '-05') });
     const path = join(folder, 'market/b.parquet');
     await writeFile(path, (await readFile(path)).subarray(0, -20));
     const { findings } = await readFolder(folder);
@@ -192,7 +192,7 @@ describe('files that are not as they should be', () => {
   });
 
   test('are reported as changed when they changed before they were read, whatever the reader reports', async () => {
-    const folder = await folderOf({ 'market/a.parquet': BAR });
+    const folder = await writeFolder({ 'market/a.parquet': BAR });
     const problems = createProblems();
     const files = await listFolderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), problems);
     await writeFile(join(folder, 'market/a.parquet'), 'other');
@@ -203,7 +203,7 @@ describe('files that are not as they should be', () => {
   });
 
   test('with numbers for dates are led to the mapping that reads them', async () => {
-    const result = await findingsOf({ 'market.parquet': BAR.replace("DATE '2015-01-02'", '20150102::BIGINT') });
+    const result = await listFindings({ 'market.parquet': BAR.replace("DATE '2015-01-02'", '20150102::BIGINT') });
     expect(result.map(([, place, message]) => [place, message])).toEqual([
       ['BAD_DATE market.date', expect.stringContaining('date_format: YYYYMMDD')],
     ]);

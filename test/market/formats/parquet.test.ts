@@ -10,7 +10,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, hashOf, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
+import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
@@ -24,7 +24,7 @@ async function copy(query: string, target: string, options = ''): Promise<void> 
 const PLAIN_QUERY =
   "SELECT * FROM (VALUES ('A', DATE '2024-01-02', 10.5, 100), ('B', DATE '2024-01-02', 20.25, NULL), ('A', DATE '2024-01-03', 11.5, 110)) AS t(identifier, date, CLOSE, VOLUME)";
 
-async function findingsOf(query: string) {
+async function listFindings(query: string) {
   const folder = await folderFor();
   await copy(query, join(folder, 'market.parquet'));
   return formatFindingPaths((await readFolder(folder)).findings);
@@ -83,7 +83,7 @@ describe('Parquet of other writers', () => {
       'market.csv': 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,110\n',
     });
     await copy(PLAIN_QUERY, join(parquet, 'market.parquet'), `, CODEC '${codec}'`);
-    expect(await hashOf(parquet)).toBe(await hashOf(csv));
+    expect(await readContentHash(parquet)).toBe(await readContentHash(csv));
   });
 
   test.each([
@@ -102,7 +102,7 @@ describe('Parquet of other writers', () => {
     const [one, other] = [await folderFor(), await folderFor()];
     await copy(PLAIN_QUERY, join(one, 'market.parquet'));
     await copy(`${select} FROM (${PLAIN_QUERY})`, join(other, 'market.parquet'));
-    expect(await hashOf(other)).toBe(await hashOf(one));
+    expect(await readContentHash(other)).toBe(await readContentHash(one));
   });
 
   test('partitioned by year, or by identifier with the key only in the name of the folder, gives the same content', async () => {
@@ -110,7 +110,10 @@ describe('Parquet of other writers', () => {
     await copy(PLAIN_QUERY, join(one, 'market.parquet'));
     await copy(`SELECT *, year(date) AS year FROM (${PLAIN_QUERY})`, join(years, 'market'), ', PARTITION_BY (year)');
     await copy(PLAIN_QUERY, join(names, 'market'), ', PARTITION_BY (identifier)');
-    expect([await hashOf(years), await hashOf(names)]).toEqual([await hashOf(one), await hashOf(one)]);
+    expect([await readContentHash(years), await readContentHash(names)]).toEqual([
+      await readContentHash(one),
+      await readContentHash(one),
+    ]);
   });
 
   test('of a file a day, more of them than a process may have open, is one table', { timeout: 120_000 }, async () => {
@@ -121,7 +124,7 @@ describe('Parquet of other writers', () => {
       await mkdir(join(folder, 'market', `date=${day}`), { recursive: true });
       await copyFile(join(made, 'day.parquet'), join(folder, 'market', `date=${day}`, 'part.parquet'));
     }
-    const { identifiers, dates, fields } = await contentOf(folder);
+    const { identifiers, dates, fields } = await readFolderContent(folder);
     expect([identifiers, [...dates].map(formatDay)]).toEqual([['A', 'B'], days]);
     expect(new Set(fields.get('CLOSE')!.filter((_, cell) => cell % 2 === 0))).toEqual(new Set([1.5]));
   });
@@ -137,7 +140,7 @@ describe('Parquet of other writers', () => {
       "SELECT 'A' AS identifier, DATE '2024-01-03' AS date, 2.0 AS CLOSE, 7 AS VOLUME",
       join(folder, 'market', '2.parquet'),
     );
-    const { fields } = await contentOf(folder);
+    const { fields } = await readFolderContent(folder);
     expect([[...fields.get('CLOSE')!], [...fields.get('VOLUME')!]]).toEqual([
       [1, 2],
       [Number.NaN, 7],
@@ -145,7 +148,7 @@ describe('Parquet of other writers', () => {
   });
 
   test.each(DAMAGED_QUERIES)('with %s is reported', async (_what, query, expected) => {
-    expect(await findingsOf(query)).toEqual(expected);
+    expect(await listFindings(query)).toEqual(expected);
   });
 });
 
@@ -226,7 +229,7 @@ describe('Parquet of our own', () => {
       fc.asyncProperty(contents, async (content) => {
         const folder = join(await folderFor(), 'store');
         await writeMarket(folder, content, () => {});
-        const read = await contentOf(folder);
+        const read = await readFolderContent(folder);
         expect(read.identifiers).toEqual(content.identifiers);
         expect(read.dates).toEqual(content.dates);
         for (const [name, panel] of content.fields)

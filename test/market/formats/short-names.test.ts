@@ -21,12 +21,12 @@ test('names are found by the bytes that DuckDB keeps them in, whatever their ord
   const rows = ROWS.flatMap((text, i) => (i % 50 === 49 ? [text, 'ABCDEFGHIJK', 'ABCDEFGHIJKLM'] : [text]));
   const duck = await openDuckDb({});
   try {
-    const positionsOf = createNameTable(POSITIONS)!();
-    const found: number[] = [];
+    const findPosition = createNameTable(POSITIONS)!();
+    const positions: number[] = [];
     const list = `SELECT unnest([${rows.map(quoteText).join(', ')}])`;
     for await (const chunk of streamChunks(duck.connection, list, ['text']))
-      found.push(...positionsOf(readTexts(chunk, 0)).subarray(0, chunk.rowCount));
-    expect(found).toEqual(rows.map((text) => POSITIONS.get(text) ?? -1));
+      positions.push(...findPosition(readTexts(chunk, 0)).subarray(0, chunk.rowCount));
+    expect(positions).toEqual(rows.map((text) => POSITIONS.get(text) ?? -1));
   } finally {
     duck.close();
   }

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import { createDayReader } from '#market/formats/time-zones.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, readFolder } from '../store-folder.js';
+import { readFolderContent, readFolder } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
@@ -58,7 +58,7 @@ const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04'];
 test.each(PLACES)('a table whose times are of %s has its days', async (...place) => {
   const folder = await folderFor();
   await writeFile(join(folder, 'market.parquet'), place);
-  const { dates, fields } = await contentOf(folder);
+  const { dates, fields } = await readFolderContent(folder);
   expect([...dates].map(formatDay)).toEqual(DAYS);
   expect([...fields.get('CLOSE')!]).toEqual([10, 11, 12]);
 });
@@ -67,7 +67,7 @@ test('files of several zones have the days of each', async () => {
   const folder = await folderFor();
   await mkdir(join(folder, 'market'));
   for (const [i, place] of PLACES.entries()) await writeFile(join(folder, 'market', `${i}.parquet`), place);
-  const { dates, identifiers, fields } = await contentOf(folder);
+  const { dates, identifiers, fields } = await readFolderContent(folder);
   expect([...dates].map(formatDay)).toEqual(DAYS);
   expect(identifiers).toHaveLength(PLACES.length);
   expect([...fields.get('CLOSE')!].filter(Number.isNaN)).toEqual([]);
@@ -81,7 +81,7 @@ test('the dates of another table are of its zone, too', async () => {
     `COPY (SELECT 'UTC' AS identifier, TIMESTAMPTZ '2024-01-02 23:00:00+00' AS ex_date, 'DIVIDEND' AS type, 0.5 AS value) TO '${join(folder, 'corporate_actions.parquet')}' (FORMAT parquet, KV_METADATA {pandas: '${formatPandasNote('Europe/Berlin', 'ex_date')}'})`,
   );
   connection.closeSync();
-  const { actions } = await contentOf(folder);
+  const { actions } = await readFolderContent(folder);
   expect(actions.map(({ exDay }) => formatDay(exDay))).toEqual(['2024-01-03']);
 });
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { hashOf, formatFindingPaths, writeFiles } from '../store-folder.js';
+import { readContentHash, formatFindingPaths, writeFiles } from '../store-folder.js';
 import { folderFor, changeBytes } from './damage/damage.js';
-import { copyBytes, findFooterStart, codecOf, COUNT, LARGER_COUNT, PARQUET } from './damage/parquet.js';
+import { copyBytes, findFooterStart, findCodec, COUNT, LARGER_COUNT, PARQUET } from './damage/parquet.js';
 import { CSV, GZIP, JSON_LINES } from './damage/text.js';
 import { SQLITE, DUCKDB } from './damage/databases.js';
 import { WORKBOOK } from './damage/workbook.js';
@@ -30,16 +30,16 @@ describe.each(Object.entries(KINDS))('%s with', (_format, damages) => {
 });
 
 test.each([
-  ['a column', (bytes: Buffer) => bytes.indexOf(COUNT, codecOf(bytes, 'CLOSE'))],
+  ['a column', (bytes: Buffer) => bytes.indexOf(COUNT, findCodec(bytes, 'CLOSE'))],
   ['the file', (bytes: Buffer) => bytes.indexOf(COUNT, findFooterStart(bytes))],
-])('an unused count of %s does not change the data', async (_what, at) => {
+])('an unused count of %s does not change the data', async (_what, offset) => {
   const folder = await folderFor();
   const bytes = await copyBytes();
   await writeFiles(folder, {
     'sound/market.parquet': bytes,
-    'other/market.parquet': changeBytes(bytes, at(bytes), LARGER_COUNT),
+    'other/market.parquet': changeBytes(bytes, offset(bytes), LARGER_COUNT),
   });
-  expect(await hashOf(join(folder, 'other'))).toBe(await hashOf(join(folder, 'sound')));
+  expect(await readContentHash(join(folder, 'other'))).toBe(await readContentHash(join(folder, 'sound')));
 });
 
 test('there are more than 58 distinct kinds of damage', () => {

@@ -54,10 +54,10 @@ function* listDamages(bytes: Buffer): Generator<readonly [string, Buffer]> {
   for (const i of CUT_POSITIONS)
     yield [`cut after ${i} tenths`, bytes.subarray(0, Math.floor((bytes.length * i) / 10.5))];
   for (let i = 0; i < FLIP_COUNT; i++) {
-    const turned = Buffer.from(bytes);
-    const at = random.integer(bytes.length);
-    turned[at] = turned[at]! ^ (1 << random.integer(8));
-    yield [`bit turned over in byte ${at}`, turned];
+    const changedBytes = Buffer.from(bytes);
+    const offset = random.integer(bytes.length);
+    changedBytes[offset] = changedBytes[offset]! ^ (1 << random.integer(8));
+    yield [`bit turned over in byte ${offset}`, changedBytes];
   }
   for (const [what, value] of [
     ['zeros', 0],
@@ -82,7 +82,7 @@ describe('damage to a file always results in findings or a sound market', () => 
     const lines = Array.from({ length: 20 }, (_, i) =>
       JSON.stringify({ identifier: `N${i}`, date: '2024-01-02', CLOSE: i + 1 }),
     ).join('\n');
-    const sound = name.endsWith('.parquet')
+    const soundFile = name.endsWith('.parquet')
       ? await createMarketFile()
       : name.endsWith('.jsonl')
         ? Buffer.from(lines)
@@ -90,7 +90,7 @@ describe('damage to a file always results in findings or a sound market', () => 
           ? gzipSync(csv)
           : Buffer.from(csv);
     let kinds = 0;
-    for (const [what, bytes] of listDamages(sound)) {
+    for (const [what, bytes] of listDamages(soundFile)) {
       const folder = await folderFor();
       await writeFiles(folder, { [name]: bytes });
       const { read, findings } = await readFolder(folder);

@@ -37,7 +37,7 @@ describe('the template', () => {
 
 describe('a workbook', () => {
   test('has texts, numbers and dates of every kind a spreadsheet writes', async () => {
-    const bytes = sheetOf(
+    const bytes = createSheet(
       '<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c><c r="C1" t="inlineStr"><is><r><t>CLO</t></r><r><t>SE</t></r></is></c></row>' +
         '<row r="2"><c r="A2" t="str"><v>A &amp; B</v></c><c r="B2" s="1"><v>45293</v></c><c r="C2"><v>1.5E2</v></c></row>' +
         '<row r="3"><c r="A3" t="s"><v>2</v></c><c r="B3" t="d"><v>2024-01-03</v></c><c r="C3"><v>7</v></c></row>',
@@ -79,7 +79,7 @@ describe('a workbook', () => {
   });
 
   test('with a formula is reported', async () => {
-    const bytes = sheetOf(
+    const bytes = createSheet(
       '<row r="1"><c r="A1" t="inlineStr"><is><t>identifier</t></is></c><c r="B1" t="inlineStr"><is><t>date</t></is></c><c r="C1" t="inlineStr"><is><t>CLOSE</t></is></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>A</t></is></c><c r="B2" t="inlineStr"><is><t>2024-01-02</t></is></c><c r="C2"><f>1+1</f><v>2</v></c></row><row r="4"><c r="A4" t="inlineStr"><is><t>A</t></is></c><c r="B4" t="inlineStr"><is><t>soon</t></is></c><c r="C4"><v>2</v></c></row>',
     );
     const places = ['WRONG_TYPE market[row 1].CLOSE', 'BAD_DATE market[row 2].date'];
@@ -94,7 +94,10 @@ describe('a workbook', () => {
     ['an unknown entity', '<row r="1"><c r="A1" t="str"><v>&bomb;</v></c></row>'],
     ['a tag that does not end', '<row r="1"><c r="A1"'],
   ])('with %s is one finding', async (_what, rows) => {
-    const { findings } = await importSource({ kind: 'xlsx', bytes: sheetOf(rows, { isOpen: rows.endsWith('"A1"') }) });
+    const { findings } = await importSource({
+      kind: 'xlsx',
+      bytes: createSheet(rows, { isOpen: rows.endsWith('"A1"') }),
+    });
     expect(findings.map(({ code }) => code)).toEqual(['UNREADABLE_FILE']);
   });
 
@@ -175,16 +178,16 @@ describe('a zip of CSV files', () => {
 
   test('with a wrong size is one finding', async () => {
     const zip = Buffer.from(writeZip([{ name: 'market.csv', text: 'identifier,date,CLOSE\nA,2024-01-02,1\n' }]));
-    const more = deflateRawSync(Buffer.alloc(5_000_000, 0x41));
+    const largePart = deflateRawSync(Buffer.alloc(5_000_000, 0x41));
     // An entry with larger content, for which the sizes in both headers still state the small content.
     const name = 'market.csv';
     const head = zip.subarray(0, 30 + name.length);
     const directory = Buffer.from(zip.subarray(zip.indexOf(Buffer.from('PK\u0001\u0002', 'latin1'))));
-    head.writeUInt32LE(more.length, 18);
-    directory.writeUInt32LE(more.length, 20);
-    directory.writeUInt32LE(head.length + more.length, directory.length - 6);
+    head.writeUInt32LE(largePart.length, 18);
+    directory.writeUInt32LE(largePart.length, 20);
+    directory.writeUInt32LE(head.length + largePart.length, directory.length - 6);
     expect(
-      (await importSource({ kind: 'csv', bytes: Buffer.concat([head, more, directory]) })).findings.map(
+      (await importSource({ kind: 'csv', bytes: Buffer.concat([head, largePart, directory]) })).findings.map(
         ({ code }) => code,
       ),
     ).toContain('UNREADABLE_FILE');
@@ -215,7 +218,7 @@ describe('a zip of CSV files', () => {
 });
 
 /** Returns a workbook whose only sheet is named market and contains the given rows. */
-function sheetOf(
+function createSheet(
   rows: string,
   { texts = [], isOpen = false }: { texts?: readonly string[]; isOpen?: boolean } = {},
 ): Uint8Array {

@@ -130,8 +130,11 @@ test('the value next to a label above the header names a file, quoted or not, in
     ['AAPL US', '2024-01-02', 10],
     ['MSFT US', '2024-01-02', 20],
   ]);
-  const without = await inspectFiles({ 'a.csv': createLineFile('Name;AAPL', 10) }, answers);
-  expect(without.findings.map(({ code, path }) => [code, path])).toContainEqual(['BAD_IDENTIFIER', 'market/a.csv']);
+  const inspectionWithout = await inspectFiles({ 'a.csv': createLineFile('Name;AAPL', 10) }, answers);
+  expect(inspectionWithout.findings.map(({ code, path }) => [code, path])).toContainEqual([
+    'BAD_IDENTIFIER',
+    'market/a.csv',
+  ]);
 });
 
 test('the price basis states the choice, the reason and the alternatives', async () => {
@@ -152,8 +155,12 @@ test('the price basis states the choice, the reason and the alternatives', async
     ['close_split_adjusted.csv', 'splits'],
     ['stock_prices.csv', 'none'],
   ] as const) {
-    const named = await inspectFiles({ [name]: WIDE_FILES['volume.csv'] });
-    expect([named.basis.adjustment, named.mapping.field, named.confidence]).toEqual([adjustment, 'CLOSE', 'likely']);
+    const namedInspection = await inspectFiles({ [name]: WIDE_FILES['volume.csv'] });
+    expect([namedInspection.basis.adjustment, namedInspection.mapping.field, namedInspection.confidence]).toEqual([
+      adjustment,
+      'CLOSE',
+      'likely',
+    ]);
   }
   const output = await inspectFiles({ 'x.csv': LONG_ROWS }, { adjustment: 'total' });
   expect([output.basis.adjustment, output.basis.reason, output.unsure]).toEqual(['total', 'It is given.', []]);
@@ -184,9 +191,9 @@ test('zeros and repeated rows are read without an answer, and counted', async ()
 
 test('rows of one date that differ cause a question with their values and number, for each security', async () => {
   const rows = ['A,10,1', 'A,12,1', 'A,13,1', 'B,20,2', 'B,20,3', 'C,30,4', 'C,30,4'];
-  const later = ['2024-01-03,A,11,1', '2024-01-03,A,11.5,1'];
+  const laterRows = ['2024-01-03,A,11,1', '2024-01-03,A,11.5,1'];
   const { unsure } = await inspectFiles({
-    'x.csv': `Date,Ticker,Close,Volume\n${[...rows.map((row) => `2024-01-02,${row}`), ...later].join('\n')}\n`,
+    'x.csv': `Date,Ticker,Close,Volume\n${[...rows.map((row) => `2024-01-02,${row}`), ...laterRows].join('\n')}\n`,
   });
   const question = unsure.find(({ field }) => field === 'on_duplicate')!;
   expect(question).toMatchObject({ taken: 'last', required: true });
@@ -222,9 +229,9 @@ test('German headings, and days after the identifiers, are recognised', async ()
     ['BASF', '2024-01-02', 45.1],
     ['BASF', '2024-01-03', 45.25],
   ]);
-  const wide = await inspectFiles({ 'x.csv': 'A,B,__index_level_0__\n10,20,2024-01-02\n11,21,2024-01-03\n' });
-  expect(wide.mapping).toMatchObject({ layout: 'wide', columns: { date: '__index_level_0__' } });
-  expect(wide.preview.data.slice(0, 2)).toEqual([
+  const wideInspection = await inspectFiles({ 'x.csv': 'A,B,__index_level_0__\n10,20,2024-01-02\n11,21,2024-01-03\n' });
+  expect(wideInspection.mapping).toMatchObject({ layout: 'wide', columns: { date: '__index_level_0__' } });
+  expect(wideInspection.preview.data.slice(0, 2)).toEqual([
     ['A', '2024-01-02', 10],
     ['A', '2024-01-03', 11],
   ]);

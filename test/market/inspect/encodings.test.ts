@@ -28,8 +28,8 @@ const encodeUtf16 = (text: string, isBigEndian = false) => {
 async function read(bytes: Uint8Array, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, { 'kurse.csv': Buffer.from(bytes) });
-  const asked = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await listFolderFiles(folder, asked, createLocations([folder]), createProblems());
+  const inspectionTerms = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await listFolderFiles(folder, inspectionTerms, createLocations([folder]), createProblems());
   const { preview, mapping, unsure } = await inspect({ kind: 'files', files }, { answers });
   return { bars: preview.data, mapping, asked: unsure.filter(({ field }) => field === 'encoding') };
 }

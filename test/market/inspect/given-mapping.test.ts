@@ -115,15 +115,15 @@ test('a frame with one row per date and security is recognised by the pandas met
 test('one CSV file is read as itself, in base64 or as its text, and as an archive of it', async () => {
   const text = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-03,A,11\n';
   const zip = Buffer.from(writeZip([{ name: 'x.csv', text }])).toString('base64');
-  const alike = await Promise.all([
+  const equalInspections = await Promise.all([
     inspect({ kind: 'csv', content: text }),
     inspect({ kind: 'csv', content: Buffer.from(text).toString('base64') }),
     inspect({ kind: 'csv', content: zip }),
     inspect({ kind: 'csv.zip', content: zip }),
   ]);
-  for (const { rows_read, mapping, preview } of alike) {
+  for (const { rows_read, mapping, preview } of equalInspections) {
     expect([rows_read, mapping.columns]).toEqual([2, { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' }]);
-    expect(preview.data).toEqual(alike[0]!.preview.data);
+    expect(preview.data).toEqual(equalInspections[0]!.preview.data);
   }
   await expect(inspect({ kind: 'csv.zip', content: text })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });

@@ -24,14 +24,14 @@ async function inspectFiles(files: Record<string, string>) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, files);
   const problems = createProblems();
-  const listed = await listFolderFiles(
+  const listedFiles = await listFolderFiles(
     folder,
     { tables: {}, mapping: Mapping.parse({}) },
     createLocations([folder]),
     problems,
   );
   expect(formatFindingPaths(problems.findings())).toEqual([]);
-  return inspect({ kind: 'files', files: listed });
+  return inspect({ kind: 'files', files: listedFiles });
 }
 
 const readInspectedSheets = (sheets: readonly Sheet[]) =>
@@ -171,8 +171,8 @@ const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>
 test("a vendor's dividend column next to adjusted closes is reported as unused", async () => {
   const { mapping, findings, unsure } = await inspectFiles(VENDORS.find(([vendor]) => vendor === 'Tiingo')![1]);
   expect(mapping.adjusted_close).toBe('adjClose');
-  const said = expect.stringMatching(/divCash.*adjClose.*corporate_actions/) as string;
-  expect(findings).toEqual([expect.objectContaining({ severity: 'warning', path: 'market.divCash', message: said })]);
+  const text = expect.stringMatching(/divCash.*adjClose.*corporate_actions/) as string;
+  expect(findings).toEqual([expect.objectContaining({ severity: 'warning', path: 'market.divCash', message: text })]);
   expect(unsure).toContainEqual(
     expect.objectContaining({ field: 'adjusted_close', taken: 'adjClose', others: ['none'], required: false }),
   );
@@ -228,7 +228,7 @@ describe('exports to Excel', () => {
     expect(findings).toEqual([]);
     expect(recognised_as).toBe(vendor);
     const close = preview.columns.indexOf('CLOSE');
-    expect(preview.data.filter(([own]) => own === name).map((row) => row[close])).toEqual([10, 11]);
+    expect(preview.data.filter(([identifier]) => identifier === name).map((row) => row[close])).toEqual([10, 11]);
   });
 });
 
@@ -265,8 +265,8 @@ describe('facts that the data does not state cause questions', () => {
       'x.csv': `Date,Ticker,Close,Adj Close\n2024-01-02,A,10,10\n2024-01-02,A,${second}\n`,
     });
     expect((await inspectFiles(createRows('10,10'))).mapping.on_duplicate).toBe('identical');
-    const differing = await inspectFiles(createRows('12,12'));
-    expect([differing.mapping.on_duplicate, differing.confidence]).toEqual(['last', 'unsure']);
+    const differingInspection = await inspectFiles(createRows('12,12'));
+    expect([differingInspection.mapping.on_duplicate, differingInspection.confidence]).toEqual(['last', 'unsure']);
   });
 
   test('where no table is one of prices', async () => {
@@ -331,10 +331,10 @@ describe('hostile files', () => {
     expect(await readSource(files, problems, () => {}, { terms: { mapping, adjustment: 'none' } })).toBeUndefined();
     expect(formatFindingPaths(problems.findings())).toEqual(['UNREADABLE_FILE market/x.csv.gz']);
     const bomb = writeZip([{ name: 'x.csv', text: '0'.repeat(32 << 20) }]);
-    const looked = await inspect({ kind: 'csv', content: Buffer.from(bomb).toString('base64') }).catch(
+    const bombInspection = await inspect({ kind: 'csv', content: Buffer.from(bomb).toString('base64') }).catch(
       (fault: Error) => fault.message,
     );
-    expect(typeof looked === 'string' || looked.confidence === 'unsure').toBe(true);
+    expect(typeof bombInspection === 'string' || bombInspection.confidence === 'unsure').toBe(true);
     const { findings } = await readInspectedSheets([
       {
         name: 'x',

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** Returns the closes read from the cells of a file, and the fields that require an answer from the user. */
-const closesOf = (delimiter: ',' | ';', cells: readonly string[], answers: Answers = {}) =>
+const readCloses = (delimiter: ',' | ';', cells: readonly string[], answers: Answers = {}) =>
   readAs(delimiter, { Close: cells }, answers);
 
 /**
@@ -73,16 +73,16 @@ test.each([
 ])(
   'between commas the comma of %j is one of thousands unless another cell has decimals behind it',
   async (cells, closes) => {
-    expect(await closesOf(',', cells)).toEqual([closes, []]);
+    expect(await readCloses(',', cells)).toEqual([closes, []]);
   },
 );
 
 test.each([
   [['1.233', '1.234'], [1.233, 1.234], { decimal: ',' }, [1233, 1234]],
   [['7,233', '987'], [7.233, 987], { decimal: '.' }, [7233, 987]],
-] as const)('between semicolons %j is a question for either meaning', async (cells, taken, answers, closes) => {
-  expect(await closesOf(';', cells)).toEqual([taken, ['decimal']]);
-  expect(await closesOf(';', cells, answers)).toEqual([closes, []]);
+] as const)('between semicolons %j is a question for either meaning', async (cells, assumption, answers, closes) => {
+  expect(await readCloses(';', cells)).toEqual([assumption, ['decimal']]);
+  expect(await readCloses(';', cells, answers)).toEqual([closes, []]);
 });
 
 test.each([
@@ -99,7 +99,7 @@ test.each([
     [1.233, 12.5],
   ],
 ])('between semicolons another number decides the meaning of the mark of %j', async (cells, closes) => {
-  expect(await closesOf(';', cells)).toEqual([closes, []]);
+  expect(await readCloses(';', cells)).toEqual([closes, []]);
 });
 
 test.each([

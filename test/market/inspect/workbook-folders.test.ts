@@ -164,8 +164,8 @@ describe('an archive of workbooks', () => {
       'reference.xlsx': writeWorkbook([sectors]),
     };
     const archive = await packArchive(files);
-    const { mapping, adjustment, ...found } = await inspectArchive(archive);
-    expect([found.recognised_as, found.files, found.rows_read]).toEqual(['Refinitiv', 71, 142]);
+    const { mapping, adjustment, ...inspection } = await inspectArchive(archive);
+    expect([inspection.recognised_as, inspection.files, inspection.rows_read]).toEqual(['Refinitiv', 71, 142]);
     const problems = createProblems();
     const read = await readImport({ kind: 'csv', bytes: archive }, problems, { mapping, adjustment });
     const folder = await readFolder(await writeFolder(files), {}, () => {}, { mapping, adjustment });

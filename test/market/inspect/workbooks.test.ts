@@ -76,11 +76,11 @@ describe('a workbook', () => {
     const sheets = [addHeading('Old', 'LH US Equity', 10), addHeading('New', 'LH US Equity', 20)];
     const refusal = await readInspectedSheets(sheets);
     expect([refusal.rows_read, refusal.confidence]).toEqual([0, 'unsure']);
-    const both = expect.stringContaining('"Old" and "New" are both of "LH US Equity"');
-    expect(refusal.findings).toContainEqual(expect.objectContaining({ code: 'DUPLICATE_ID', message: both }));
+    const bothMessage = expect.stringContaining('"Old" and "New" are both of "LH US Equity"');
+    expect(refusal.findings).toContainEqual(expect.objectContaining({ code: 'DUPLICATE_ID', message: bothMessage }));
     const joined = await readInspectedSheets(sheets, { answers: { on_duplicate: 'last' } });
     expect(joined.preview.data.map(([, , close]) => close)).toEqual([20, 21]);
-    expect(joined.findings).toContainEqual(expect.objectContaining({ severity: 'warning', message: both }));
+    expect(joined.findings).toContainEqual(expect.objectContaining({ severity: 'warning', message: bothMessage }));
   });
 
   test('with default sheet names of Excel causes a question whether those are the securities', async () => {

@@ -92,9 +92,9 @@ describe('a dividend', () => {
   ])('of %d is derived to its last digit from closes in single precision', async (dividend, before, close) => {
     const factor = 0.9731;
     const rows = [before * 1.01, before, close, close * 1.02].map((price, t) => {
-      const written = Math.fround(price);
-      const adjusted = Math.fround(written * factor * (t < 2 ? 1 - dividend / Math.fround(before) : 1));
-      return [formatDay(parseValidDay('2024-01-02') + t), written, adjusted] as const;
+      const writtenPrice = Math.fround(price);
+      const adjustedPrice = Math.fround(writtenPrice * factor * (t < 2 ? 1 - dividend / Math.fround(before) : 1));
+      return [formatDay(parseValidDay('2024-01-02') + t), writtenPrice, adjustedPrice] as const;
     });
     expect((await deriveActions(rows)).actions).toEqual([{ type: 'DIVIDEND', value: dividend, date: '2024-01-04' }]);
   });
@@ -188,22 +188,22 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
     const start = [30, 90, 250][k % 3]! * (decimals === 2 ? 20 : 1);
     const days = Array.from({ length: 500 }, (_, t) => formatDay(parseValidDay('2020-01-01') + t));
     const closes = [start];
-    const planted: { type: string; value: number; date: string }[] = [];
+    const plantedActions: { type: string; value: number; date: string }[] = [];
     for (let t = 1; t < days.length; t++) {
-      const drifted = (closes[t - 1]! * Math.exp(0.03 * (chance() - 0.5))) / (t === splitAt ? ratio : 1);
-      const value = t % 63 === 40 || t === before ? Math.max(0.01, Number((drifted * 0.01).toFixed(2))) : 0;
-      closes.push(Number((drifted - value).toFixed(2)));
-      if (value > 0) planted.push({ type: 'DIVIDEND', value, date: days[t]! });
-      if (t === splitAt) planted.push({ type: 'SPLIT', value: ratio, date: days[t]! });
+      const driftedPrice = (closes[t - 1]! * Math.exp(0.03 * (chance() - 0.5))) / (t === splitAt ? ratio : 1);
+      const value = t % 63 === 40 || t === before ? Math.max(0.01, Number((driftedPrice * 0.01).toFixed(2))) : 0;
+      closes.push(Number((driftedPrice - value).toFixed(2)));
+      if (value > 0) plantedActions.push({ type: 'DIVIDEND', value, date: days[t]! });
+      if (t === splitAt) plantedActions.push({ type: 'SPLIT', value: ratio, date: days[t]! });
     }
-    return { ratio, days, closes, planted, total: computeAdjustedGrowth(closes, days, planted) };
+    return { ratio, days, closes, planted: plantedActions, total: computeAdjustedGrowth(closes, days, plantedActions) };
   }
 
   test('imply each split as traded, and no dividend for it', async () => {
     for (const k of SPLITS.keys()) {
       const { days, closes, planted, total } = splitName(k);
-      const written = total.map((level) => ((level / total.at(-1)!) * closes.at(-1)!).toFixed(decimals));
-      const rows = days.map((day, t) => [day, closes[t]!.toFixed(4), written[t]!] as const);
+      const writtenCloses = total.map((level) => ((level / total.at(-1)!) * closes.at(-1)!).toFixed(decimals));
+      const rows = days.map((day, t) => [day, closes[t]!.toFixed(4), writtenCloses[t]!] as const);
       const { actions, places: found } = await deriveActions(rows, 'none');
       expect(actions.map(({ type, date }) => `${date} ${type}`)).toEqual(
         planted.map(({ type, date }) => `${date} ${type}`),
@@ -213,10 +213,10 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
       expect(found).toEqual([]);
       // Both prices of a growth factor are rounded by half a unit.
       const unit = 10 ** -decimals;
-      const first = Number(written[0]);
+      const first = Number(writtenCloses[0]);
       computeAdjustedGrowth(closes, days, actions).forEach((level, t) => {
-        const rounding = unit / 2 / first + unit / 2 / Number(written[t]);
-        expect(Math.abs((level * first) / Number(written[t]) - 1)).toBeLessThan(Math.max(1e-6, 1.01 * rounding));
+        const rounding = unit / 2 / first + unit / 2 / Number(writtenCloses[t]);
+        expect(Math.abs((level * first) / Number(writtenCloses[t]) - 1)).toBeLessThan(Math.max(1e-6, 1.01 * rounding));
       });
     }
   });
@@ -238,19 +238,19 @@ test('a dividend of more than half the price is flagged', async () => {
 test('adjusted closes of ten years, rounded to six decimals, imply each split and each dividend to the cent', async () => {
   const days = Array.from({ length: 2500 }, (_, t) => formatDay(parseValidDay('2014-01-01') + t));
   const closes = days.map((_, t) => Number((40 + 10 * Math.sin(t / 50) + ((t * 7919) % 101) / 100).toFixed(2)));
-  const planted = days.flatMap((date, t) => [
+  const plantedActions = days.flatMap((date, t) => [
     ...(t % 63 === 40 ? [{ type: 'DIVIDEND', value: 0.25 + (t % 5) / 100, date }] : []),
     ...(t === 900 ? [{ type: 'SPLIT', value: 3, date }] : []),
   ]);
-  const total = computeAdjustedGrowth(closes, days, planted);
+  const total = computeAdjustedGrowth(closes, days, plantedActions);
   const last = total.at(-1)!;
-  const adjusted = total.map((level) => ((level / last) * closes.at(-1)!).toFixed(6));
+  const adjustedCloses = total.map((level) => ((level / last) * closes.at(-1)!).toFixed(6));
   const { actions, places: found } = await deriveActions(
-    days.map((day, t) => [day, closes[t]!, adjusted[t]!] as const),
+    days.map((day, t) => [day, closes[t]!, adjustedCloses[t]!] as const),
     'none',
   );
   expect(found.filter((place) => !place.startsWith('PRICE_JUMP'))).toEqual([]);
-  expect(actions).toEqual(planted);
+  expect(actions).toEqual(plantedActions);
 });
 
 /** Real files with repaired dividends, and with adjusted closes and dividends of the vendor. */
@@ -291,20 +291,20 @@ describe.skipIf(!hasRealSets)('real adjusted closes', () => {
         identifier_from: 'file:{identifier}-1d-bad-div-fixed.csv',
         zero_prices: 'missing',
       });
-      const paid = rows.filter((row) => findAction(row, 'Dividends') > 0).map((row) => row[0]!.slice(0, 10));
-      expect(actions.map(({ date }) => date)).toEqual(paid);
-      const priced = rows.filter((row) => findAction(row, 'Close') > 0 && findAction(row, 'Adj Close') > 0);
+      const paidDates = rows.filter((row) => findAction(row, 'Dividends') > 0).map((row) => row[0]!.slice(0, 10));
+      expect(actions.map(({ date }) => date)).toEqual(paidDates);
+      const pricedRows = rows.filter((row) => findAction(row, 'Close') > 0 && findAction(row, 'Adj Close') > 0);
       const column = new Map(rows.map((row) => [row[0]!.slice(0, 10), findAction(row, 'Dividends')]));
       for (const { date, value } of actions)
         if (!isHalved(name, date)) expect(Math.abs(value / column.get(date)! - 1), date).toBeLessThan(1e-3);
       const levels = computeAdjustedGrowth(
-        priced.map((row) => findAction(row, 'Close')),
-        priced.map((row) => row[0]!.slice(0, 10)),
+        pricedRows.map((row) => findAction(row, 'Close')),
+        pricedRows.map((row) => row[0]!.slice(0, 10)),
         actions,
       );
-      const first = findAction(priced[0]!, 'Adj Close');
+      const first = findAction(pricedRows[0]!, 'Adj Close');
       levels.forEach((level, t) =>
-        expect(Math.abs((level * first) / findAction(priced[t]!, 'Adj Close') - 1)).toBeLessThan(1e-6),
+        expect(Math.abs((level * first) / findAction(pricedRows[t]!, 'Adj Close') - 1)).toBeLessThan(1e-6),
       );
     },
   );

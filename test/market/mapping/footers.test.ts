@@ -58,10 +58,10 @@ test.each([
     Array.from({ length: 11 }, (_, i) => `BAD_DATE market/A.csv[row ${i + 3}].Date`).toSorted(),
   ],
   ['words without a bar above', 'a note,,\n', ['BAD_DATE market/A.csv[row 1].Date']],
-])('%s is no footer, but an error', async (_what, text, found) => {
+])('%s is no footer, but an error', async (_what, text, expected) => {
   for (const mapping of [FROM_FILE, Mapping.parse({ ...FROM_FILE, thousands: ',' })]) {
     const { rows, places: at } = await read(text, mapping);
-    expect([rows, at]).toEqual([undefined, found]);
+    expect([rows, at]).toEqual([undefined, expected]);
   }
 });
 
@@ -74,7 +74,10 @@ test('a wide table and tables of an import have footers, too', async () => {
   ];
   const market = { columns: ['date', 'A', 'B'], data };
   const mapping = Mapping.parse({ layout: 'wide', field: 'CLOSE' });
-  const wide = await readImport({ kind: 'tables', tables: { market } }, problems, { mapping, adjustment: 'none' });
-  expect([...wide!.content.fields.get('CLOSE')!]).toEqual([10, 20, 11, 21]);
+  const wideImport = await readImport({ kind: 'tables', tables: { market } }, problems, {
+    mapping,
+    adjustment: 'none',
+  });
+  expect([...wideImport!.content.fields.get('CLOSE')!]).toEqual([10, 20, 11, 21]);
   expect(formatFindingPaths(problems.findings())).toEqual(['BAD_DATE market[row 3].date']);
 });

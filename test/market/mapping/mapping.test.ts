@@ -25,10 +25,10 @@ async function read(files: Record<string, string>, mapping: Partial<Mapping>, ta
     mapping: Mapping.parse(mapping),
     adjustment: 'none',
   });
-  return { bars: source && barsOf(source.content), places: formatFindingPaths(findings), findings };
+  return { bars: source && listBars(source.content), places: formatFindingPaths(findings), findings };
 }
 
-function barsOf({
+function listBars({
   identifiers,
   dates,
   fields,
@@ -199,23 +199,23 @@ test.each(['1.5', '1,2,3', ',', '1.23,4'])('%s is no number with a decimal comma
 
 describe('a second row of one name and date', () => {
   const repeat = (second: string) => ({ 'x.csv': `date,identifier,CLOSE,VOLUME\n2024-01-02,A,10,1\n${second}\n` });
-  const [same, other] = [repeat('2024-01-02,A,10,1'), repeat('2024-01-02,A,11,')];
+  const [copy, variant] = [repeat('2024-01-02,A,10,1'), repeat('2024-01-02,A,11,')];
 
   test('is refused, or accepted where it is the same', async () => {
-    expect((await read(same, {})).places).toEqual(['DUPLICATE_KEY market/x.csv[row 2]']);
-    expect((await read(same, { on_duplicate: 'identical' })).bars).toEqual({
+    expect((await read(copy, {})).places).toEqual(['DUPLICATE_KEY market/x.csv[row 2]']);
+    expect((await read(copy, { on_duplicate: 'identical' })).bars).toEqual({
       'A 2024-01-02 CLOSE': 10,
       'A 2024-01-02 VOLUME': 1,
     });
-    expect((await read(other, { on_duplicate: 'identical' })).places).toEqual(['DUPLICATE_KEY market/x.csv[row 2]']);
+    expect((await read(variant, { on_duplicate: 'identical' })).places).toEqual(['DUPLICATE_KEY market/x.csv[row 2]']);
   });
 
   test('is left out, or takes the place of the first as a whole', async () => {
-    expect((await read(other, { on_duplicate: 'first' })).bars).toEqual({
+    expect((await read(variant, { on_duplicate: 'first' })).bars).toEqual({
       'A 2024-01-02 CLOSE': 10,
       'A 2024-01-02 VOLUME': 1,
     });
-    expect((await read(other, { on_duplicate: 'last' })).bars).toEqual({ 'A 2024-01-02 CLOSE': 11 });
+    expect((await read(variant, { on_duplicate: 'last' })).bars).toEqual({ 'A 2024-01-02 CLOSE': 11 });
   });
 });
 
@@ -297,9 +297,9 @@ describe('wherever data enters', () => {
       [{ kind: 'csv', bytes: zip }, byFile],
     ] as const) {
       const problems = createProblems();
-      const imported = await readImport(source, problems, by);
+      const importedResult = await readImport(source, problems, by);
       expect(formatFindingPaths(problems.findings())).toEqual([]);
-      expect(imported && barsOf(imported.content)).toEqual(TWO_BARS);
+      expect(importedResult && listBars(importedResult.content)).toEqual(TWO_BARS);
     }
   });
 
@@ -331,7 +331,7 @@ describe('wherever data enters', () => {
         mapping: Mapping.parse(by),
         adjustment: 'none',
       });
-      return [source && barsOf(source.content), formatFindingPaths(findings)];
+      return [source && listBars(source.content), formatFindingPaths(findings)];
     };
     expect(await readBy('long', { columns: { identifier: 'ticker' } })).toEqual([TWO_BARS, []]);
     expect(await readBy('levels', { layout: 'wide' })).toEqual([TWO_BARS, []]);

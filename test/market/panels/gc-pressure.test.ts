@@ -17,10 +17,10 @@ test('unreferenced versions do not accumulate in memory', async ({ skip }) => {
   ]);
   const [peak] = (await once(child, 'message')) as [number];
   await once(child, 'close');
-  const whole = version.panels * version.bytes;
-  expect(peak).toBeGreaterThan(whole);
+  const wholeBytes = version.panels * version.bytes;
+  expect(peak).toBeGreaterThan(wholeBytes);
   // Space for the new version, the previous version, and versions that are being collected; all ten would be 960 MiB.
-  expect(peak).toBeLessThan(4 * whole + 80 * MIB);
+  expect(peak).toBeLessThan(4 * wholeBytes + 80 * MIB);
 });
 
 test('the recorded weight uses no memory, and is not recorded twice', () => {

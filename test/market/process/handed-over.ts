@@ -16,7 +16,7 @@ export async function handOverContent(files: readonly string[], content: MarketC
 }
 
 /** Returns the steps in which a content is transferred to files that no process reads. */
-export async function stepsOf(files: readonly string[], content: MarketContent): Promise<TransferMessage[]> {
+export async function listSteps(files: readonly string[], content: MarketContent): Promise<TransferMessage[]> {
   const steps: TransferMessage[] = [];
   await createOutgoingMarket(files, (step) => steps.push(step)).finish(content);
   return steps;

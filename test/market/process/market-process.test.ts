@@ -12,8 +12,8 @@ import { createOutgoingMarket } from '#market/process/outgoing-market.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { handOverContent, stepsOf } from './handed-over.js';
-import { readersOf } from './reading-processes.js';
+import { handOverContent, listSteps } from './handed-over.js';
+import { listReaders } from './reading-processes.js';
 import { writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
@@ -42,10 +42,10 @@ const listLeftovers = () =>
 
 test('a process waits for the next task, which runs as well when that one has died', async () => {
   expect(await readSmall()).toMatchObject({ kind: 'accepted', summary: { identifiers: 1 } });
-  await expect.poll(() => readersOf(process.pid).length).toBe(1);
-  const [spare] = readersOf(process.pid);
+  await expect.poll(() => listReaders(process.pid).length).toBe(1);
+  const [spare] = listReaders(process.pid);
   process.kill(spare!, 'SIGKILL');
-  await expect.poll(() => readersOf(process.pid)).not.toContain(spare);
+  await expect.poll(() => listReaders(process.pid)).not.toContain(spare);
   expect(await readSmall()).toMatchObject({ kind: 'accepted', summary: { identifiers: 1 } });
   expect(listLeftovers()).toEqual([]);
 });
@@ -72,11 +72,13 @@ const generateInto = (folder: string, seed: number) =>
 test('a small process runs the next task after its own', async () => {
   const generate = async (seed: number) => generateInto(join(await folderFor(), 'made'), seed);
   const first = await generate(1);
-  await expect.poll(() => readersOf(process.pid).length).toBe(1);
-  const waiting = readersOf(process.pid);
-  const others = [await generate(2), await generate(3), await generate(1)];
-  await expect.poll(() => readersOf(process.pid)).toEqual(waiting);
-  const hashes = [first, ...others].map((result) => (result.kind === 'accepted' ? result.summary.contentHash : null));
+  await expect.poll(() => listReaders(process.pid).length).toBe(1);
+  const waitingReaders = listReaders(process.pid);
+  const otherOutcomes = [await generate(2), await generate(3), await generate(1)];
+  await expect.poll(() => listReaders(process.pid)).toEqual(waitingReaders);
+  const hashes = [first, ...otherOutcomes].map((result) =>
+    result.kind === 'accepted' ? result.summary.contentHash : null,
+  );
   expect([hashes[3] === hashes[0], new Set(hashes).size]).toEqual([true, 3]);
   expect(listLeftovers()).toEqual([]);
 });
@@ -88,14 +90,16 @@ test('Parquet files are read again and again, and changes of one of them are not
   cpSync(second, first, { recursive: true });
   hashes.push(await read(first));
   // One process serves all tasks while its memory is small; otherwise another process replaces it.
-  await expect.poll(() => readersOf(process.pid).length).toBe(1);
-  const [a, b, again, changed] = hashes.map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
-  expect([again, changed, a === b]).toEqual([a, b, false]);
+  await expect.poll(() => listReaders(process.pid).length).toBe(1);
+  const [a, b, repeatedHash, changedHash] = hashes.map((outcome) =>
+    outcome.kind === 'accepted' ? outcome.summary.contentHash : outcome,
+  );
+  expect([repeatedHash, changedHash, a === b]).toEqual([a, b, false]);
   expect(listLeftovers()).toEqual([]);
 });
 
 test('a store larger than its memory is paged in both processes, with the same values', async ({ skip }) => {
-  const usual = findMemoryLimit();
+  const usualLimit = findMemoryLimit();
   const folder = await folderFor();
   const sessions = Int32Array.from({ length: 500 }, (_, t) => 15_000 + t);
   const generate = async () => {
@@ -107,21 +111,23 @@ test('a store larger than its memory is paged in both processes, with the same v
   try {
     limitMemory({ panelBytes: 100_000, folder });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
-    const paged = await generate();
+    const pagedOutcome = await generate();
     expect(readFileSync('/proc/self/maps', 'utf8')).toContain(folder);
-    limitMemory(usual);
+    limitMemory(usualLimit);
     const inMemory = await generate();
     expect(
-      paged.every((part, i) => inMemory[i] === part || Buffer.compare(part as Buffer, inMemory[i] as Buffer) === 0),
+      pagedOutcome.every(
+        (part, i) => inMemory[i] === part || Buffer.compare(part as Buffer, inMemory[i] as Buffer) === 0,
+      ),
     ).toBe(true);
   } finally {
-    limitMemory(usual);
+    limitMemory(usualLimit);
   }
   expect([...listLeftovers(), ...readdirSync(folder)]).toEqual([]);
 });
 
 test('rows of a text file beyond the memory are paged, with the same content', async ({ skip }) => {
-  const usual = findMemoryLimit();
+  const usualLimit = findMemoryLimit();
   const folder = await folderFor();
   const days = Array.from({ length: 400 }, (_, t) => new Date(1.7e12 - 86_400_000 * t).toISOString().slice(0, 10));
   const rows = days.flatMap((day, t) => Array.from({ length: 50 }, (_, n) => `N${n},${day},${1 + ((t * 7 + n) % 97)}`));
@@ -130,11 +136,13 @@ test('rows of a text file beyond the memory are paged, with the same content', a
   try {
     limitMemory({ panelBytes: 100_000, folder: await folderFor() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
-    const paged = await read(folder);
-    const hashes = [inMemory, paged].map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
+    const pagedOutcome = await read(folder);
+    const hashes = [inMemory, pagedOutcome].map((outcome) =>
+      outcome.kind === 'accepted' ? outcome.summary.contentHash : outcome,
+    );
     expect(hashes[1]).toBe(hashes[0]);
   } finally {
-    limitMemory(usual);
+    limitMemory(usualLimit);
   }
 });
 
@@ -152,7 +160,7 @@ test('a process that is killed while it waits for an answer fails its task and l
       load: { datasetId: '', adjustment: 'none' },
       body,
       onImport: () => {
-        for (const pid of readersOf(process.pid)) process.kill(pid, 'SIGKILL');
+        for (const pid of listReaders(process.pid)) process.kill(pid, 'SIGKILL');
         return new Promise(() => {});
       },
     },
@@ -170,7 +178,7 @@ test('a task that is cancelled rejects with the reason and leaves no files', asy
   const sessions = Int32Array.from({ length: 2000 }, (_, t) => 15_000 + t);
   const spec = { ...SPEC, seed: 1, assets: 200, sessions };
   const reason = new Error('no longer wanted');
-  const generating = runMarketTask(
+  const generatingRun = runMarketTask(
     'generate',
     { spec, folder: join(await folderFor(), 'made') },
     {
@@ -179,7 +187,7 @@ test('a task that is cancelled rejects with the reason and leaves no files', asy
       onProgress: () => cancelling.abort(reason),
     },
   );
-  await expect(generating).rejects.toBe(reason);
+  await expect(generatingRun).rejects.toBe(reason);
   expect(listLeftovers()).toEqual([]);
 });
 
@@ -187,10 +195,10 @@ test('a market is handed over through the available space of the first folder, a
   skip,
 }) => {
   const base = await folderFor();
-  const small = join(base, 'small');
-  mkdirSync(small);
+  const smallFolder = join(base, 'small');
+  mkdirSync(smallFolder);
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', small], { stdio: 'pipe' });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', smallFolder], { stdio: 'pipe' });
   } catch {
     return skip('mounting a small volume needs more rights than this user has');
   }
@@ -205,26 +213,26 @@ test('a market is handed over through the available space of the first folder, a
       actions: [],
       universes: [],
     };
-    const steps = await stepsOf([join(small, 'steps'), join(base, 'steps')], content);
+    const steps = await listSteps([join(smallFolder, 'steps'), join(base, 'steps')], content);
     expect(new Set(steps.flatMap((step) => ('file' in step ? [step.file] : [])))).toEqual(
-      new Set([join(small, 'steps'), join(base, 'steps')]),
+      new Set([join(smallFolder, 'steps'), join(base, 'steps')]),
     );
-    rmSync(join(small, 'steps'));
-    const { fields } = await handOverContent([join(small, 'market'), join(base, 'market')], content);
+    rmSync(join(smallFolder, 'steps'));
+    const { fields } = await handOverContent([join(smallFolder, 'market'), join(base, 'market')], content);
     const sameBytes = Buffer.from(fields[0]!.values, 0, 8 * days * assets).equals(
       Buffer.from(content.fields.get('CLOSE')!.buffer),
     );
     expect(sameBytes).toBe(true);
-    expect([...readdirSync(small), ...readdirSync(base)].toSorted()).toEqual(['small', 'steps']);
-    await expect(stepsOf([join(small, 'market')], content)).rejects.toMatchObject({ code: 'ENOSPC' });
+    expect([...readdirSync(smallFolder), ...readdirSync(base)].toSorted()).toEqual(['small', 'steps']);
+    await expect(listSteps([join(smallFolder, 'market')], content)).rejects.toMatchObject({ code: 'ENOSPC' });
   } finally {
-    execFileSync('umount', ['-l', small]);
+    execFileSync('umount', ['-l', smallFolder]);
   }
 });
 
 test('panels of another shape discard the earlier ones', async () => {
   const base = await folderFor();
-  const contentOf = (days: number, value: number) => ({
+  const createContent = (days: number, value: number) => ({
     identifiers: ['A', 'B'],
     dates: Int32Array.from({ length: days }, (_, t) => t),
     fields: new Map([['CLOSE', allocateEmptyPanel(2 * days).fill(value)]]),
@@ -235,9 +243,9 @@ test('panels of another shape discard the earlier ones', async () => {
   const incoming = createIncomingMarket();
   try {
     const outgoing = createOutgoingMarket([join(base, 'market')], (step) => incoming.take(step));
-    outgoing.begin(contentOf(200, 1));
+    outgoing.begin(createContent(200, 1));
     outgoing.send(64, 128);
-    await outgoing.finish(contentOf(100, 2));
+    await outgoing.finish(createContent(100, 2));
     const { dates, fields } = await incoming.market()!;
     expect(dates.byteLength).toBe(400);
     expect(new Float64Array(fields[0]!.values).subarray(0, 200).every((value) => value === 2)).toBe(true);
@@ -256,12 +264,12 @@ test('panels in a file that this process cannot map are read from it, with their
   writeFileSync(file.path, panel.subarray(file.before, end));
   const rest = join(base, 'rest');
   writeFileSync(rest, Buffer.concat([panel.subarray(0, file.before), panel.subarray(end)]));
-  const nothing = { offset: 0, bytes: 0 };
+  const emptyRange = { offset: 0, bytes: 0 };
   const incoming = createIncomingMarket();
   try {
     incoming.take({ kind: 'shape', days, assets, fields: ['CLOSE'], files: [file] });
     const edges = { offset: 0, bytes: panel.length - file.bytes };
-    incoming.take({ kind: 'rest', file: rest, dates: nothing, tables: nothing, actionPlaces: nothing, edges });
+    incoming.take({ kind: 'rest', file: rest, dates: emptyRange, tables: emptyRange, actionPlaces: emptyRange, edges });
     const { fields } = await incoming.market()!;
     expect(Buffer.from(fields[0]!.values, 0, panel.length).equals(panel)).toBe(true);
     expect(readdirSync(base)).toEqual([]);

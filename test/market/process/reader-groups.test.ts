@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { openReaderGroups } from '#market/process/reader-groups.js';
 import { startService } from '../../cli/process.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
-import { readersOf } from './reading-processes.js';
+import { listReaders } from './reading-processes.js';
 
 const LIMIT = 700 * 2 ** 20;
 
@@ -27,12 +27,12 @@ test.skipIf(process.platform !== 'linux')('each reading process is in a separate
     expect((await fetch(`${service.url}/data/inspect`, request)).status).toBe(200);
     const names = (await readdir(group)).filter((name) => name.startsWith('divisor-reader-'));
     const read = (name: string, file: string) => readFile(join(group, name, file), 'utf8');
-    const entered = await Promise.all(names.map(async (name) => Number(await read(name, 'cgroup.procs'))));
-    const readers = readersOf(service.child.pid!);
+    const enteredProcesses = await Promise.all(names.map(async (name) => Number(await read(name, 'cgroup.procs'))));
+    const readers = listReaders(service.child.pid!);
     expect(readers.length).toBeGreaterThan(0);
     for (const pid of readers) {
-      expect(entered).toContain(pid);
-      expect(await read(names[entered.indexOf(pid)]!, 'memory.max')).toBe(String(LIMIT));
+      expect(enteredProcesses).toContain(pid);
+      expect(await read(names[enteredProcesses.indexOf(pid)]!, 'memory.max')).toBe(String(LIMIT));
       expect(await readFile(`/proc/${pid}/limits`, 'utf8')).toMatch(new RegExp(`^Max data size +${LIMIT} `, 'm'));
     }
   } finally {

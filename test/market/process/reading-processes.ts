@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 
 /** Returns running child processes of a process. @param program part of their command line */
-export function childrenOf(pid: number, program = ''): number[] {
+export function listChildren(pid: number, program = ''): number[] {
   const rows = execFileSync('ps', ['-eo', 'pid=,ppid=,stat=,args='], { encoding: 'utf8' })
     .trim()
     .split('\n')
@@ -19,7 +19,7 @@ export function childrenOf(pid: number, program = ''): number[] {
 export function pauseReaders(): () => void {
   prepareMarketProcess(); // starts the market process unless it is running already
   const signalChildren = (name: NodeJS.Signals) =>
-    childrenOf(process.pid, 'process-pool-main').forEach((pool) => process.kill(pool, name));
+    listChildren(process.pid, 'process-pool-main').forEach((pool) => process.kill(pool, name));
   signalChildren('SIGSTOP');
   return () => signalChildren('SIGCONT');
 }
@@ -28,6 +28,6 @@ export function pauseReaders(): () => void {
  * Returns the processes of market tasks that a process uses or keeps waiting; the process that starts them is their
  * parent.
  */
-export function readersOf(pid: number): number[] {
-  return childrenOf(pid).flatMap((child) => childrenOf(child));
+export function listReaders(pid: number): number[] {
+  return listChildren(pid).flatMap((child) => listChildren(child));
 }

@@ -55,7 +55,7 @@ function compareDisagreement(
     );
     const closes = columns[0]!.values;
     let previous = -1;
-    let whole = 1;
+    let wholeGrowth = 1;
     let first = -1;
     for (let row = 0; row < days.length; row++) {
       if (Number.isNaN(closes[row])) continue;
@@ -63,11 +63,11 @@ function compareDisagreement(
         let grown = 1;
         for (let s = sm.sessionAt(days[previous]!) + 1; s <= sm.sessionAt(days[row]!); s++)
           grown *= growth[s * sm.securityCount + position]!;
-        whole *= grown;
+        wholeGrowth *= grown;
         worst = Math.max(
           worst,
           Math.abs(closes[row]! / closes[previous]! / grown - 1),
-          Math.abs(closes[row]! / closes[first]! / whole - 1),
+          Math.abs(closes[row]! / closes[first]! / wholeGrowth - 1),
         );
         steps += 1;
       } else first = row;
@@ -117,7 +117,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
   test('with any action on any day, with and without bars', () => {
     const from = parseValidDay('2024-01-01');
     const days = Int32Array.from({ length: 14 }, (_, t) => from + t);
-    const held = new Set(days);
+    const heldDays = new Set(days);
     const calendar: Calendar = {
       code: 'DAILY',
       name: 'Daily',
@@ -125,7 +125,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
       tz: 'UTC',
       coverage: { from, publishedTo: from + 13, to: from + 13 },
       sessions: days,
-      isSession: (day) => held.has(day),
+      isSession: (day) => heldDays.has(day),
     };
     const calendars: Calendars = { list: () => [calendar], get: (code) => (code === 'DAILY' ? calendar : undefined) };
     const happening = fc.record({

@@ -32,13 +32,15 @@ test('a market is read as it was written, bit for bit, without the spare capacit
   });
   const digests = { blocks: Uint8Array.of(1, 255), tables: Uint8Array.of(2), history: Uint8Array.of() };
   const file = { dataset: 'market', label: 'a.csv' } as never;
-  const served = await prepareServedMarket({ ...handle, fields: roomy, digests }, '2026-01-02T00:00:00.000000+00:00', [
-    file,
-  ]);
+  const servedMarket = await prepareServedMarket(
+    { ...handle, fields: roomy, digests },
+    '2026-01-02T00:00:00.000000+00:00',
+    [file],
+  );
   const path = join(await createTemporaryFolder(), 'snapshot');
-  await writeFile(path, await encodeSnapshot(served));
+  await writeFile(path, await encodeSnapshot(servedMarket));
   const read = await readSnapshot(path);
-  expect(read).toMatchObject({ loadedAt: served.loadedAt, files: [file] });
+  expect(read).toMatchObject({ loadedAt: servedMarket.loadedAt, files: [file] });
   expect(read.handle.digests).toEqual(digests);
   const [before, after] = [openMarket(handle), openMarket(read.handle)];
   expect({ ...after, fields: null }).toEqual({ ...before, fields: null });

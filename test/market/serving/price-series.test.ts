@@ -23,7 +23,7 @@ const createAction = (
 });
 
 /** Returns the bars of a security that is the only one in its store. */
-function barsOf(
+function createBars(
   rows: readonly (readonly [string, Record<string, number>])[],
   actions: readonly CorporateAction[] = [],
   adjustment: SecurityBars['adjustment'] = 'none',
@@ -45,7 +45,7 @@ const listAdjustedCloses = (bars: SecurityBars, adjust: 'none' | 'splits' | 'tot
 ];
 
 describe('prices of one security', () => {
-  const twoWeeks = barsOf([
+  const twoWeeks = createBars([
     ['2024-01-04', { OPEN: 9, HIGH: 12, LOW: 8, CLOSE: 10, VOLUME: 5 }],
     ['2024-01-05', { OPEN: 10, HIGH: 11, LOW: 7, CLOSE: 11, VOLUME: 6 }],
     ['2024-01-08', { OPEN: 11, HIGH: 15, LOW: 11, CLOSE: 14, VOLUME: 7 }],
@@ -95,7 +95,7 @@ describe('prices of one security', () => {
   });
 
   test('splits put earlier prices and share counts on the basis of the last date', () => {
-    const bars = barsOf(
+    const bars = createBars(
       [
         ['2024-01-02', { CLOSE: 200, VOLUME: 3 }],
         ['2024-01-03', { CLOSE: 204, VOLUME: 4 }],
@@ -117,7 +117,7 @@ describe('prices of one security', () => {
   });
 
   test('total lets the price grow as a holding with its cash reinvested', () => {
-    const bars = barsOf(
+    const bars = createBars(
       [
         ['2024-01-02', { CLOSE: 100 }],
         ['2024-01-03', { CLOSE: 49 }],
@@ -125,13 +125,13 @@ describe('prices of one security', () => {
       ],
       [createAction('SPLIT', 2, '2024-01-03'), createAction('DIVIDEND', 1, '2024-01-03')],
     );
-    const adjusted = listAdjustedCloses(bars, 'total');
-    expect(adjusted[1]! / adjusted[0]!).toBeCloseTo((2 * (49 + 1)) / 100, 14); // definition in section 3.2: s (p + cash) / previous p
-    expect(adjusted.slice(1)).toEqual([49, 50]);
+    const adjustedCloses = listAdjustedCloses(bars, 'total');
+    expect(adjustedCloses[1]! / adjustedCloses[0]!).toBeCloseTo((2 * (49 + 1)) / 100, 14); // definition in section 3.2: s (p + cash) / previous p
+    expect(adjustedCloses.slice(1)).toEqual([49, 50]);
   });
 
   test('an ex day without a session takes effect on the next one', () => {
-    const bars = barsOf(
+    const bars = createBars(
       [
         ['2024-01-05', { CLOSE: 20 }],
         ['2024-01-08', { CLOSE: 10 }],
@@ -144,7 +144,7 @@ describe('prices of one security', () => {
   test.each(['splits', 'total'] as const)(
     'a store that is adjusted for %s is not adjusted for splits again',
     (adjustment) => {
-      const bars = barsOf(
+      const bars = createBars(
         [
           ['2024-01-05', { CLOSE: 20 }],
           ['2024-01-08', { CLOSE: 21 }],
@@ -175,13 +175,13 @@ describe('prices of one security', () => {
           const actions = events.map(({ type, value, at }) =>
             createAction(type as CorporateAction['type'], value, formatDay(19_000 + at)),
           );
-          const bars = barsOf(rows, actions);
+          const bars = createBars(rows, actions);
           if (bars.fields.length === 0) return;
           const close = bars.fields[0]!.values;
           const { price: factor } = computeAdjustmentFactors(bars, close, 'total');
           // Computes the growth of each session by definition; a missing price is carried forward.
-          let grown = Number.NaN;
-          let carried = Number.NaN;
+          let growth = Number.NaN;
+          let carriedClose = Number.NaN;
           let first = -1;
           prices.forEach((bar, t) => {
             const on = actions.filter(({ exDay }) => exDay === 19_000 + t);
@@ -191,18 +191,18 @@ describe('prices of one security', () => {
             const cash = on
               .filter(({ type }) => type === 'DIVIDEND' || type === 'SPECIAL_DIVIDEND')
               .reduce((sum, { value }) => sum + value, 0);
-            if (Number.isNaN(carried)) {
+            if (Number.isNaN(carriedClose)) {
               if (bar === null) return;
-              [grown, carried, first] = [1, bar, t];
+              [growth, carriedClose, first] = [1, bar, t];
               return;
             }
-            const now = bar ?? carried / ratio;
-            grown *= (ratio * (now + cash)) / carried;
-            carried = now;
+            const now = bar ?? carriedClose / ratio;
+            growth *= (ratio * (now + cash)) / carriedClose;
+            carriedClose = now;
             if (bar === null) return;
             expect((bar * factor[t]!) / (close[first]! * factor[first]!)).toBeCloseTo(
-              grown,
-              10 - Math.ceil(Math.log10(Math.max(grown, 1))),
+              growth,
+              10 - Math.ceil(Math.log10(Math.max(growth, 1))),
             );
           });
         },

@@ -8,10 +8,10 @@ const LOADED_AT = '2024-01-02T00:00:00.000Z';
 test('the memory of a market is found by its identity, or by an equal one, and not copied', async () => {
   const markets = createServedMarkets();
   const handle = shareMarket(createMarket(3, 4));
-  const served = await prepareServedMarket(handle, LOADED_AT);
-  markets.serve(served);
-  expect(markets.handleOf(served.identity)).toBe(handle);
-  expect(markets.handleOf({ ...served.identity })).toBe(handle);
+  const servedMarket = await prepareServedMarket(handle, LOADED_AT);
+  markets.serve(servedMarket);
+  expect(markets.handleOf(servedMarket.identity)).toBe(handle);
+  expect(markets.handleOf({ ...servedMarket.identity })).toBe(handle);
 });
 
 test('a holder of an identity computes on that market while another is served', async () => {

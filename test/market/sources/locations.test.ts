@@ -17,8 +17,8 @@ describe('the places that stores may be read from', () => {
     await symlink(join(base, 'root', 'data'), join(base, 'root', 'staying'));
     const locations = createLocations([join(base, 'root')]);
     const answer = async (place: string) => {
-      const resolved = await locations.resolve(place, 'folder');
-      return 'path' in resolved ? resolved.path : resolved.problem.code;
+      const resolvedLocation = await locations.resolve(place, 'folder');
+      return 'path' in resolvedLocation ? resolvedLocation.path : resolvedLocation.problem.code;
     };
     return { base, answer };
   }
@@ -73,8 +73,8 @@ describe('the places that stores may be read from', () => {
     const { base } = await createTree();
     const locations = createLocations([join(base, 'root')]);
     for (const place of [join(base, 'root', 'none'), join(base, 'root', 'file.csv'), base, 'relative']) {
-      const resolved = await locations.resolve(place, 'folder');
-      expect('problem' in resolved && !resolved.problem.message.includes('/')).toBe(true);
+      const resolvedLocation = await locations.resolve(place, 'folder');
+      expect('problem' in resolvedLocation && !resolvedLocation.problem.message.includes('/')).toBe(true);
     }
   });
 });
@@ -83,29 +83,29 @@ describe('managed folders', () => {
   test('are removed only with the mark of their store', async () => {
     const root = await folderFor();
     const folders = createManagedFolders(root);
-    const mine = await folders.create('mine');
+    const ownFolder = await folders.create('mine');
     await mkdir(join(root, 'plain'));
-    expect(await folders.remove(mine, 'other')).toBe(false);
+    expect(await folders.remove(ownFolder, 'other')).toBe(false);
     expect(await folders.remove(join(root, 'plain'), 'plain')).toBe(false);
     expect(await folders.remove(root, 'mine')).toBe(false);
-    expect(await folders.remove(mine, 'mine')).toBe(true);
+    expect(await folders.remove(ownFolder, 'mine')).toBe(true);
     expect(await readdir(root)).toEqual(['plain']);
   });
 
   test('outside the home are never removed, even with a mark', async () => {
     const [root, elsewhere] = [await folderFor(), await folderFor()];
-    const foreign = await createManagedFolders(elsewhere).create('mine');
-    expect(await createManagedFolders(root).remove(foreign, 'mine')).toBe(false);
+    const foreignFolder = await createManagedFolders(elsewhere).create('mine');
+    expect(await createManagedFolders(root).remove(foreignFolder, 'mine')).toBe(false);
     expect(await readdir(elsewhere)).toHaveLength(1);
   });
 
   test('that no store names are swept, others are left', async () => {
     const root = await folderFor();
     const before = createManagedFolders(root);
-    const [named] = [await before.create('named'), await before.create('lost')];
+    const [namedFolder] = [await before.create('named'), await before.create('lost')];
     await mkdir(join(root, 'plain'));
     await mkdir(join(root, '.draft-cut-short')); // A crash before the marker file is written leaves such a folder.
-    await createManagedFolders(root).sweep(new Set([named])); // as at the next start
-    expect((await readdir(root)).toSorted()).toEqual([named.slice(root.length + 1), 'plain'].toSorted());
+    await createManagedFolders(root).sweep(new Set([namedFolder])); // as at the next start
+    expect((await readdir(root)).toSorted()).toEqual([namedFolder.slice(root.length + 1), 'plain'].toSorted());
   });
 });

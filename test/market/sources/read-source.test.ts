@@ -6,13 +6,13 @@ import { describe, expect, test } from 'vitest';
 import { parseDay } from '#domain/time/days.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, hashOf, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
+import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
 const MARKET = 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10,100\nB,2024-01-02,20,\nA,2024-01-03,11,110\n';
 
-async function findingsOf(files: Record<string, string | Uint8Array>) {
+async function listFindings(files: Record<string, string | Uint8Array>) {
   const folder = await folderFor();
   await writeFiles(folder, files);
   return formatFindingPaths((await readFolder(folder)).findings);
@@ -22,7 +22,7 @@ describe('a folder', () => {
   test('gives panels over its dates and identifiers, with nothing where there is no bar', async () => {
     const folder = await folderFor();
     await writeFiles(folder, { 'market.csv': MARKET });
-    const { identifiers, dates, fields } = await contentOf(folder);
+    const { identifiers, dates, fields } = await readFolderContent(folder);
     expect(identifiers).toEqual(['A', 'B']);
     expect([...dates]).toEqual([parseDay('2024-01-02'), parseDay('2024-01-03')]);
     expect([...fields.get('CLOSE')!]).toEqual([10, 20, 11, Number.NaN]);
@@ -38,7 +38,7 @@ describe('a folder', () => {
       'corporate_actions.csv': 'identifier,type,value,ex_date,status\nA,DIVIDEND,0.25,2024-01-03,paid\n',
       'universes.csv': 'universe,identifier,start,end\nALL,A,2024-01-01,\nALL,B,,2024-06-01\n',
     });
-    const content = await contentOf(csv);
+    const content = await readFolderContent(csv);
     const gzipped = await folderFor();
     await writeFiles(gzipped, {
       'market/2.csv.gz': gzipSync('date,VOLUME,CLOSE,identifier\n2024-01-03,110,11.0,A\n'),
@@ -51,7 +51,11 @@ describe('a folder', () => {
     });
     const parquet = await folderFor();
     await writeMarket(join(parquet, 'store'), content, () => {});
-    const hashes = [await hashOf(csv), await hashOf(gzipped), await hashOf(join(parquet, 'store'))];
+    const hashes = [
+      await readContentHash(csv),
+      await readContentHash(gzipped),
+      await readContentHash(join(parquet, 'store')),
+    ];
     expect(new Set(hashes).size).toBe(1);
     expect(content.reference.rows.get('A')?.[0]?.values).toEqual(['Alpha', 'Tech', '0005', '1999-01-04', true]);
   });
@@ -60,14 +64,14 @@ describe('a folder', () => {
     const [one, other] = [await folderFor(), await folderFor()];
     await writeFiles(one, { 'market.csv': MARKET });
     await writeFiles(other, { 'market.csv': MARKET.replace('11,110', '11.000000000000002,110') });
-    expect(await hashOf(one)).not.toBe(await hashOf(other));
+    expect(await readContentHash(one)).not.toBe(await readContentHash(other));
   });
 
   test('without rows that have no value has the same content', async () => {
     const [one, other] = [await folderFor(), await folderFor()];
     await writeFiles(one, { 'market.csv': MARKET });
     await writeFiles(other, { 'market.csv': `${MARKET}C,2024-01-02,,\nA,2024-01-05,,\n` });
-    expect(await hashOf(other)).toBe(await hashOf(one));
+    expect(await readContentHash(other)).toBe(await readContentHash(one));
   });
 
   test('takes the value of a folder name where the key is only there', async () => {
@@ -78,20 +82,20 @@ describe('a folder', () => {
       { ...content, reference: { columns: [], rows: new Map() } },
       () => {},
     );
-    expect(await hashOf(folder)).toBe(await hashOfText(MARKET));
+    expect(await readContentHash(folder)).toBe(await computeTextHash(MARKET));
   });
 });
 
 async function readContentFrom(text: string) {
   const folder = await folderFor();
   await writeFiles(folder, { 'market.csv': text });
-  return contentOf(folder);
+  return readFolderContent(folder);
 }
 
-async function hashOfText(text: string) {
+async function computeTextHash(text: string) {
   const folder = await folderFor();
   await writeFiles(folder, { 'market.csv': text });
-  return hashOf(folder);
+  return readContentHash(folder);
 }
 
 describe('each problem of the market is one finding', () => {
@@ -100,7 +104,7 @@ describe('each problem of the market is one finding', () => {
       { length: 20 },
       (_, i) => `A,2024-01-${String(i + 1).padStart(2, '0')},${i === 16 ? 'ten' : 10}`,
     );
-    expect(await findingsOf({ 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` })).toEqual([
+    expect(await listFindings({ 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` })).toEqual([
       'NOT_A_NUMBER market[row 17].CLOSE',
     ]);
   });
@@ -118,22 +122,22 @@ describe('each problem of the market is one finding', () => {
     ['a row that is too long', 'A,2024-01-02,3,1,1', 'UNREADABLE_FILE market[row 1]'],
     ['the same key twice', 'A,2024-01-02,3,1\nB,2024-01-02,3,1\nA,2024-01-02,3,1', 'DUPLICATE_KEY market[row 3]'],
   ])('%s', async (_what, rows, place) => {
-    expect(await findingsOf({ 'market.csv': `identifier,date,CLOSE,VOLUME\n${rows}\n` })).toEqual([place]);
+    expect(await listFindings({ 'market.csv': `identifier,date,CLOSE,VOLUME\n${rows}\n` })).toEqual([place]);
   });
 
   test('a missing column is named', async () => {
-    expect(await findingsOf({ 'market.csv': 'identifier,date,OPEN\nA,2024-01-02,1\n' })).toEqual([
+    expect(await listFindings({ 'market.csv': 'identifier,date,OPEN\nA,2024-01-02,1\n' })).toEqual([
       'MISSING_COLUMN market.CLOSE',
     ]);
   });
 
   test('a table without rows is empty', async () => {
-    expect(await findingsOf({ 'market.csv': 'identifier,date,CLOSE\n' })).toEqual(['EMPTY_DATASET market']);
+    expect(await listFindings({ 'market.csv': 'identifier,date,CLOSE\n' })).toEqual(['EMPTY_DATASET market']);
   });
 
   test('a row is counted in its own file', async () => {
     expect(
-      await findingsOf({
+      await listFindings({
         'market/a.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
         'market/b.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
       }),
@@ -153,7 +157,7 @@ describe('each problem of the other datasets is one finding', () => {
     ['an action twice', 'A,DIVIDEND,1,2024-01-02\nA,DIVIDEND,1,2024-01-02', 'DUPLICATE_KEY corporate_actions[row 2]'],
   ])('%s', async (_what, rows, place) => {
     expect(
-      await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': `identifier,type,value,ex_date\n${rows}\n` }),
+      await listFindings({ 'market.csv': MARKET, 'corporate_actions.csv': `identifier,type,value,ex_date\n${rows}\n` }),
     ).toEqual([place]);
   });
 
@@ -173,12 +177,12 @@ describe('each problem of the other datasets is one finding', () => {
     ['of neither', 'A,DIVIDEND,1,2024-01-02,0.02,,stock', [WRONG_DEFAULT]],
   ])('an election %s', async (_what, row, places) => {
     const head = 'identifier,type,value,ex_date,scrip_ratio,election_date,election_default';
-    expect(await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': `${head}\n${row}\n` })).toEqual(places);
+    expect(await listFindings({ 'market.csv': MARKET, 'corporate_actions.csv': `${head}\n${row}\n` })).toEqual(places);
   });
 
   test('a delisting need not state its payment', async () => {
     expect(
-      await findingsOf({
+      await listFindings({
         'market.csv': MARKET,
         'corporate_actions.csv': 'identifier,type,value,ex_date\nA,DELISTING,,2024-01-04\n',
       }),
@@ -190,13 +194,13 @@ describe('each problem of the other datasets is one finding', () => {
     ['U,A,2021-01-01,2021-01-01', 'INVALID_RANGE universes[row 1].end'],
   ])('a membership that cannot be: %s', async (rows, place) => {
     expect(
-      await findingsOf({ 'market.csv': MARKET, 'universes.csv': `universe,identifier,start,end\n${rows}\n` }),
+      await listFindings({ 'market.csv': MARKET, 'universes.csv': `universe,identifier,start,end\n${rows}\n` }),
     ).toEqual([place]);
   });
 
   test('memberships that follow each other are several spells', async () => {
     expect(
-      await findingsOf({
+      await listFindings({
         'market.csv': MARKET,
         'universes.csv': 'universe,identifier,start,end\nU,A,2020-01-01,2021-01-01\nU,A,2021-01-01,\n',
       }),
@@ -205,7 +209,7 @@ describe('each problem of the other datasets is one finding', () => {
 
   test('a repeated reference row', async () => {
     expect(
-      await findingsOf({
+      await listFindings({
         'market.csv': MARKET,
         'reference.csv': 'identifier,valid_from,SECTOR\nA,2020-01-01,X\nA,2020-01-01,Y\n',
       }),
@@ -219,7 +223,7 @@ describe('files that cannot be read', () => {
     ['of text', 'this is no parquet file at all'],
     ['cut short', new Uint8Array([0x50, 0x41, 0x52, 0x31, 0, 0, 0])],
   ])('a Parquet file %s is one finding', async (_what, bytes) => {
-    expect(await findingsOf({ 'market.parquet': bytes })).toEqual(['UNREADABLE_FILE market']);
+    expect(await listFindings({ 'market.parquet': bytes })).toEqual(['UNREADABLE_FILE market']);
   });
 
   test('a Parquet file whose footer is damaged is one finding, without a path of this machine', async () => {
@@ -235,9 +239,11 @@ describe('files that cannot be read', () => {
   });
 
   test('truncated gzip and binary text are reported', async () => {
-    expect(await findingsOf({ 'market.csv.gz': gzipSync(MARKET).subarray(0, 30) })).toEqual(['UNREADABLE_FILE market']);
+    expect(await listFindings({ 'market.csv.gz': gzipSync(MARKET).subarray(0, 30) })).toEqual([
+      'UNREADABLE_FILE market',
+    ]);
     expect(
-      await findingsOf({
+      await listFindings({
         'market.csv': Buffer.concat([
           Buffer.from('identifier,date,CLOSE\n'),
           Buffer.from([0xff, 0xfe]),
@@ -260,7 +266,7 @@ describe('files that cannot be read', () => {
 
   test('invalid JSON lines are reported by line', async () => {
     expect(
-      await findingsOf({ 'market.jsonl': '{"identifier":"A","date":"2024-01-02","CLOSE":1}\n{"identifier":\n' }),
+      await listFindings({ 'market.jsonl': '{"identifier":"A","date":"2024-01-02","CLOSE":1}\n{"identifier":\n' }),
     ).toEqual(['UNREADABLE_FILE market[row 2]']);
   });
 
@@ -270,7 +276,7 @@ describe('files that cannot be read', () => {
       '{"identifier":"A","date":"2024-01-03","CLOSE":true}',
       '{"identifier":',
     ];
-    expect(await findingsOf({ 'market.jsonl': lines.join('\n') })).toEqual([
+    expect(await listFindings({ 'market.jsonl': lines.join('\n') })).toEqual([
       'NOT_A_NUMBER market[row 1].CLOSE',
       'NOT_A_NUMBER market[row 2].CLOSE',
       'UNREADABLE_FILE market[row 3]',
@@ -278,7 +284,7 @@ describe('files that cannot be read', () => {
   });
 
   test('a dataset that exists twice is refused', async () => {
-    expect(await findingsOf({ 'market.csv': MARKET, 'market.jsonl': '{}' })).toEqual(['UNREADABLE_FILE market']);
+    expect(await listFindings({ 'market.csv': MARKET, 'market.jsonl': '{}' })).toEqual(['UNREADABLE_FILE market']);
   });
 
   test.each<[string, (file: string) => void]>([
@@ -319,7 +325,7 @@ describe('files that cannot be read', () => {
   });
 
   test('a folder without a market is reported', async () => {
-    expect(await findingsOf({ 'reference.csv': 'identifier\nA\n' })).toEqual(['LOCATION_NOT_FOUND market']);
+    expect(await listFindings({ 'reference.csv': 'identifier\nA\n' })).toEqual(['LOCATION_NOT_FOUND market']);
   });
 
   test('a link that leaves the folder is not followed', async () => {

@@ -21,7 +21,7 @@ const columns = Object.fromEntries(
 ) as SqlOrder['columns'];
 let count = 0;
 
-const orderOf = (query: string, extra: Partial<SqlOrder> = {}): SqlOrder => ({
+const createOrder = (query: string, extra: Partial<SqlOrder> = {}): SqlOrder => ({
   query,
   format: 'json',
   runs: ['A', 'B', 'C'],
@@ -33,10 +33,10 @@ const orderOf = (query: string, extra: Partial<SqlOrder> = {}): SqlOrder => ({
 });
 
 /** Returns the tables that a query needs. */
-async function needsOf(query: string, extra: Partial<SqlOrder> = {}): Promise<SqlNeeds> {
+async function readNeeds(query: string, extra: Partial<SqlOrder> = {}): Promise<SqlNeeds> {
   const stop = new Error('stop');
   let found: SqlNeeds | undefined;
-  await runQuery(orderOf(query, extra), (needs) => {
+  await runQuery(createOrder(query, extra), (needs) => {
     found = needs;
     return Promise.reject(stop);
   }).catch((error: unknown) => {
@@ -45,11 +45,12 @@ async function needsOf(query: string, extra: Partial<SqlOrder> = {}): Promise<Sq
   return found!;
 }
 
-const runsOf = async (query: string) => (await needsOf(query)).runs.map(({ view, indexId }) => `${view} ${indexId}`);
+const listRuns = async (query: string) =>
+  (await readNeeds(query)).runs.map(({ view, indexId }) => `${view} ${indexId}`);
 
-async function refusalOf(query: string, extra: Partial<SqlOrder> = {}): Promise<ErrorDetail> {
+async function catchRefusal(query: string, extra: Partial<SqlOrder> = {}): Promise<ErrorDetail> {
   const loadNothing = async () => ({ runs: [], market: [], lists: [] });
-  const refusal = await runQuery(orderOf(query, extra), loadNothing).then(
+  const refusal = await runQuery(createOrder(query, extra), loadNothing).then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -57,8 +58,8 @@ async function refusalOf(query: string, extra: Partial<SqlOrder> = {}): Promise<
   return refusal.toDetail();
 }
 
-async function answerOf(query: string, extra: Partial<SqlOrder> = {}) {
-  const order = orderOf(query, extra);
+async function readAnswer(query: string, extra: Partial<SqlOrder> = {}) {
+  const order = createOrder(query, extra);
   const outcome = await runQuery(order, async () => ({ runs: [], market: [], lists: [] }));
   return { ...outcome, text: readFileSync(order.resultFile, 'utf8') };
 }
@@ -76,24 +77,24 @@ describe('a query reads the tables that its conditions leave', () => {
     ["WITH w AS (SELECT * FROM weights) SELECT * FROM w WHERE w.index_id = 'C'", ['weights C']],
     ["SELECT count(*) FROM levels WHERE index_id = 'A' HAVING count(*) > 1", ['levels A']],
     ['SELECT 1', []],
-  ] as const)('%s', async (query, expected) => expect((await runsOf(query)).toSorted()).toEqual(expected));
+  ] as const)('%s', async (query, expected) => expect((await listRuns(query)).toSorted()).toEqual(expected));
 
   test('all runs where no condition names them, up to the limit', async () => {
-    const detail = await refusalOf("SELECT * FROM weights WHERE index_id <> 'A' OR weight > 0");
+    const detail = await catchRefusal("SELECT * FROM weights WHERE index_id <> 'A' OR weight > 0");
     expect(detail).toMatchObject({ code: 'QUERY_LIMIT', detail: { view: 'weights', indices: 3, limit: 2 } });
   });
 
   test('of a thousand runs and more those that it names', async () => {
     const runs = Array.from({ length: 1001 }, (_, i) => `R${i}`);
-    const detail = await refusalOf('SELECT * FROM levels', { runs });
+    const detail = await catchRefusal('SELECT * FROM levels', { runs });
     expect(detail.detail).toMatchObject({ indices: 1001 });
-    const one = await needsOf("SELECT * FROM levels WHERE index_id = 'R7' AND level > 3", { runs });
+    const one = await readNeeds("SELECT * FROM levels WHERE index_id = 'R7' AND level > 3", { runs });
     expect(one.runs).toEqual([{ view: 'levels', indexId: 'R7' }]);
   });
 
   test('columns of prices that it names, all where it has a star', async () => {
-    expect((await needsOf('SELECT close FROM prices')).market).toEqual([{ view: 'prices', columns: ['CLOSE'] }]);
-    expect((await needsOf('SELECT * FROM prices')).market).toEqual([{ view: 'prices', columns: null }]);
+    expect((await readNeeds('SELECT close FROM prices')).market).toEqual([{ view: 'prices', columns: ['CLOSE'] }]);
+    expect((await readNeeds('SELECT * FROM prices')).market).toEqual([{ view: 'prices', columns: null }]);
   });
 });
 
@@ -106,7 +107,7 @@ describe('errors name their place', () => {
     ["SELECT 1,\n '한' || current_setting('memory_limit')", 2, 9],
     ["SELECT 'a'::INT", 1, 11],
   ])('%s', async (query, line, column) => {
-    const { detail } = await refusalOf(query);
+    const { detail } = await catchRefusal(query);
     const [finding] = (detail as { findings: { message: string; position: { start: number } }[] }).findings;
     expect(finding!.message).toMatch(new RegExp(`^Line ${line}, column ${column}: `));
     const before = query.slice(0, finding!.position.start).split('\n');
@@ -173,12 +174,12 @@ const HOSTILE = [
 ];
 
 test.each(HOSTILE.map((query) => [query.slice(0, 60), query]))('%s is refused', async (_, query) => {
-  expect(['VALIDATION_FAILED', 'QUERY_LIMIT']).toContain((await refusalOf(query!)).code);
+  expect(['VALIDATION_FAILED', 'QUERY_LIMIT']).toContain((await catchRefusal(query!)).code);
 });
 
 describe('a result', () => {
   test('keeps order, gives repeated columns names, and has the types of files', async () => {
-    const { text, rows } = await answerOf(
+    const { text, rows } = await readAnswer(
       "SELECT i AS a, 0 - i AS a, i = 1 AS flag, DATE '2024-02-29' AS day, 1.0 / 0 AS none, [i] AS list FROM range(3) t(i) ORDER BY i DESC",
     );
     expect(rows).toBe(3);
@@ -205,13 +206,13 @@ describe('a result', () => {
       CASE WHEN i % 4 = 0 THEN NULL ELSE i / 8 END AS part, CASE WHEN i = 9 THEN 'inf'::DOUBLE ELSE i * 0.5::DOUBLE END AS number,
       i * 1.25::DECIMAL(9, 2) AS money, i > 5 AS flag FROM range(${rows}) t(i)`;
     const limits = { runs: 2, rows, bytes: 100_000_000 };
-    const { data } = JSON.parse((await answerOf(query, { limits })).text) as { data: unknown[][] };
-    const dayOf = (i: number) => new Date(Date.UTC(2020, 0, 1 + i)).toISOString().slice(0, 10);
+    const { data } = JSON.parse((await readAnswer(query, { limits })).text) as { data: unknown[][] };
+    const formatDay = (i: number) => new Date(Date.UTC(2020, 0, 1 + i)).toISOString().slice(0, 10);
     const expected = Array.from({ length: rows }, (_, i) => [
       `N${(i * 7919) % 50_000}`,
       [null, '', 'é'.repeat(i % 20)][i % 3],
       `a text of more than twelve bytes ${i % 10}`,
-      dayOf(i % 1000),
+      formatDay(i % 1000),
       i % 5 === 0 ? null : '2020-01-01',
       i % 100,
       i % 4 === 0 ? null : i / 8,
@@ -224,19 +225,19 @@ describe('a result', () => {
   });
 
   test('is cut at the limit of rows, which is reported', async () => {
-    const { rows, isTruncated, text } = await answerOf('SELECT * FROM range(101)');
+    const { rows, isTruncated, text } = await readAnswer('SELECT * FROM range(101)');
     expect([rows, isTruncated, (JSON.parse(text) as { truncated: boolean }).truncated]).toEqual([100, true, true]);
-    expect((await answerOf('SELECT * FROM range(100)')).isTruncated).toBe(false);
+    expect((await readAnswer('SELECT * FROM range(100)')).isTruncated).toBe(false);
   });
 
   test('beyond the limit of bytes is refused', async () => {
-    expect((await refusalOf("SELECT repeat('x', 20000)")).code).toBe('QUERY_LIMIT');
+    expect((await catchRefusal("SELECT repeat('x', 20000)")).code).toBe('QUERY_LIMIT');
   });
 
   test('describes views, without their underlying tables', async () => {
-    expect((JSON.parse((await answerOf('SHOW TABLES')).text) as { data: string[][] }).data.flat()).toEqual(
+    expect((JSON.parse((await readAnswer('SHOW TABLES')).text) as { data: string[][] }).data.flat()).toEqual(
       Object.keys(SQL_VIEWS).toSorted(),
     );
-    expect((await answerOf('DESCRIBE weights', { format: 'csv' })).text).toContain('index_id,VARCHAR');
+    expect((await readAnswer('DESCRIBE weights', { format: 'csv' })).text).toContain('index_id,VARCHAR');
   });
 });

@@ -55,7 +55,7 @@ interface Account {
  * Returns the company reports of a market by security, in the order of publication. The row of a delisting is omitted,
  * because it repeats the last report.
  */
-function accountsOf({ reference }: MarketContent): Map<string, Account[]> {
+function readAccounts({ reference }: MarketContent): Map<string, Account[]> {
   const findReferenceValue = (values: readonly ReferenceValue[], column: string) =>
     values[reference.columns.indexOf(column)] ?? null;
   return new Map(
@@ -82,7 +82,7 @@ function accountsOf({ reference }: MarketContent): Map<string, Account[]> {
     ]),
   );
 }
-const accounts = accountsOf(market);
+const accounts = readAccounts(market);
 const allAccounts = [...accounts.values()].flat();
 
 const ratios = new Map(
@@ -136,14 +136,14 @@ describe('the accounts of a synthetic market', () => {
   });
 
   test('of a market that ends earlier are those published until then', () => {
-    const earlier = accountsOf(generateMarket({ ...SPEC, sessions: SESSIONS.slice(0, 1300) }, () => {}));
+    const earlierAccounts = readAccounts(generateMarket({ ...SPEC, sessions: SESSIONS.slice(0, 1300) }, () => {}));
     const lastDay = SESSIONS[1299]!;
-    for (const [identifier, reports] of earlier)
+    for (const [identifier, reports] of earlierAccounts)
       expect(reports).toEqual(accounts.get(identifier)!.filter(({ published }) => published <= lastDay));
   });
 
   test('pay out what the shares were paid in the year', () => {
-    let checked = 0;
+    let checkedCount = 0;
     for (const { identifier, periodEnd, dividends } of allAccounts) {
       const yearStart = periodEnd - 366;
       if (yearStart < listingDates.get(identifier)!) continue;
@@ -163,16 +163,16 @@ describe('the accounts of a synthetic market', () => {
       expect(Math.abs(dividends - paid), `${identifier} ${formatDay(periodEnd)}`).toBeLessThanOrEqual(
         500 + 1e-9 * paid,
       ); // rounded to whole thousands
-      checked += paid > 0 ? 1 : 0;
+      checkedCount += paid > 0 ? 1 : 0;
     }
-    expect(checked).toBeGreaterThan(500);
+    expect(checkedCount).toBeGreaterThan(500);
   });
 
   test('have a book that grows by earnings and new shares less dividends', () => {
     const spunOff = new Set(
       market.actions.filter(({ type }) => type === 'SPIN_OFF').map(({ identifier }) => identifier),
     );
-    let checked = 0;
+    let checkedCount = 0;
     for (const [identifier, reports] of accounts) {
       if (spunOff.has(identifier)) continue;
       const n = market.identifiers.indexOf(identifier);
@@ -180,21 +180,21 @@ describe('the accounts of a synthetic market', () => {
         const before = reports[i]!;
         if (before.periodEnd < listingDates.get(identifier)!) return;
         const [from, to] = [findFirstAtLeast(SESSIONS, before.periodEnd + 1), findLastAtMost(SESSIONS, periodEnd)];
-        let issued = 0;
+        let issuedCount = 0;
         let rounding = 2000; // four amounts, each in whole thousands
         for (let t = from; t <= to; t++) {
-          const more = shares[t * NAMES + n]! - computeSharesAtOpen(n, SESSIONS[t]!);
-          issued += more * close[t * NAMES + n]!;
-          rounding += Math.abs(more) * 0.005; // Closes are whole cents; the prices behind the accounts are not.
+          const issuedShares = shares[t * NAMES + n]! - computeSharesAtOpen(n, SESSIONS[t]!);
+          issuedCount += issuedShares * close[t * NAMES + n]!;
+          rounding += Math.abs(issuedShares) * 0.005; // Closes are whole cents; the prices behind the accounts are not.
         }
         expect(
-          Math.abs(book - before.book - (earnings - dividends + issued)),
+          Math.abs(book - before.book - (earnings - dividends + issuedCount)),
           `${identifier} ${formatDay(periodEnd)}`,
         ).toBeLessThanOrEqual(rounding);
-        checked += 1;
+        checkedCount += 1;
       });
     }
-    expect(checked).toBeGreaterThan(700);
+    expect(checkedCount).toBeGreaterThan(700);
   });
 
   test('are of the size that the value of the shares, the sectors and a few bad years make them', () => {
@@ -222,24 +222,24 @@ describe('the accounts of a synthetic market', () => {
   });
 
   test('have ratios that are those of their amounts to the value of the shares at the end of the year', () => {
-    let checked = 0;
+    let checkedCount = 0;
     for (const { identifier, periodEnd, earnings, book, earningsYield, bookToPrice, returnOnEquity } of allAccounts) {
       expect(returnOnEquity === null ? book <= 0 : Math.abs(Number(returnOnEquity) - earnings / book) <= 1e-6).toBe(
         true,
       );
       if (periodEnd < listingDates.get(identifier)!) continue;
       const cell = findLastAtMost(SESSIONS, periodEnd) * NAMES + market.identifiers.indexOf(identifier);
-      const worth = close[cell]! * shares[cell]!;
+      const marketCap = close[cell]! * shares[cell]!;
       // The close is rounded by up to half a cent.
-      expect(Math.abs(earningsYield - earnings / worth)).toBeLessThanOrEqual(
+      expect(Math.abs(earningsYield - earnings / marketCap)).toBeLessThanOrEqual(
         1e-6 + (0.006 / close[cell]!) * Math.abs(earningsYield),
       );
-      expect(Math.abs(bookToPrice - book / worth)).toBeLessThanOrEqual(
+      expect(Math.abs(bookToPrice - book / marketCap)).toBeLessThanOrEqual(
         1e-6 + (0.006 / close[cell]!) * Math.abs(bookToPrice),
       );
-      checked += 1;
+      checkedCount += 1;
     }
-    expect(checked).toBeGreaterThan(700);
+    expect(checkedCount).toBeGreaterThan(700);
   });
 
   test('are chosen by a rule as they were published on its day and no later', () => {
@@ -286,7 +286,7 @@ describe('the accounts of a synthetic market', () => {
  */
 function computeSharesAtOpen(n: number, day: number): number {
   const t = findLastAtMost(SESSIONS, day);
-  const held = shares[(t - 1) * NAMES + n]!;
-  if (!(held > 0)) return shares[t * NAMES + n]!;
-  return Math.round(held * (ratios.get(`${market.identifiers[n]} ${day}`) ?? 1));
+  const sharesBefore = shares[(t - 1) * NAMES + n]!;
+  if (!(sharesBefore > 0)) return shares[t * NAMES + n]!;
+  return Math.round(sharesBefore * (ratios.get(`${market.identifiers[n]} ${day}`) ?? 1));
 }

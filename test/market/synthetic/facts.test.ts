@@ -108,9 +108,9 @@ describe('the returns of a synthetic market', () => {
     const expected = 0.16 * Math.sqrt(1 + 0.25 / 8);
     expect(annualise(market) / expected).toBeGreaterThan(0.8);
     expect(annualise(market) / expected).toBeLessThan(1.25);
-    const ofNames = Math.sqrt(0.16 ** 2 * (1 + 0.25) + 0.25 ** 2);
-    expect(findMiddle(returns.map(annualise)) / ofNames).toBeGreaterThan(0.8);
-    expect(findMiddle(returns.map(annualise)) / ofNames).toBeLessThan(1.25);
+    const nameVolatility = Math.sqrt(0.16 ** 2 * (1 + 0.25) + 0.25 ** 2);
+    expect(findMiddle(returns.map(annualise)) / nameVolatility).toBeGreaterThan(0.8);
+    expect(findMiddle(returns.map(annualise)) / nameVolatility).toBeLessThan(1.25);
   });
 
   test('have fat tails, daily ones fatter than monthly ones', () => {
@@ -153,17 +153,19 @@ describe('the returns of a synthetic market', () => {
   });
 
   test('have the common variation of one market and its sectors', () => {
-    const within: number[] = [];
-    const across: number[] = [];
+    const withinCorrelations: number[] = [];
+    const acrossCorrelations: number[] = [];
     for (let i = 0; i < returns.length; i++)
       for (let j = 0; j < i; j++)
-        (sectors[i] === sectors[j] ? within : across).push(computeProduct(standard[i]!, standard[j]!));
+        (sectors[i] === sectors[j] ? withinCorrelations : acrossCorrelations).push(
+          computeProduct(standard[i]!, standard[j]!),
+        );
     // Variance contributions are 0.0256 of the market, 0.0064 of the sector and 0.0625 specific. The tolerance for ten
     // years of clustered volatility is a tenth.
     const total = 0.0256 + 0.0064 + 0.0625;
-    expect(Math.abs(computeMean(across) - 0.0256 / total)).toBeLessThan(0.1);
-    expect(Math.abs(computeMean(within) - 0.032 / total)).toBeLessThan(0.1);
-    expect(computeMean(within) - computeMean(across)).toBeGreaterThan(0.5 * (0.0064 / total));
+    expect(Math.abs(computeMean(acrossCorrelations) - 0.0256 / total)).toBeLessThan(0.1);
+    expect(Math.abs(computeMean(withinCorrelations) - 0.032 / total)).toBeLessThan(0.1);
+    expect(computeMean(withinCorrelations) - computeMean(acrossCorrelations)).toBeGreaterThan(0.5 * (0.0064 / total));
   });
 
   test('have as many common factors as there are sectors, the largest of them the market', () => {
@@ -178,8 +180,8 @@ describe('the returns of a synthetic market', () => {
     // (1967). The sectors together move every security like the market, so the market is one of their directions rather
     // than an additional one.
     const edge = 0.75 * (1 + Math.sqrt(n / T)) ** 2;
-    const common = [...values].filter((value) => value > edge);
-    expect(common).toHaveLength(SPEC.sectors);
+    const commonValues = [...values].filter((value) => value > edge);
+    expect(commonValues).toHaveLength(SPEC.sectors);
     expect(values[n - 1]! / n).toBeGreaterThan(0.15);
     expect(values[n - 1]! / n).toBeLessThan(0.5);
   });
@@ -224,14 +226,14 @@ describe('the names of a synthetic market', () => {
     const close = livelyMarket.fields.get('CLOSE')!;
     const shares = livelyMarket.fields.get('SHARES_OUTSTANDING')!;
     const names = livelyMarket.identifiers.length;
-    let [paid, held] = [0, 0];
-    for (let cell = 0; cell < close.length; cell++) if (close[cell]! > 0) held += close[cell]! * shares[cell]!;
+    let [paidDividends, heldValue] = [0, 0];
+    for (let cell = 0; cell < close.length; cell++) if (close[cell]! > 0) heldValue += close[cell]! * shares[cell]!;
     for (const { identifier, type, value, exDay } of livelyMarket.actions) {
       const cell = findLastAtMost(SESSIONS, exDay) * names + livelyMarket.identifiers.indexOf(identifier);
-      if (type === 'DIVIDEND' && close[cell]! > 0) paid += value * shares[cell]!;
+      if (type === 'DIVIDEND' && close[cell]! > 0) paidDividends += value * shares[cell]!;
     }
     // Sizes are so uneven that a few large securities dominate, so the tolerance is half of the mean yield.
-    const yieldAnnual = paid / (held / livelyMarket.dates.length) / years;
+    const yieldAnnual = paidDividends / (heldValue / livelyMarket.dates.length) / years;
     expect(yieldAnnual).toBeGreaterThan(0.01);
     expect(yieldAnnual).toBeLessThan(0.03);
   });

@@ -47,7 +47,7 @@ function* listBars(content: MarketContent) {
     if (!Number.isNaN(close[cell])) yield { cell, t: Math.floor(cell / names), n: cell % names, close: close[cell]! };
 }
 
-const typesOf = ({ actions }: MarketContent) => new Set(actions.map(({ type }) => type));
+const listTypes = ({ actions }: MarketContent) => new Set(actions.map(({ type }) => type));
 
 describe('a synthetic market', () => {
   test('is the same bits for the same request and others for another seed', async () => {
@@ -58,19 +58,19 @@ describe('a synthetic market', () => {
 
   test('has bars whose high and low enclose open and close, on the price grid, with whole volumes', () => {
     const [opens, highs, lows, volumes] = ['OPEN', 'HIGH', 'LOW', 'VOLUME'].map((name) => createPanel(market, name));
-    const broken: object[] = [];
+    const brokenBars: object[] = [];
     for (const { cell, close } of listBars(market)) {
       const [open, high, low, volume] = [opens![cell]!, highs![cell]!, lows![cell]!, volumes![cell]!];
       const isEnclosed = high >= Math.max(open, close) && low <= Math.min(open, close) && low > 0;
       const grid = close >= 1 ? 100 : 10_000;
       if (!isEnclosed || Math.round(close * grid) / grid !== close || !Number.isInteger(volume))
-        broken.push({ cell, open, high, low, close, volume });
+        brokenBars.push({ cell, open, high, low, close, volume });
     }
-    expect(broken).toEqual([]);
+    expect(brokenBars).toEqual([]);
   });
 
   test('knows listings, delistings, mergers, spin-offs, splits and dividends', () => {
-    const many = typesOf(make({ delistings_per_year: 0.2, listings_per_year: 0.4, splits_per_year: 0.5 }));
+    const manyTypes = listTypes(make({ delistings_per_year: 0.2, listings_per_year: 0.4, splits_per_year: 0.5 }));
     for (const type of [
       'DIVIDEND',
       'SPECIAL_DIVIDEND',
@@ -82,14 +82,14 @@ describe('a synthetic market', () => {
       'MERGER',
       'SPIN_OFF',
     ] as const)
-      expect(many).toContain(type);
+      expect(manyTypes).toContain(type);
   });
 
   test('without dividends, splits, listings or delistings has none of them', () => {
-    const quiet = make({ dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 });
-    expect([...typesOf(quiet)].filter((type) => type !== 'SPLIT')).toEqual([]);
-    expect(quiet.identifiers).toHaveLength(SPEC.assets);
-    expect(quiet.universes.every(({ end }) => end === null)).toBe(true);
+    const quietMarket = make({ dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 });
+    expect([...listTypes(quietMarket)].filter((type) => type !== 'SPLIT')).toEqual([]);
+    expect(quietMarket.identifiers).toHaveLength(SPEC.assets);
+    expect(quietMarket.universes.every(({ end }) => end === null)).toBe(true);
   });
 
   test('with a session more has the prefix that runs are extended from', async () => {
@@ -109,14 +109,17 @@ describe('a synthetic market', () => {
   });
 
   test('with a later end only adds to one with an earlier end', () => {
-    const earlier = make({ sessions: SESSIONS.slice(0, 1500) });
+    const earlierMarket = make({ sessions: SESSIONS.slice(0, 1500) });
     const position = new Map(market.identifiers.map((identifier, n) => [identifier, n]));
     for (const name of market.fields.keys()) {
-      const [before, after] = [createPanel(earlier, name), createPanel(market, name)];
-      earlier.identifiers.forEach((identifier, n) => {
+      const [before, after] = [createPanel(earlierMarket, name), createPanel(market, name)];
+      earlierMarket.identifiers.forEach((identifier, n) => {
         const other = position.get(identifier)!;
         for (let t = 0; t < 1500; t++) {
-          const [a, b] = [before[t * earlier.identifiers.length + n]!, after[t * market.identifiers.length + other]!];
+          const [a, b] = [
+            before[t * earlierMarket.identifiers.length + n]!,
+            after[t * market.identifiers.length + other]!,
+          ];
           if (!Object.is(a, b)) throw new Error(`${name} of ${identifier} on session ${t}: ${a} and ${b}`);
         }
       });
@@ -126,7 +129,7 @@ describe('a synthetic market', () => {
       content.actions
         .filter(({ exDay }) => exDay <= lastDay)
         .map(({ identifier, type, value, exDay }) => ({ identifier, type, value, exDay }));
-    expect(listActions(earlier)).toEqual(listActions(market));
+    expect(listActions(earlierMarket)).toEqual(listActions(market));
   });
 
   test('keeps its universe point in time: a member has bars from its start to before its end', () => {
@@ -137,10 +140,10 @@ describe('a synthetic market', () => {
       const from = market.dates.indexOf(start!);
       const to = end === null ? market.dates.length : market.dates.indexOf(end);
       expect(to).toBeGreaterThan(from);
-      const others = [...market.dates.keys()].filter(
+      const otherDates = [...market.dates.keys()].filter(
         (t) => Number.isNaN(close[t * names + n]) !== (t < from || t >= to),
       );
-      expect(others, identifier).toEqual([]);
+      expect(otherDates, identifier).toEqual([]);
     }
   });
 
@@ -152,9 +155,9 @@ describe('a synthetic market', () => {
     );
     expect(leavers.size).toBeGreaterThan(0);
     for (const [identifier, rows] of market.reference.rows) {
-      const known = rows.filter(({ values }) => values[column] !== null);
+      const knownRows = rows.filter(({ values }) => values[column] !== null);
       expect(
-        known.map(({ validFrom }) => validFrom),
+        knownRows.map(({ validFrom }) => validFrom),
         identifier,
       ).toEqual(leavers.has(identifier) ? [leavers.get(identifier)] : []);
     }
@@ -163,9 +166,9 @@ describe('a synthetic market', () => {
   test('loses the requested fraction of bars and changes nothing else', () => {
     const gappy = make({ missing_rate: 0.1 });
     const count = [...listBars(gappy)].length;
-    const whole = [...listBars(market)].length;
-    expect(count / whole).toBeGreaterThan(0.89);
-    expect(count / whole).toBeLessThan(0.91);
+    const wholeCount = [...listBars(market)].length;
+    expect(count / wholeCount).toBeGreaterThan(0.89);
+    expect(count / wholeCount).toBeLessThan(0.91);
     expect(gappy.actions).toEqual(market.actions);
     const closes = createPanel(market, 'CLOSE');
     expect([...listBars(gappy)].filter(({ cell, close }) => closes[cell] !== close)).toEqual([]);

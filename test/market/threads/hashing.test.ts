@@ -17,7 +17,7 @@ const folderFor = openTemporaryFolders();
 function createLargePanels(seed: number): Panels {
   const days = 2 * BLOCK_DAYS;
   const assets = Math.ceil(THREAD_BYTES_MIN / (2 * 8 * days));
-  const panelOf = (first: number): Float64Array => {
+  const createPanel = (first: number): Float64Array => {
     const panel = createZeroPanel(days * assets);
     for (let cell = 0; cell < panel.length; cell += 1000) panel[cell] = first + cell;
     return panel;
@@ -26,26 +26,26 @@ function createLargePanels(seed: number): Panels {
     identifiers: Array.from({ length: assets }, (_, n) => `N${n}`),
     dates: Int32Array.from({ length: days }, (_, t) => 19_000 + t),
     fields: new Map([
-      ['VOLUME', panelOf(seed)],
-      ['CLOSE', panelOf(2 * seed)],
+      ['VOLUME', createPanel(seed)],
+      ['CLOSE', createPanel(2 * seed)],
     ]),
   };
 }
 
 test('blocks of large panels have the digests that they have on one thread, and those of panels before are forgotten', async () => {
-  const growing = createGrowingDigests();
-  growing.begin(createLargePanels(5));
-  growing.complete(0, 2 * BLOCK_DAYS);
+  const growingDigests = createGrowingDigests();
+  growingDigests.begin(createLargePanels(5));
+  growingDigests.complete(0, 2 * BLOCK_DAYS);
   const panels = createLargePanels(7);
-  growing.begin(panels);
-  growing.complete(BLOCK_DAYS, 2 * BLOCK_DAYS);
-  growing.complete(0, BLOCK_DAYS);
-  const result = await growing.awaitBlocks();
-  await growing.end();
-  const digestOf = createBlockDigests(panels);
+  growingDigests.begin(panels);
+  growingDigests.complete(BLOCK_DAYS, 2 * BLOCK_DAYS);
+  growingDigests.complete(0, BLOCK_DAYS);
+  const result = await growingDigests.awaitBlocks();
+  await growingDigests.end();
+  const computeDigest = createBlockDigests(panels);
   expect(result!.fields).toBe(panels.fields);
   expect(new Map([...result!.digests].map(([block, digest]) => [block, Buffer.from(digest).toString('hex')]))).toEqual(
-    new Map([0, 1].map((block) => [block, Buffer.from(digestOf(block)).toString('hex')])),
+    new Map([0, 1].map((block) => [block, Buffer.from(computeDigest(block)).toString('hex')])),
   );
 });
 

@@ -21,37 +21,37 @@ const ORDERS = [
 ] as const;
 
 test('values written batch by batch are in the panels, in any order', async ({ skip }) => {
-  const usual = findMemoryLimit();
+  const usualLimit = findMemoryLimit();
   try {
     // half of the budget has room for three batches
     limitMemory({ panelBytes: 60 * 2 ** 20, folder: await folderFor(), keepsNames: true });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const panels = [0, 1].map(() => new Float64Array(allocatePanels(BATCHES * CELLS * 8, 2 ** 30)));
     for (const [o, [title, order]] of ORDERS.entries()) {
-      const valueOf = (batch: number, field: number): number => 1 + batch + 100 * field + 1000 * o;
+      const computeValue = (batch: number, field: number): number => 1 + batch + 100 * field + 1000 * o;
       const buffer = createPanelBuffer(panels, CELLS);
-      const done = fill(buffer, order, valueOf);
+      const doneFills = fill(buffer, order, computeValue);
       await buffer.settled();
       expect(
-        done.toSorted((a, b) => a - b),
+        doneFills.toSorted((a, b) => a - b),
         title,
       ).toEqual(Array.from({ length: BATCHES }, (_, batch) => batch));
       for (const [field, panel] of panels.entries())
         for (let cell = 0; cell < panel.length; cell += 499)
-          if (panel[cell] !== valueOf(Math.floor(cell / CELLS), field))
+          if (panel[cell] !== computeValue(Math.floor(cell / CELLS), field))
             expect.fail(`${title}: cell ${cell} of panel ${field}`);
     }
   } finally {
-    limitMemory(usual);
+    limitMemory(usualLimit);
   }
 });
 
 function fill(
   buffer: PanelBuffer,
   order: readonly (number | null)[],
-  valueOf: (batch: number, field: number) => number,
+  computeValue: (batch: number, field: number) => number,
 ): number[] {
-  const done: number[] = [];
+  const doneBatches: number[] = [];
   const visits = new Map<number, number>();
   for (const [n, batch] of order.entries()) {
     if (batch === null) {
@@ -64,8 +64,8 @@ function fill(
     const all = order.filter((other) => other === batch).length;
     // Each visit fills an equal share of the batch.
     const [from, to] = [visit, visit + 1].map((k) => Math.floor((k * CELLS) / all));
-    for (const field of [0, 1]) buffer.cellsOf(batch, field).fill(valueOf(batch, field), from, to);
-    if (!order.includes(batch, n + 1)) buffer.close(batch, () => done.push(batch));
+    for (const field of [0, 1]) buffer.cellsOf(batch, field).fill(computeValue(batch, field), from, to);
+    if (!order.includes(batch, n + 1)) buffer.close(batch, () => doneBatches.push(batch));
   }
-  return done;
+  return doneBatches;
 }

@@ -33,7 +33,7 @@ const BARS = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identi
 async function write(
   rows: string,
   count = 1,
-  fileOf = (t: string) => `${t} % ${count}`,
+  formatFile = (t: string) => `${t} % ${count}`,
 ): Promise<{ readonly path: string; readonly label: string }[]> {
   const folder = await folderFor();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
@@ -43,7 +43,7 @@ async function write(
   }));
   for (const [i, { path }] of files.entries())
     await connection.run(
-      `COPY (SELECT date, identifier, CLOSE, VOLUME, HIGH, OPEN FROM (${rows}) WHERE ${fileOf('t')} = ${i}) TO '${path}' (FORMAT parquet, CODEC 'zstd', ROW_GROUP_SIZE 2048)`,
+      `COPY (SELECT date, identifier, CLOSE, VOLUME, HIGH, OPEN FROM (${rows}) WHERE ${formatFile('t')} = ${i}) TO '${path}' (FORMAT parquet, CODEC 'zstd', ROW_GROUP_SIZE 2048)`,
     );
   connection.closeSync();
   return files;
@@ -95,9 +95,11 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
 /** Expected day, identifier, close and volume of every row. */
 const expectedBars = callOnce(async () => {
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
-  const written = await connection.runAndReadAll(`SELECT t, 'ID' || n, CLOSE::DOUBLE, VOLUME::DOUBLE FROM (${BARS})`);
+  const writtenRows = await connection.runAndReadAll(
+    `SELECT t, 'ID' || n, CLOSE::DOUBLE, VOLUME::DOUBLE FROM (${BARS})`,
+  );
   connection.closeSync();
-  return written.getRows();
+  return writtenRows.getRows();
 });
 
 test.runIf(isReady).each([
@@ -111,20 +113,20 @@ test.runIf(isReady).each([
   'rows in whatever order (%s, %i files) are in their cells, each day is reported once, and threads change no bit',
   async (order, count) => {
     const files = await write(`${BARS} ORDER BY ${order}`, count);
-    const [apart, together] = [await read(files, true), await read(files, false)];
-    const { panels, rows } = apart.read!;
-    expect(apart.days.toSorted((a, b) => a - b)).toEqual(Array.from({ length: DAYS }, (_, t) => t));
-    expect(rows).toBe(together.read!.rows);
-    expect(panels.identifiers).toEqual(together.read!.panels.identifiers);
-    for (const [name, panel] of together.read!.panels.fields)
-      expect(Buffer.compare(bytesOf(panels.fields.get(name)!), bytesOf(panel)), name).toBe(0);
+    const [separateRead, jointRead] = [await read(files, true), await read(files, false)];
+    const { panels, rows } = separateRead.read!;
+    expect(separateRead.days.toSorted((a, b) => a - b)).toEqual(Array.from({ length: DAYS }, (_, t) => t));
+    expect(rows).toBe(jointRead.read!.rows);
+    expect(panels.identifiers).toEqual(jointRead.read!.panels.identifiers);
+    for (const [name, panel] of jointRead.read!.panels.fields)
+      expect(Buffer.compare(viewBytes(panels.fields.get(name)!), viewBytes(panel)), name).toBe(0);
 
     const expected = await expectedBars();
     const close = panels.fields.get('CLOSE')!;
     const volume = panels.fields.get('VOLUME')!;
-    const columnOf = new Map(panels.identifiers.map((name, column) => [name, column]));
+    const columnIndices = new Map(panels.identifiers.map((name, column) => [name, column]));
     for (const [t, name, price, size] of expected) {
-      const cell = Number(t) * NAMES + columnOf.get(String(name))!;
+      const cell = Number(t) * NAMES + columnIndices.get(String(name))!;
       if (!Object.is(close[cell], price ?? Number.NaN) || !Object.is(volume[cell], size ?? Number.NaN))
         expect.fail(
           `${String(name)} on day ${String(t)}: ${close[cell]}, ${volume[cell]} for ${String(price)}, ${String(size)}`,
@@ -150,17 +152,19 @@ test.runIf(isReady).each([
   'panels on a disk have equal bits (%s, %i files), and blocks of days have the digests of their content',
   async (order, count) => {
     const files = await write(`${FEW_BARS} ORDER BY ${order}`, count, (t) => `(${t} // 530)`);
-    const together = await read(files, false);
+    const jointRead = await read(files, false);
     const limit = findMemoryLimit();
     limitMemory({ panelBytes: 140 * 2 ** 20, folder: await folderFor(), keepsNames: true });
-    const apart = await read(files, true).finally(() => limitMemory(limit));
-    const { panels } = apart.read!;
-    for (const [name, panel] of together.read!.panels.fields)
-      expect(Buffer.compare(bytesOf(panels.fields.get(name)!), bytesOf(panel)), name).toBe(0);
-    const digestOf = createBlockDigests(together.read!.panels);
-    for (const [block, digest] of apart.digests) expect(digest).toBe(Buffer.from(digestOf(block)).toString('hex'));
+    const separateRead = await read(files, true).finally(() => limitMemory(limit));
+    const { panels } = separateRead.read!;
+    for (const [name, panel] of jointRead.read!.panels.fields)
+      expect(Buffer.compare(viewBytes(panels.fields.get(name)!), viewBytes(panel)), name).toBe(0);
+    const computeDigest = createBlockDigests(jointRead.read!.panels);
+    for (const [block, digest] of separateRead.digests)
+      expect(digest).toBe(Buffer.from(computeDigest(block)).toString('hex'));
     const areAlone = [...panels.fields.values()].every(({ buffer }) => findPagedFile(buffer) !== undefined);
-    if (order === 't, n' && areAlone) expect(apart.digests.size).toBeGreaterThan(LONG_PANEL.days / BLOCK_DAYS / 2);
+    if (order === 't, n' && areAlone)
+      expect(separateRead.digests.size).toBeGreaterThan(LONG_PANEL.days / BLOCK_DAYS / 2);
   },
 );
 
@@ -174,10 +178,10 @@ test.runIf(isReady).each([
   ['a volume below zero', BARS.replace('- 0.0 END', '- 5.0 END'), 'OUT_OF_RANGE'],
 ])('%s is refused with the findings that it has without threads', async (_, rows, code) => {
   const files = await write(rows);
-  const [apart, together] = [await read(files, true), await read(files, false)];
-  expect(apart.read).toBeUndefined();
-  expect(apart.codes).toContain(code);
-  expect(apart.codes).toEqual(together.codes);
+  const [separateRead, jointRead] = [await read(files, true), await read(files, false)];
+  expect(separateRead.read).toBeUndefined();
+  expect(separateRead.codes).toContain(code);
+  expect(separateRead.codes).toEqual(jointRead.codes);
 });
 
 test.runIf(isReady)('a file whose rows cannot be decoded fails with the same error as without threads', async () => {
@@ -191,11 +195,11 @@ test.runIf(isReady)('a file whose rows cannot be decoded fails with the same err
       () => 'read',
       (fault: Error) => fault.message,
     );
-  const apart = await readOutcome(true);
-  expect(apart).toMatch(/error/i);
-  expect(apart).toBe(await readOutcome(false));
+  const separateOutcome = await readOutcome(true);
+  expect(separateOutcome).toMatch(/error/i);
+  expect(separateOutcome).toBe(await readOutcome(false));
 });
 
-function bytesOf({ buffer, byteOffset, byteLength }: Float64Array): Buffer {
+function viewBytes({ buffer, byteOffset, byteLength }: Float64Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 }

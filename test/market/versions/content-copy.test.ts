@@ -5,7 +5,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { decodeCells, encodeCells } from '#market/versions/cell-codes.js';
 import { decodeContent } from '#market/versions/content-copy.js';
 import { seeded } from '../../seeded.js';
-import { copyOf } from './copy-of.js';
+import { createCopy } from './copy-of.js';
 
 const CELLS = 60;
 const random = seeded(5);
@@ -34,24 +34,26 @@ test.each([
 ])('%s have their bits again, as integers (1), as long ones (3) or as doubles (2)', (_, cells, form) => {
   for (const assets of [1, 3, cells.length]) {
     const bytes = encodeCells(cells, assets);
-    const again = new Float64Array(cells.length);
-    decodeCells(bytes, assets, again);
-    expect(Buffer.from(again.buffer).equals(Buffer.from(cells.buffer, cells.byteOffset, cells.byteLength))).toBe(true);
+    const secondCells = new Float64Array(cells.length);
+    decodeCells(bytes, assets, secondCells);
+    expect(Buffer.from(secondCells.buffer).equals(Buffer.from(cells.buffer, cells.byteOffset, cells.byteLength))).toBe(
+      true,
+    );
     expect(bytes.length).toBe(1 + [4, 8, 7][form - 1]! * cells.length);
   }
 });
 
 test('a copy of several pieces has the content that it was made of', () => {
-  const content = contentOf(NAMES, 4000); // 37 MiB.
-  const copied = decodeContent(copyOf(content, 2));
-  expect(copied.dates).toEqual(content.dates);
-  expect(Buffer.from(copied.fields.get('CLOSE')!.buffer).equals(Buffer.from(content.fields.get('CLOSE')!.buffer))).toBe(
-    true,
-  );
+  const content = createContent(NAMES, 4000); // 37 MiB.
+  const copiedContent = decodeContent(createCopy(content, 2));
+  expect(copiedContent.dates).toEqual(content.dates);
+  expect(
+    Buffer.from(copiedContent.fields.get('CLOSE')!.buffer).equals(Buffer.from(content.fields.get('CLOSE')!.buffer)),
+  ).toBe(true);
 });
 
 test('a copy of the version before, of whole panels, is read', () => {
-  const content = contentOf(['A', 'B'], 3);
+  const content = createContent(['A', 'B'], 3);
   const { identifiers } = content;
   const tables = { columns: [], reference: [], actions: [], universes: [], series: [] };
   const header = { format: 1, dates: [...content.dates], identifiers, tables, fields: ['CLOSE'] };
@@ -68,7 +70,7 @@ test('a copy of the version before, of whole panels, is read', () => {
 const NAMES = Array.from({ length: 1200 }, (_, n) => `N${n}`);
 
 /** Returns a content whose closes have two decimals. */
-function contentOf(identifiers: readonly string[], days: number): MarketContent {
+function createContent(identifiers: readonly string[], days: number): MarketContent {
   const close = new Float64Array(new SharedArrayBuffer(8 * days * identifiers.length));
   for (let cell = 0; cell < close.length; cell++) close[cell] = (100 + (cell % 1013)) / 100;
   return {

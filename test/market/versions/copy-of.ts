@@ -3,14 +3,14 @@ import { expect } from 'vitest';
 import type { MarketContent } from '#market/content/market-content.js';
 import { encodeContent } from '#market/versions/content-copy.js';
 
-/** Returns the bytes of a content's copy. @param least minimum number of chunks */
-export function copyOf(content: MarketContent, least = 1): Uint8Array {
+/** Returns the bytes of a content's copy. @param bytesMin minimum number of chunks */
+export function createCopy(content: MarketContent, bytesMin = 1): Uint8Array {
   const pieces: Uint8Array[][] = [];
   for (let from: number | null = 0; from !== null;) {
     const { piece, next } = encodeContent(content, from);
     pieces.push([...piece]);
     from = next;
   }
-  expect(pieces.length).toBeGreaterThanOrEqual(least);
+  expect(pieces.length).toBeGreaterThanOrEqual(bytesMin);
   return Buffer.concat(pieces.flat());
 }

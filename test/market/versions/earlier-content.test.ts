@@ -9,7 +9,7 @@ import { computeContentChange } from '#market/versions/content-change.js';
 import { decodeContent } from '#market/versions/content-copy.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
 import { seeded } from '../../seeded.js';
-import { copyOf } from './copy-of.js';
+import { createCopy } from './copy-of.js';
 
 /** Market as plain values: bars by field, day and security. */
 interface PlainMarket {
@@ -23,7 +23,7 @@ interface PlainMarket {
 
 const formatKey = (day: number, name: string): string => `${day} ${name}`;
 
-function contentOf({ days, names, fields, actions, sectors, series }: PlainMarket): MarketContent {
+function createContent({ days, names, fields, actions, sectors, series }: PlainMarket): MarketContent {
   const panels = [...fields].map(([field, values]) => {
     const panel = new Float64Array(new SharedArrayBuffer(8 * days.length * names.length));
     days.forEach((day, t) =>
@@ -106,47 +106,47 @@ const FIRST: PlainMarket = {
 test('every earlier content of random edits comes back with its hash, through the bytes that are kept', async () => {
   const random = seeded(7);
   let market = FIRST;
-  const contents = [contentOf(market)];
-  for (let i = 0; i < 60; i++) contents.push(contentOf((market = changeMarket(market, random))));
+  const contents = [createContent(market)];
+  for (let i = 0; i < 60; i++) contents.push(createContent((market = changeMarket(market, random))));
   const changes = contents
     .slice(1)
     .map((after, i) => decodeChange(encodeChange(computeContentChange(contents[i]!, after))));
   const last = contents.at(-1)!;
   for (const [i, content] of contents.entries()) {
-    const again = restoreContent(last, changes.slice(i).toReversed());
-    expect(await computeContentHash(again), `content ${i}`).toBe(await computeContentHash(content));
-    expect(again.actions).toEqual(content.actions);
+    const restoredContent = restoreContent(last, changes.slice(i).toReversed());
+    expect(await computeContentHash(restoredContent), `content ${i}`).toBe(await computeContentHash(content));
+    expect(restoredContent.actions).toEqual(content.actions);
   }
 });
 
 test('a copy has the content that it was made of, and with the changes since each that came later', async () => {
   const random = seeded(11);
   let market = FIRST;
-  const contents = [contentOf(market)];
-  for (let i = 0; i < 20; i++) contents.push(contentOf((market = changeMarket(market, random))));
-  const copied = decodeContent(copyOf(contents[0]!));
-  expect(copied).toEqual(contents[0]);
+  const contents = [createContent(market)];
+  for (let i = 0; i < 20; i++) contents.push(createContent((market = changeMarket(market, random))));
+  const copiedContent = decodeContent(createCopy(contents[0]!));
+  expect(copiedContent).toEqual(contents[0]);
   const changes = contents
     .slice(1)
     .map((after, i) => decodeChange(encodeChange(computeContentChange(after, contents[i]!))));
   for (const [i, content] of contents.entries())
-    expect(await computeContentHash(restoreContent(copied, changes.slice(0, i))), `content ${i}`).toBe(
+    expect(await computeContentHash(restoreContent(copiedContent, changes.slice(0, i))), `content ${i}`).toBe(
       await computeContentHash(content),
     );
 });
 
 test('an appended day is removed without a copy; a correction copies only its own column', () => {
-  const [before, after] = [contentOf(FIRST), contentOf({ ...FIRST, days: [100, 101, 102, 103] })];
-  const appended = restoreContent(after, [computeContentChange(before, after)]);
-  expect(appended.fields.get('CLOSE')!.buffer).toBe(after.fields.get('CLOSE')!.buffer);
-  expect(appended.fields.get('CLOSE')).toHaveLength(9);
+  const [before, after] = [createContent(FIRST), createContent({ ...FIRST, days: [100, 101, 102, 103] })];
+  const appendedContent = restoreContent(after, [computeContentChange(before, after)]);
+  expect(appendedContent.fields.get('CLOSE')!.buffer).toBe(after.fields.get('CLOSE')!.buffer);
+  expect(appendedContent.fields.get('CLOSE')).toHaveLength(9);
   const volume = new Map([['VOLUME', new Map([[formatKey(100, 'A'), 5]])]]);
-  const both = contentOf({ ...FIRST, fields: new Map([...FIRST.fields, ...volume]) });
+  const bothContent = createContent({ ...FIRST, fields: new Map([...FIRST.fields, ...volume]) });
   const closes = new Map([...FIRST.fields.get('CLOSE')!, [formatKey(101, 'B'), 7]]);
-  const corrected = contentOf({ ...FIRST, fields: new Map([['CLOSE', closes], ...volume]) });
-  const undone = restoreContent(corrected, [computeContentChange(both, corrected)]);
+  const correctedContent = createContent({ ...FIRST, fields: new Map([['CLOSE', closes], ...volume]) });
+  const undone = restoreContent(correctedContent, [computeContentChange(bothContent, correctedContent)]);
   expect(undone.fields.get('CLOSE')![4]).toBe(101);
-  expect(undone.fields.get('VOLUME')!.buffer).toBe(corrected.fields.get('VOLUME')!.buffer);
+  expect(undone.fields.get('VOLUME')!.buffer).toBe(correctedContent.fields.get('VOLUME')!.buffer);
 });
 
 test('the cost of a change is the changed data: a day, or the cell of a correction', () => {
@@ -155,21 +155,22 @@ test('the cost of a change is the changed data: a day, or the cell of a correcti
   const days = Array.from({ length: 300 }, (_, t) => t);
   const closes = new Map(days.flatMap((day) => names.map((name) => [formatKey(day, name), random()] as const)));
   const market: PlainMarket = { ...FIRST, days, names, fields: new Map([['CLOSE', closes]]) };
-  const before = contentOf(market);
+  const before = createContent(market);
   const cell = new Map([...closes, [formatKey(150, 'N100'), 1]]);
-  const bytesOf = (after: PlainMarket): number => encodeChange(computeContentChange(before, contentOf(after))).length;
-  expect(bytesOf({ ...market, days: [...days, 300] })).toBeLessThan(400);
-  expect(bytesOf({ ...market, fields: new Map([['CLOSE', cell]]) })).toBeLessThan(400);
+  const measureChange = (after: PlainMarket): number =>
+    encodeChange(computeContentChange(before, createContent(after))).length;
+  expect(measureChange({ ...market, days: [...days, 300] })).toBeLessThan(400);
+  expect(measureChange({ ...market, fields: new Map([['CLOSE', cell]]) })).toBeLessThan(400);
 });
 
 test('late values are reported: a bar that was missing, a dividend of a past day; values of later days are appended', () => {
-  const missing = new Map([...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== formatKey(101, 'B')));
-  const before = contentOf({ ...FIRST, fields: new Map([['CLOSE', missing]]), actions: [] });
-  const after = contentOf({ ...FIRST, actions: [createDividend('A', 101, 0.6), createDividend('A', 500, 9)] });
-  const late = computeDifference(before, after, { limit: 9, isAppendedListed: false });
-  expect(late.rows).toEqual({ added: 3, changed: 0, removed: 0 });
+  const missing = new Map([...FIRST.fields.get('CLOSE')!].filter(([key]) => key !== formatKey(101, 'B')));
+  const before = createContent({ ...FIRST, fields: new Map([['CLOSE', missing]]), actions: [] });
+  const after = createContent({ ...FIRST, actions: [createDividend('A', 101, 0.6), createDividend('A', 500, 9)] });
+  const lateDifference = computeDifference(before, after, { limit: 9, isAppendedListed: false });
+  expect(lateDifference.rows).toEqual({ added: 3, changed: 0, removed: 0 });
   const isLate = { date: '1970-04-12', before: null };
-  expect(late.changes).toEqual(
+  expect(lateDifference.changes).toEqual(
     expect.arrayContaining([
       {
         ...isLate,
@@ -181,22 +182,22 @@ test('late values are reported: a bar that was missing, a dividend of a past day
       { ...isLate, table: 'corporate_actions', identifier: 'A', field: 'DIVIDEND.value', after: 0.6 },
     ]),
   );
-  expect(late.changes.every(({ date }) => date === isLate.date)).toBe(true);
+  expect(lateDifference.changes.every(({ date }) => date === isLate.date)).toBe(true);
   // In the opposite direction these values are removed, together with the values of the added day.
-  const gone = computeDifference(after, before, { limit: 99, isAppendedListed: false }).changes;
-  const turned = late.changes.map((cell) => ({ ...cell, before: cell.after, after: null }));
-  expect(gone.filter(({ date }) => date === isLate.date)).toEqual(turned);
+  const goneDifference = computeDifference(after, before, { limit: 99, isAppendedListed: false }).changes;
+  const turnedCells = lateDifference.changes.map((cell) => ({ ...cell, before: cell.after, after: null }));
+  expect(goneDifference.filter(({ date }) => date === isLate.date)).toEqual(turnedCells);
 });
 
 test('rows are counted as added, changed and removed, and cells are reported with both values', () => {
-  const before = contentOf(FIRST);
+  const before = createContent(FIRST);
   const closes = new Map([
-    ...[...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== formatKey(102, 'C')),
+    ...[...FIRST.fields.get('CLOSE')!].filter(([key]) => key !== formatKey(102, 'C')),
     [formatKey(100, 'A'), 99] as const,
     [formatKey(103, 'A'), 1] as const,
     [formatKey(103, 'B'), 1] as const,
   ]);
-  const after = contentOf({
+  const after = createContent({
     ...FIRST,
     days: [100, 101, 102, 103],
     fields: new Map([['CLOSE', closes]]),
@@ -234,32 +235,33 @@ test('rows are counted as added, changed and removed, and cells are reported wit
 });
 
 test('a column that came changes the bars that have a value in it, in the list of versions as in their difference', () => {
-  const before = contentOf(FIRST);
+  const before = createContent(FIRST);
   const volume = new Map([
     [formatKey(100, 'A'), 5],
     [formatKey(102, 'C'), 6],
     [formatKey(103, 'B'), 7], // a bar of the added day, without a close
   ]);
   const days = [...FIRST.days, 103];
-  const after = contentOf({ ...FIRST, days, fields: new Map([...FIRST.fields, ['VOLUME', volume]]) });
+  const after = createContent({ ...FIRST, days, fields: new Map([...FIRST.fields, ['VOLUME', volume]]) });
   const bars = { added: 1, changed: 2, removed: 0 };
   expect(changeCounts(before, after)).toEqual({ ...bars, bars });
   expect(computeDifference(before, after, { limit: 9, isAppendedListed: false })).toMatchObject({
     cells: 2,
     rows: bars,
   });
-  const gone = { added: 0, changed: 2, removed: 1 };
-  expect(changeCounts(after, before)).toEqual({ ...gone, bars: gone });
+  const goneCounts = { added: 0, changed: 2, removed: 1 };
+  expect(changeCounts(after, before)).toEqual({ ...goneCounts, bars: goneCounts });
 });
 
 test('content with shared memory counts the same as other content', () => {
-  const before = contentOf(FIRST);
+  const before = createContent(FIRST);
   const close = new Float64Array([...before.fields.get('CLOSE')!, 1, Number.NaN, 2]);
-  const grown = { ...before, dates: Int32Array.of(100, 101, 102, 103), fields: new Map([['CLOSE', close]]) };
-  const shared = { ...before, fields: new Map([['CLOSE', close.subarray(0, 9)]]) };
+  const grownContent = { ...before, dates: Int32Array.of(100, 101, 102, 103), fields: new Map([['CLOSE', close]]) };
+  const sharedContent = { ...before, fields: new Map([['CLOSE', close.subarray(0, 9)]]) };
   const bars = { added: 2, changed: 0, removed: 0 };
-  for (const held of [before, shared]) expect(changeCounts(held, grown)).toEqual({ ...bars, bars });
-  expect(changeCounts(shared, { ...grown, dates: Int32Array.of(100, 101, 103, 104) }).bars).toEqual({
+  for (const heldContent of [before, sharedContent])
+    expect(changeCounts(heldContent, grownContent)).toEqual({ ...bars, bars });
+  expect(changeCounts(sharedContent, { ...grownContent, dates: Int32Array.of(100, 101, 103, 104) }).bars).toEqual({
     added: 5,
     changed: 0,
     removed: 3,

@@ -29,13 +29,13 @@ interface Vintage {
 }
 
 /** Returns the data known to decisions from several vintages, ordered from the earliest. */
-function knownOf(vintages: readonly Vintage[]): DatedMarkets {
+function createKnownMarkets(vintages: readonly Vintage[]): DatedMarkets {
   const last = vintages.at(-1)!;
-  const earlier = vintages.slice(0, -1).map(({ knownOn, content }, i) => ({
+  const earlierVintages = vintages.slice(0, -1).map(({ knownOn, content }, i) => ({
     knownOn,
     change: computeContentChange(content, vintages[i + 1]!.content),
   }));
-  return createDatedMarkets(last.content, { knownOn: last.knownOn, earlier: earlier.toReversed() });
+  return createDatedMarkets(last.content, { knownOn: last.knownOn, earlier: earlierVintages.toReversed() });
 }
 
 /**
@@ -70,7 +70,7 @@ const listDecidedWeights = ({ index }: Run): unknown[] =>
     return [date, session, [...columns], [...weights]];
   });
 
-const requestOf = (documents: RunRequest['documents'], known?: DatedMarkets): RunRequest => ({
+const createRequest = (documents: RunRequest['documents'], known?: DatedMarkets): RunRequest => ({
   ...(documents === undefined ? {} : { documents }),
   createDecider: indexDecider,
   transaction_cost_bps: 10,
@@ -78,27 +78,27 @@ const requestOf = (documents: RunRequest['documents'], known?: DatedMarkets): Ru
 });
 
 test('decisions on the data known at the time are those of a plain run, bit for bit, where days were appended and nothing corrected', () => {
-  let compared = 0;
+  let comparedCount = 0;
   fc.assert(
     fc.property(randomMarket, randomRun, ({ market: priced }, { document, documents }) => {
       const market = addVolume(priced);
       const vintages = createDailyVintages(1, market.dates.length, () => market);
       const last = vintages.at(-1)!.content;
-      const plain = tryRun(last, document, requestOf(documents));
-      if (plain === undefined) return;
-      const known = run(last, document, requestOf(documents, knownOf(vintages)));
-      expect(listDecidedWeights(known)).toEqual(listDecidedWeights(plain));
-      expect(known.level).toEqual(plain.level);
-      compared += 1;
+      const plainRun = tryRun(last, document, createRequest(documents));
+      if (plainRun === undefined) return;
+      const knownRun = run(last, document, createRequest(documents, createKnownMarkets(vintages)));
+      expect(listDecidedWeights(knownRun)).toEqual(listDecidedWeights(plainRun));
+      expect(knownRun.level).toEqual(plainRun.level);
+      comparedCount += 1;
     }),
     { numRuns: RUNS },
   );
-  expect(compared).toBeGreaterThan(fc.countDraws(RUNS) / 3);
+  expect(comparedCount).toBeGreaterThan(fc.countDraws(RUNS) / 3);
 });
 
 test('a correction changes no decision from before it was known', () => {
-  let compared = 0;
-  let changed = 0;
+  let comparedCount = 0;
+  let changedCount = 0;
   fc.assert(
     fc.property(
       randomMarket,
@@ -110,25 +110,27 @@ test('a correction changes no decision from before it was known', () => {
         const close = right.fields.get('CLOSE')!.slice();
         for (const cell of wrong) close[(20 + (cell % 20)) * right.identifiers.length + (cell % 7)]! *= 1.5;
         const uncorrected: MarketData = { ...right, fields: new Map([...right.fields, ['CLOSE', close]]) };
-        const vintages = createDailyVintages(1, right.dates.length, (at) => (at < row ? uncorrected : right));
+        const vintages = createDailyVintages(1, right.dates.length, (marketRow) =>
+          marketRow < row ? uncorrected : right,
+        );
         const last = vintages.at(-1)!.content;
-        const known = tryRun(last, document, requestOf(documents, knownOf(vintages)));
-        const never = tryRun(cutMarketAt(uncorrected, right.dates.length - 1), document, requestOf(documents));
-        const plain = tryRun(last, document, requestOf(documents));
-        if (known === undefined || never === undefined || plain === undefined) return;
+        const knownRun = tryRun(last, document, createRequest(documents, createKnownMarkets(vintages)));
+        const neverRun = tryRun(cutMarketAt(uncorrected, right.dates.length - 1), document, createRequest(documents));
+        const plainRun = tryRun(last, document, createRequest(documents));
+        if (knownRun === undefined || neverRun === undefined || plainRun === undefined) return;
         const countDecisions = ({ index: { compositions } }: Run): number =>
           compositions.list.filter(({ decision }) => compositions.sm.sessions[decision]! < right.dates[row]!).length;
-        expect(countDecisions(known)).toBe(countDecisions(never));
-        const [of, as] = [listDecidedWeights(known), listDecidedWeights(never)];
-        expect(of.slice(0, countDecisions(known))).toEqual(as.slice(0, countDecisions(never)));
-        compared += 1;
-        if (JSON.stringify(listDecidedWeights(plain)) !== JSON.stringify(of)) changed += 1;
+        expect(countDecisions(knownRun)).toBe(countDecisions(neverRun));
+        const [of, as] = [listDecidedWeights(knownRun), listDecidedWeights(neverRun)];
+        expect(of.slice(0, countDecisions(knownRun))).toEqual(as.slice(0, countDecisions(neverRun)));
+        comparedCount += 1;
+        if (JSON.stringify(listDecidedWeights(plainRun)) !== JSON.stringify(of)) changedCount += 1;
       },
     ),
     { numRuns: RUNS },
   );
-  expect(compared).toBeGreaterThan(fc.countDraws(RUNS) / 3);
-  expect(changed).toBeGreaterThan(0);
+  expect(comparedCount).toBeGreaterThan(fc.countDraws(RUNS) / 3);
+  expect(changedCount).toBeGreaterThan(0);
 });
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
@@ -157,7 +159,10 @@ const vintages = [1, 2, 3, 4, 5].map((count) => ({
 }));
 
 test('weights are from the prices that were known, levels from those that are known now: by hand', () => {
-  const { level, index } = run(cut(rightCloses, 5), DAILY, { createDecider: indexDecider, known: knownOf(vintages) });
+  const { level, index } = run(cut(rightCloses, 5), DAILY, {
+    createDecider: indexDecider,
+    known: createKnownMarkets(vintages),
+  });
   const weights = [
     [0.5, 0.5],
     [0.25, 0.75],
@@ -174,7 +179,10 @@ test('weights are from the prices that were known, levels from those that are kn
 });
 
 test('a rebalance has the composition of a preview on the version of its day', () => {
-  const { index } = run(cut(rightCloses, 5), DAILY, { createDecider: indexDecider, known: knownOf(vintages) });
+  const { index } = run(cut(rightCloses, 5), DAILY, {
+    createDecider: indexDecider,
+    known: createKnownMarkets(vintages),
+  });
   vintages.forEach(({ knownOn, content }, i) => {
     const documents = { X: DAILY };
     const composer = createComposer({
@@ -202,21 +210,26 @@ test.each(['MAIN', 'OTHER'])('indices that a decision reads are as they were dec
     params: { field: parseExpression('0.1 + weight_in("Q") + 2 * weight_in("R")').tree },
   };
   const document = IndexDocument.parse({ ...DAILY, pipeline: { weighting } });
-  const appended = DATES.map((date, i) => ({ knownOn: parseValidDay(date), content: cut(rightCloses, i + 1) }));
-  const plain = runOn(calendars, cut(rightCloses, 5), document, requestOf(documents));
-  const known = runOn(calendars, cut(rightCloses, 5), document, requestOf(documents, knownOf(appended)));
-  expect(listDecidedWeights(known)).toEqual(listDecidedWeights(plain));
+  const appendedVintages = DATES.map((date, i) => ({ knownOn: parseValidDay(date), content: cut(rightCloses, i + 1) }));
+  const plainRun = runOn(calendars, cut(rightCloses, 5), document, createRequest(documents));
+  const knownRun = runOn(
+    calendars,
+    cut(rightCloses, 5),
+    document,
+    createRequest(documents, createKnownMarkets(appendedVintages)),
+  );
+  expect(listDecidedWeights(knownRun)).toEqual(listDecidedWeights(plainRun));
 });
 
 test('a day whose prices came on the next one is decided on the day before', () => {
   // all weekdays except the last
-  const late = vintages.map(({ content }, i) => ({ knownOn: parseValidDay(DATES[i]!) + 1, content }));
+  const lateVintages = vintages.map(({ content }, i) => ({ knownOn: parseValidDay(DATES[i]!) + 1, content }));
   const { index } = run(
     cut(rightCloses, 5),
     { ...DAILY, base_date: '2024-01-03' },
     {
       createDecider: indexDecider,
-      known: knownOf(late),
+      known: createKnownMarkets(lateVintages),
     },
   );
   const first = index.compositions.list.map(({ weights }) => weights[0]!);
@@ -225,15 +238,18 @@ test('a day whose prices came on the next one is decided on the day before', () 
 
 test('a security that was unknown then is not selected, one that left since is refused, and a later start is waited for', () => {
   const [a, b] = [rightCloses.A, rightCloses.B];
-  const grown = [
+  const grownVintages = [
     { knownOn: parseValidDay(DATES[0]!), content: cut({ B: b }, 1) },
     { knownOn: parseValidDay(DATES[2]!), content: cut({ A: a, B: b }, 5) },
   ];
-  const { index } = run(cut({ A: a, B: b }, 5), DAILY, { createDecider: indexDecider, known: knownOf(grown) });
+  const { index } = run(cut({ A: a, B: b }, 5), DAILY, {
+    createDecider: indexDecider,
+    known: createKnownMarkets(grownVintages),
+  });
   expect(index.compositions.list.map(({ weights }) => weights.length)).toEqual([1, 1, 2, 2, 2]);
-  const shrunk = [grown[0]!, { knownOn: parseValidDay(DATES[2]!), content: cut({ A: a }, 5) }];
+  const shrunkVintages = [grownVintages[0]!, { knownOn: parseValidDay(DATES[2]!), content: cut({ A: a }, 5) }];
   const createRefusal = (): unknown =>
-    run(cut({ A: a }, 5), DAILY, { createDecider: indexDecider, known: knownOf(shrunk) });
+    run(cut({ A: a }, 5), DAILY, { createDecider: indexDecider, known: createKnownMarkets(shrunkVintages) });
   expect(createRefusal).toThrow(Refusal);
   expect(createRefusal).toThrow(
     'The security B was selected from the data known at that time, but the data of the run does not contain it.',
@@ -241,9 +257,9 @@ test('a security that was unknown then is not selected, one that left since is r
 });
 
 test('a decision from before the first version is refused, with the day of that version', () => {
-  const known = knownOf(vintages.slice(2));
+  const knownMarkets = createKnownMarkets(vintages.slice(2));
   try {
-    run(cut(rightCloses, 5), DAILY, { createDecider: indexDecider, known });
+    run(cut(rightCloses, 5), DAILY, { createDecider: indexDecider, known: knownMarkets });
     expect.unreachable();
   } catch (refusal) {
     expect(refusal).toMatchObject({
@@ -251,18 +267,18 @@ test('a decision from before the first version is refused, with the day of that 
       detail: { decision_date: '2024-01-02', first_known_on: '2024-01-04' },
     });
   }
-  expect(formatDay(known.at(parseValidDay('2024-01-04')).dates.at(-1)!)).toBe('2024-01-04');
+  expect(formatDay(knownMarkets.at(parseValidDay('2024-01-04')).dates.at(-1)!)).toBe('2024-01-04');
 });
 
 test('the last content replaces an earlier one if all later data has later dates', () => {
-  const appended = [3, 4, 5].map((count) => ({
+  const appendedVintages = [3, 4, 5].map((count) => ({
     knownOn: parseValidDay(DATES[count - 1]!),
     content: cut(rightCloses, count),
   }));
-  const known = knownOf(appended);
-  const last = known.at(parseValidDay(DATES[4]!));
-  expect(known.at(parseValidDay(DATES[2]!))).toBe(last);
-  const corrected = knownOf([...vintages.slice(0, 3), ...appended.slice(1)]);
-  expect(corrected.at(parseValidDay(DATES[2]!)).fields.get('CLOSE')![3]).toBe(30);
-  expect(corrected.at(parseValidDay(DATES[3]!)).fields.get('CLOSE')![3]).toBe(10);
+  const knownMarkets = createKnownMarkets(appendedVintages);
+  const last = knownMarkets.at(parseValidDay(DATES[4]!));
+  expect(knownMarkets.at(parseValidDay(DATES[2]!))).toBe(last);
+  const correctedMarkets = createKnownMarkets([...vintages.slice(0, 3), ...appendedVintages.slice(1)]);
+  expect(correctedMarkets.at(parseValidDay(DATES[2]!)).fields.get('CLOSE')![3]).toBe(30);
+  expect(correctedMarkets.at(parseValidDay(DATES[3]!)).fields.get('CLOSE')![3]).toBe(10);
 });

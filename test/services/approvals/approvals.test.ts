@@ -6,10 +6,10 @@ import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
 import {
-  dayOf,
+  readDay,
   createDefinition,
   createFamilyOn,
-  fileOf,
+  createFiles,
   performDay,
   listPublishedDates,
   putSchedule,
@@ -45,11 +45,11 @@ const listApprovals = async (query = '') =>
   (await actAs('ada').ask<{ readonly approvals: Approval[] }>('GET', `/approvals${query}`)).body.approvals;
 const decide = (who: string, id: number, decision: string, comment?: string) =>
   actAs(who).ask<Approval & Failure>('POST', `/approvals/${id}/decisions`, { decision, ...(comment && { comment }) });
-const factsOf = async (id: number) => (await actAs('ben').ask<Approval>('GET', `/approvals/${id}`)).body.facts;
-const codeOf = ({ status, body }: Answer<Failure>) => `${status} ${body.error.code}`;
+const readFacts = async (id: number) => (await actAs('ben').ask<Approval>('GET', `/approvals/${id}`)).body.facts;
+const formatCode = ({ status, body }: Answer<Failure>) => `${status} ${body.error.code}`;
 
 beforeAll(async () => {
-  const given = [
+  const apiKeys = [
     createKey('ada', ['admin']),
     createKey('ada', ['read', 'publish']),
     createKey('ben', ['read', 'write', 'data', 'publish']),
@@ -59,7 +59,7 @@ beforeAll(async () => {
   keys['ada'] = keys[Object.keys(keys).find((name) => name.startsWith('ada') && name !== 'ada')!]!;
   service = await runService(
     ['--approvals', 'publish=2,restate=3:ben+cleo+dora,amend=2,waive=2,action=2', '--approval-hours', '48'],
-    { DIVISOR_API_KEYS: given.join(',') },
+    { DIVISOR_API_KEYS: apiKeys.join(',') },
   );
   folder = await createFamilyOn(actAs('ada'), 10);
 });
@@ -72,8 +72,8 @@ test('a schedule holds closes until a second person approves them, and then publ
   expect(day).toMatchObject({ state: 'waiting', held: [{ index_id: 'CORE', code: 'APPROVAL_REQUIRED' }] });
   expect(day.steps.at(-1)).toMatchObject({ type: 'publish', state: 'done', held: 1, indices: 1 });
   expect(await listPublishedDates(actAs('ada'), 'CORE')).toEqual([]);
-  const [approval, ...others] = await listApprovals('?state=pending');
-  expect(others).toEqual([]);
+  const [approval, ...otherApprovals] = await listApprovals('?state=pending');
+  expect(otherApprovals).toEqual([]);
   expect(approval).toMatchObject({
     action: 'publish',
     subject: 'CORE',
@@ -96,15 +96,15 @@ test('a schedule holds closes until a second person approves them, and then publ
   expect(await listApprovals()).toHaveLength(1); // equal closes share one pending request
 
   expect((await decide('ben', 1, 'approve', 'Agrees with ours')).body).toMatchObject({ state: 'approved', missing: 0 });
-  const done = await waitFor(async () => {
-    const now = await dayOf(actAs('ada'), day1);
+  const doneApproval = await waitFor(async () => {
+    const now = await readDay(actAs('ada'), day1);
     if (now.state !== 'done') throw new Error(now.state);
     return now;
   });
-  expect(done.reason).toBeNull();
+  expect(doneApproval.reason).toBeNull();
   expect(await listPublishedDates(actAs('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
-  const used = (await actAs('ada').ask<Approval>('GET', '/approvals/1')).body;
-  expect(used.history.map(({ author, action, comment }) => [author, action, comment])).toEqual([
+  const usedApproval = (await actAs('ada').ask<Approval>('GET', '/approvals/1')).body;
+  expect(usedApproval.history.map(({ author, action, comment }) => [author, action, comment])).toEqual([
     ['ada', 'requested', `Schedule close, ${day1}`],
     ['ben', 'approved', 'Agrees with ours'],
     ['ada', 'used', null],
@@ -112,25 +112,25 @@ test('a schedule holds closes until a second person approves them, and then publ
 });
 
 test('the requester of a change cannot decide it, also with another key of the same name', async () => {
-  await folder.write(fileOf(day2));
+  await folder.write(createFiles(day2));
   await performDay(actAs('ada'), day2);
   const [approval] = await listApprovals('?state=pending');
   const id = approval!.approval_id;
   const ada = Object.keys(keys).filter((name) => name.startsWith('ada') && name !== 'ada');
   expect(ada).toHaveLength(2);
   for (const key of ada) {
-    expect(codeOf(await decide(key, id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
-    expect(codeOf(await decide(key, id, 'reject', 'No'))).toBe('403 APPROVAL_FORBIDDEN');
+    expect(formatCode(await decide(key, id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
+    expect(formatCode(await decide(key, id, 'reject', 'No'))).toBe('403 APPROVAL_FORBIDDEN');
   }
-  expect(codeOf(await decide('ben', id, 'withdraw'))).toBe('403 APPROVAL_FORBIDDEN');
-  expect(codeOf(await decide('ben', 99, 'approve'))).toBe('404 APPROVAL_NOT_FOUND');
+  expect(formatCode(await decide('ben', id, 'withdraw'))).toBe('403 APPROVAL_FORBIDDEN');
+  expect(formatCode(await decide('ben', 99, 'approve'))).toBe('404 APPROVAL_NOT_FOUND');
   expect((await decide('ben', id, 'reject')).status).toBe(422);
   expect((await decide('dora', id, 'comment', 'Who has the vendor on the phone?')).body.state).toBe('pending');
   expect((await decide('ben', id, 'reject', 'BB is wrong')).body.state).toBe('rejected');
-  expect(codeOf(await decide('cleo', id, 'approve'))).toBe('409 APPROVAL_CLOSED');
+  expect(formatCode(await decide('cleo', id, 'approve'))).toBe('409 APPROVAL_CLOSED');
   // The day does not repeat its request for the same figures.
   const isBlocked = ({ code, reason }: HeldIndex) => code === 'APPROVAL_CLOSED' && reason.endsWith('BB is wrong');
-  await waitFor(async () => expect((await dayOf(actAs('ada'), day2)).held.some(isBlocked)).toBe(true));
+  await waitFor(async () => expect((await readDay(actAs('ada'), day2)).held.some(isBlocked)).toBe(true));
   expect(await listApprovals('?state=pending')).toEqual([]);
   expect(await listPublishedDates(actAs('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
 });
@@ -148,41 +148,47 @@ test('a rejected change is requested again, and its approval covers exactly its 
   await waitFor(async () => expect(await listPublishedDates(actAs('ada'), 'CORE')).toHaveLength(11));
 
   // A price is corrected after the request, so approving the first figures publishes nothing.
-  await folder.write(fileOf(day3));
+  await folder.write(createFiles(day3));
   await performDay(actAs('ada'), day3);
   const [first] = await listApprovals('?state=pending');
-  await folder.write(fileOf(day3, (price, security) => (security === 'BB' ? price + 1 : price)));
+  await folder.write(createFiles(day3, (price, security) => (security === 'BB' ? price + 1 : price)));
   await refreshHistory();
   await performDay(actAs('ada'), day3, { again: ['refresh', 'run'] });
-  const pending = await listApprovals('?state=pending');
-  expect(pending).toHaveLength(2);
+  const pendingApprovals = await listApprovals('?state=pending');
+  expect(pendingApprovals).toHaveLength(2);
   expect((await decide('ben', first!.approval_id, 'approve')).body.state).toBe('approved');
   await performDay(actAs('ada'), day3);
   expect(await listPublishedDates(actAs('ada'), 'CORE')).toHaveLength(11);
-  await decide('ben', pending[0]!.approval_id, 'approve');
+  await decide('ben', pendingApprovals[0]!.approval_id, 'approve');
   await waitFor(async () => expect(await listPublishedDates(actAs('ada'), 'CORE')).toHaveLength(12));
 });
 
 test('a restatement follows the rule of restatements, and counts each person once', async () => {
-  await folder.write(fileOf(day3));
+  await folder.write(createFiles(day3));
   await refreshHistory();
   const { body: run } = await actAs('ada').ask<{ job_id: string }>('POST', '/analytics/CORE/backtest', {});
   await actAs('ada').finished(run.job_id);
-  const restated = { restate: true, reason: 'The price of BB was wrong' };
-  const ask = () => actAs('ada').ask<Failure & { restated: number }>('POST', '/analytics/CORE/publish', restated);
-  const refused = await ask();
-  expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
-  const { approval_id: number, missing } = refused.body.error.detail as { approval_id: number; missing: number };
+  const restatement = { restate: true, reason: 'The price of BB was wrong' };
+  const ask = () => actAs('ada').ask<Failure & { restated: number }>('POST', '/analytics/CORE/publish', restatement);
+  const refusal = await ask();
+  expect(formatCode(refusal)).toBe('409 APPROVAL_REQUIRED');
+  const { approval_id: number, missing } = refusal.body.error.detail as { approval_id: number; missing: number };
   expect(missing).toBe(2);
   const { facts } = (await actAs('ben').ask<Approval>('GET', `/approvals/${number}`)).body;
   if (facts?.kind !== 'restate') throw new Error(facts?.kind);
-  expect(facts).toMatchObject({ restated: 1, published: 0, first: day3, levels_changed: 1, reason: restated.reason });
+  expect(facts).toMatchObject({
+    restated: 1,
+    published: 0,
+    first: day3,
+    levels_changed: 1,
+    reason: restatement.reason,
+  });
   const { latest, largest } = facts;
   expect([latest.date, largest!.date]).toEqual([day3, day3]);
   expect(largest!.change).toBeCloseTo(latest.after[largest!.variant]! - latest.before[largest!.variant]!, 12);
   expect((await decide('ben', number, 'approve')).body).toMatchObject({ state: 'pending', missing: 1 });
-  expect(codeOf(await decide('ben', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
-  expect(codeOf(await ask())).toBe('409 APPROVAL_REQUIRED');
+  expect(formatCode(await decide('ben', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
+  expect(formatCode(await ask())).toBe('409 APPROVAL_REQUIRED');
   expect((await decide('dora', number, 'approve')).body.state).toBe('approved');
   expect((await ask()).body).toMatchObject({ restated: 1 });
   expect((await ask()).body).toMatchObject({ restated: 0 }); // the restatement is complete, so nothing is left to approve
@@ -191,18 +197,18 @@ test('a restatement follows the rule of restatements, and counts each person onc
 test('a definition with published closes changes only with approval, any other at once', async () => {
   const change = createDefinition('CORE', 'EqualWeight', { name: 'Core, amended' });
   const put = (body: object) => actAs('cleo').ask<Failure & { name: string }>('PUT', '/indices/CORE', body);
-  const refused = await put(change);
-  expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
-  const number = refused.body.error.detail['approval_id'] as number;
+  const refusal = await put(change);
+  expect(formatCode(refusal)).toBe('409 APPROVAL_REQUIRED');
+  const number = refusal.body.error.detail['approval_id'] as number;
   const fields = [{ field: 'Name', path: '/name', before: 'CORE', after: 'Core, amended' }];
-  expect(await factsOf(number)).toMatchObject({ kind: 'amend', changes: [{ effective_from: null, fields }] });
-  expect(codeOf(await decide('dora', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN'); // the key lacks the scope `write`
+  expect(await readFacts(number)).toMatchObject({ kind: 'amend', changes: [{ effective_from: null, fields }] });
+  expect(formatCode(await decide('dora', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN'); // the key lacks the scope `write`
   await decide('ben', number, 'approve');
-  expect(codeOf(await put({ ...change, name: 'Something else' }))).toBe('409 APPROVAL_REQUIRED');
+  expect(formatCode(await put({ ...change, name: 'Something else' }))).toBe('409 APPROVAL_REQUIRED');
   expect((await put(change)).status).toBe(200);
   expect((await put(change)).status).toBe(200); // the document does not change
   expect((await actAs('cleo').ask('PUT', '/indices/EVEN', createDefinition('EVEN', 'EqualWeight'))).status).toBe(200);
-  expect(codeOf(await actAs('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
+  expect(formatCode(await actAs('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
   expect((await actAs('cleo').ask('GET', '/indices/CORE')).status).toBe(200);
 });
 
@@ -210,12 +216,12 @@ test('an amendment is requested as its fields before and after, in sentences, fr
   const changes = { rebalance: { frequency: 'quarterly' } };
   const amendments = [{ effective_from: '2023-09-01', reason: 'Less turnover', changes }];
   const body = createDefinition('CORE', 'EqualWeight', { name: 'Core, amended', amendments });
-  const refused = await actAs('cleo').ask<Failure>('PUT', '/indices/CORE', body);
-  expect(refused.body.error.message).toContain('Amend the definition of CORE from 2023-09-01 on.');
+  const refusal = await actAs('cleo').ask<Failure>('PUT', '/indices/CORE', body);
+  expect(refusal.body.error.message).toContain('Amend the definition of CORE from 2023-09-01 on.');
   const fields = [
     { field: 'Rebalance, frequency', path: '/rebalance/frequency', before: 'monthly', after: 'quarterly' },
   ];
-  const facts = await factsOf(refused.body.error.detail['approval_id'] as number);
+  const facts = await readFacts(refusal.body.error.detail['approval_id'] as number);
   expect(facts).toMatchObject({
     deletes: false,
     changes: [{ effective_from: '2023-09-01', reason: 'Less turnover', fields }],
@@ -235,52 +241,54 @@ test('every request and decision is in the audit log, with its comment', async (
 });
 
 test('the approvals of a family are requested together, and an overlay is published after its parent', async () => {
-  const doubled = { kind: 'overlay', source_index_id: 'EVEN', overlay: { type: 'leverage', factor: 2 } };
-  const { pipeline: _, rebalance: _reviews, ...rest } = createDefinition('EVEN-2X', 'EqualWeight', doubled);
+  const doubledIndex = { kind: 'overlay', source_index_id: 'EVEN', overlay: { type: 'leverage', factor: 2 } };
+  const { pipeline: _, rebalance: _reviews, ...rest } = createDefinition('EVEN-2X', 'EqualWeight', doubledIndex);
   expect((await actAs('ada').ask('PUT', '/indices/EVEN-2X', rest)).status).toBe(200);
   const steps = [{ type: 'run' }, { type: 'checks' }, { type: 'publish' }];
   await putSchedule(actAs('ada'), { enabled: false, indices: ['EVEN-2X', 'EVEN'], steps }, 'family');
-  const waiting = await performDay(actAs('ada'), day3, {}, 'family');
-  expect(waiting.state, JSON.stringify(waiting)).toBe('waiting');
-  expect(waiting.steps.map(({ held, indices }) => [held, indices])).toEqual([
+  const waitingDay = await performDay(actAs('ada'), day3, {}, 'family');
+  expect(waitingDay.state, JSON.stringify(waitingDay)).toBe('waiting');
+  expect(waitingDay.steps.map(({ held, indices }) => [held, indices])).toEqual([
     [0, 2],
     [0, 2],
     [2, 2],
   ]);
-  const pending = await listApprovals(`?state=pending&schedule_id=family&date=${day3}`);
-  expect(pending.map(({ subject }) => subject).toSorted()).toEqual(['EVEN', 'EVEN-2X']);
-  const [parent, child] = ['EVEN', 'EVEN-2X'].map((id) => pending.find(({ subject }) => subject === id)!.approval_id);
+  const pendingApprovals = await listApprovals(`?state=pending&schedule_id=family&date=${day3}`);
+  expect(pendingApprovals.map(({ subject }) => subject).toSorted()).toEqual(['EVEN', 'EVEN-2X']);
+  const [parent, child] = ['EVEN', 'EVEN-2X'].map(
+    (id) => pendingApprovals.find(({ subject }) => subject === id)!.approval_id,
+  );
   await decide('ben', child!, 'approve');
-  const still = await performDay(actAs('ada'), day3, {}, 'family');
-  expect(still.reason).toContain('It can be published after EVEN, on which it depends.');
+  const secondDay = await performDay(actAs('ada'), day3, {}, 'family');
+  expect(secondDay.reason).toContain('It can be published after EVEN, on which it depends.');
   expect(await listPublishedDates(actAs('ada'), 'EVEN-2X')).toEqual([]);
   await decide('ben', parent!, 'approve');
-  await waitFor(async () => expect((await dayOf(actAs('ada'), day3, 'family')).state).toBe('done'));
+  await waitFor(async () => expect((await readDay(actAs('ada'), day3, 'family')).state).toBe('done'));
   for (const id of ['EVEN', 'EVEN-2X']) expect((await listPublishedDates(actAs('ada'), id)).at(-1)).toBe(day3);
 });
 
 test('a corporate action is decided by two persons, and the second sees its effect on each index', async () => {
   const [session, coming] = SESSIONS.slice(12) as [string, string];
   const actions = `identifier,type,value,ex_date\nAA,SPLIT,2,${coming}\n`;
-  await folder.write({ ...fileOf(session), 'corporate_actions.csv': actions });
+  await folder.write({ ...createFiles(session), 'corporate_actions.csv': actions });
   const { body: job } = await actAs('ada').ask<{ job_id: string }>('POST', '/data/sync', {});
   expect((await actAs('ada').finished(job.job_id)).status).toBe('succeeded');
   const queue = await actAs('ada').ask<{ actions: readonly DeskAction[] }>('GET', '/actions');
   const path = `/actions/${queue.body.actions[0]!.action_id}/decisions`;
   const decideAction = (decision: string) =>
     actAs('ada').ask<DeskAction & Failure>('POST', path, { decision, sources: [{ name: 'Issuer', value: 3 }] });
-  const refused = await decideAction('confirmed');
-  expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
-  const id = refused.body.error.detail['approval_id'] as number;
-  const facts = await factsOf(id);
+  const refusal = await decideAction('confirmed');
+  expect(formatCode(refusal)).toBe('409 APPROVAL_REQUIRED');
+  const id = refusal.body.error.detail['approval_id'] as number;
+  const facts = await readFacts(id);
   expect(facts).toMatchObject({ kind: 'action', decision: 'confirmed', terms: { type: 'SPLIT', value: 2 } });
   if (facts?.kind !== 'action') throw new Error('not the facts of an action');
   expect(facts.differences).toHaveLength(1); // the issuer states a ratio of 3 for 1
-  const even = facts.effects.find(({ index_id: index }) => index === 'EVEN')!;
-  expect(even.shares_after! / even.shares_before!).toBeCloseTo(2, 12);
-  expect(even.divisor_after).toBeCloseTo(even.divisor_before!, 12);
-  expect(codeOf(await decide('ada', id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
+  const evenEffect = facts.effects.find(({ index_id: index }) => index === 'EVEN')!;
+  expect(evenEffect.shares_after! / evenEffect.shares_before!).toBeCloseTo(2, 12);
+  expect(evenEffect.divisor_after).toBeCloseTo(evenEffect.divisor_before!, 12);
+  expect(formatCode(await decide('ada', id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
   expect((await decide('ben', id, 'approve')).body.state).toBe('approved');
-  expect(codeOf(await decideAction('rejected'))).toBe('409 APPROVAL_REQUIRED'); // the approval concerned another decision
+  expect(formatCode(await decideAction('rejected'))).toBe('409 APPROVAL_REQUIRED'); // the approval concerned another decision
   expect((await decideAction('confirmed')).body).toMatchObject({ state: 'confirmed' });
 });

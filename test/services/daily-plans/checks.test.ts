@@ -5,7 +5,7 @@ import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import { runService, type RunningService } from '../running-service.js';
 import {
   createFamilyOn,
-  fileOf,
+  createFiles,
   performDay,
   listPublishedDates,
   putSchedule,
@@ -31,7 +31,7 @@ afterAll(() => service.close());
  * Returns the findings of the step: index, check, security, state. Indices are checked concurrently, so their order
  * varies.
  */
-const findingsOf = (day: ScheduleDay) =>
+const listFindings = (day: ScheduleDay) =>
   day.steps
     .find(({ type }) => type === 'checks')!
     .items.flatMap(({ index_id: id, detail, state }) =>
@@ -47,20 +47,20 @@ test('a check of the run is refused before the runs, a check of data is not', as
     200,
   );
   const compare = { type: 'compare', second_source: { CORE: 'X', OTHER: 'Y' } };
-  const refused = await service.refusal('PUT', '/schedules/third', schedule({ steps: [{ type: 'run' }, compare] }));
-  expect(JSON.stringify(refused.detail)).toContain('OTHER is not an index of the schedule');
+  const refusal = await service.refusal('PUT', '/schedules/third', schedule({ steps: [{ type: 'run' }, compare] }));
+  expect(JSON.stringify(refusal.detail)).toContain('OTHER is not an index of the schedule');
 });
 
 test('a family without a problem passes all checks', async () => {
   const day = await performDay(service, day1);
-  expect([day.state, findingsOf(day)]).toEqual(['done', []]);
+  expect([day.state, listFindings(day)]).toEqual(['done', []]);
 });
 
 test('a wrong price blocks the indices with the security until a person waives it with a reason', async () => {
-  await folder.write(fileOf(day2, (price, security) => (security === 'AA' ? price * 10 : price)));
+  await folder.write(createFiles(day2, (price, security) => (security === 'AA' ? price * 10 : price)));
   const day = await performDay(service, day2);
   expect(day.state).toBe('blocked');
-  expect(findingsOf(day)).toEqual(['CORE moves AA blocked', 'EVEN moves AA blocked']);
+  expect(listFindings(day)).toEqual(['CORE moves AA blocked', 'EVEN moves AA blocked']);
   expect(day.held.map(({ index_id, code }) => [index_id, code])).toEqual([
     ['CORE', 'CHECK_FAILED'],
     ['CORE-FEE', 'CHECK_FAILED'],
@@ -75,16 +75,16 @@ test('a wrong price blocks the indices with the security until a person waives i
   expect(readPublishing(day)).toBe('No index published; the indices are held back or waiting.');
   const path = `/schedules/close/days/${day2}/waivers`;
   expect((await service.ask('POST', path, { check: 'moves' })).status).toBe(422);
-  const refusalOf = async (change: object) => {
+  const catchRefusal = async (change: object) => {
     const { detail } = await service.refusal('POST', path, { check: 'moves', reason: 'It is so', ...change });
     const [{ path: field, message }] = (detail as { findings: [{ path: string; message: string }] }).findings;
     return `${field}: ${message}`;
   };
   expect([
-    await refusalOf({ index_id: 'OTHER' }),
-    await refusalOf({ check: 'weights' }),
-    await refusalOf({ index_id: 'CORE-FEE' }),
-    await refusalOf({ index_id: 'EVEN', identifier: 'BB' }),
+    await catchRefusal({ index_id: 'OTHER' }),
+    await catchRefusal({ check: 'weights' }),
+    await catchRefusal({ index_id: 'CORE-FEE' }),
+    await catchRefusal({ index_id: 'EVEN', identifier: 'BB' }),
   ]).toEqual([
     'index_id: OTHER is not an index of the schedule close.',
     `check: The check weights has no finding on ${day2}.`,
@@ -92,11 +92,11 @@ test('a wrong price blocks the indices with the security until a person waives i
     `identifier: The check moves has no finding of BB in EVEN on ${day2}. It has findings of AA.`,
   ]);
   await service.ask('POST', path, { check: 'moves', index_id: 'CORE', identifier: 'AA', reason: 'It is so' });
-  const waived = await waitForSettledDay(service, day2);
-  expect(findingsOf(waived)).toEqual(['CORE moves AA done', 'CORE-FEE moves AA done', 'EVEN moves AA blocked']);
-  expect(waived.held.map(({ index_id }) => index_id)).toEqual(['EVEN']);
-  expect(readPublishing(waived)).toBe('2 indices published.');
-  const { items, log } = waived.steps.find(({ type }) => type === 'checks')!;
+  const waivedDay = await waitForSettledDay(service, day2);
+  expect(listFindings(waivedDay)).toEqual(['CORE moves AA done', 'CORE-FEE moves AA done', 'EVEN moves AA blocked']);
+  expect(waivedDay.held.map(({ index_id }) => index_id)).toEqual(['EVEN']);
+  expect(readPublishing(waivedDay)).toBe('2 indices published.');
+  const { items, log } = waivedDay.steps.find(({ type }) => type === 'checks')!;
   expect(items.find(({ key }) => key === 'EVEN moves AA')!.detail!['measure']).toMatchObject({ limit: 0.25 });
   expect(log.filter(({ message }) => message === 'local accepted moves of AA in CORE: It is so')).toHaveLength(1);
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
@@ -110,25 +110,25 @@ test('a wrong price blocks the indices with the security until a person waives i
     reason: 'It is so',
     findings: [{ index_id: 'CORE', identifier: 'AA', measure: { limit: 0.25, unit: 'fraction' } }],
   });
-  const statementOf = async (id: string) =>
+  const readStatement = async (id: string) =>
     (await service.ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body.discretion.judgements;
-  expect(await statementOf('CORE')).toMatchObject([{ check: 'moves', findings: [{ identifier: 'AA' }] }]);
-  expect(await statementOf('CORE-FEE')).toHaveLength(1); // CORE-FEE is derived from CORE
-  expect(await statementOf('EVEN')).toEqual([]);
+  expect(await readStatement('CORE')).toMatchObject([{ check: 'moves', findings: [{ identifier: 'AA' }] }]);
+  expect(await readStatement('CORE-FEE')).toHaveLength(1); // CORE-FEE is derived from CORE
+  expect(await readStatement('EVEN')).toEqual([]);
 });
 
 test('the source corrects its price: published closes stay until an error policy decides about them', async () => {
-  await folder.write(fileOf(day2));
+  await folder.write(createFiles(day2));
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
   await service.finished('refresh:vendor');
   const day = await performDay(service, day2);
-  expect(findingsOf(day)).toEqual(['CORE published null blocked']);
+  expect(listFindings(day)).toEqual(['CORE published null blocked']);
   expect((await listPublishedDates(service, 'EVEN')).at(-1)).toBe(day2);
   const errors = { materiality_bps: 1, correction_window: 5 };
   await putSchedule(service, { enabled: false, steps: [...steps.slice(0, 3), { type: 'publish', errors }] });
-  const decided = await performDay(service, day2);
-  expect(decided.state).toBe('done');
-  expect(findingsOf(decided)).toEqual(['CORE published null done', 'CORE-FEE published null done']);
+  const decidedDay = await performDay(service, day2);
+  expect(decidedDay.state).toBe('done');
+  expect(listFindings(decidedDay)).toEqual(['CORE published null done', 'CORE-FEE published null done']);
   const { body } = await service.ask<{ errors: object[] }>('GET', '/analytics/CORE/published/errors');
   expect(body.errors).toMatchObject([{ decision: 'restated', first: day2 }]);
   await putSchedule(service, { enabled: false, steps });
@@ -136,19 +136,19 @@ test('the source corrects its price: published closes stay until an error policy
 
 test('a history that the vendor changes is reported, and the security is not updated', async () => {
   await folder.write({
-    ...fileOf(day3),
-    ...fileOf(day1, (price, security) => (security === 'BB' ? price + 1 : price)),
+    ...createFiles(day3),
+    ...createFiles(day1, (price, security) => (security === 'BB' ? price + 1 : price)),
   });
   const day = await performDay(service, day3);
-  expect(findingsOf(day).filter((line) => line.includes('history'))).toEqual([
+  expect(listFindings(day).filter((line) => line.includes('history'))).toEqual([
     'CORE history BB blocked',
     'EVEN history BB blocked',
   ]);
-  expect(findingsOf(day).filter((line) => line.includes('coverage'))).toEqual([
+  expect(listFindings(day).filter((line) => line.includes('coverage'))).toEqual([
     'CORE coverage BB blocked',
     'EVEN coverage BB blocked',
   ]);
-  await folder.write(fileOf(day1));
+  await folder.write(createFiles(day1));
   expect((await performDay(service, day3)).state).toBe('done');
 });
 
@@ -157,7 +157,7 @@ test('a second source that differs blocks its index', async () => {
     await service.ask<{ data: number[][] }>('GET', `/analytics/CORE/exports/levels?format=json&start=${day3}`)
   ).body.data[0]!;
   await folder.write({
-    ...fileOf(day4),
+    ...createFiles(day4),
     'series.csv': `identifier,date,CLOSE\nCALC,${day3},${level[3]}\nCALC,${day4},1\n`,
   });
   const compare = { type: 'compare', second_source: { CORE: 'CALC' } };

@@ -4,10 +4,10 @@ import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { runService, type RunningService } from '../running-service.js';
 import {
-  dayOf,
+  readDay,
   FAMILY,
   createFamilyOn,
-  fileOf,
+  createFiles,
   performDay,
   listPublishedDates,
   putSchedule,
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test('a schedule is refused for a missing calendar, time zone, index, template or file name', async () => {
-  const codesOf = async (change: object) => {
+  const listCodes = async (change: object) => {
     const { status, body } = await service.ask<{ error: { detail: { findings: { code: string; path: string }[] } } }>(
       'PUT',
       '/schedules/close',
@@ -35,30 +35,37 @@ test('a schedule is refused for a missing calendar, time zone, index, template o
     );
     return [status, ...body.error.detail.findings.map(({ code, path }) => `${code} ${path}`)];
   };
-  expect(await codesOf({ calendar: 'XXXX' })).toEqual([422, 'UNKNOWN_CALENDAR calendar']);
-  expect(await codesOf({ time_zone: 'Mars/Olympus' })).toEqual([422, 'NOT_IN_CHOICES time_zone']);
-  expect(await codesOf({ indices: ['CORE', 'NONE', 'CORE'] })).toEqual([
+  expect(await listCodes({ calendar: 'XXXX' })).toEqual([422, 'UNKNOWN_CALENDAR calendar']);
+  expect(await listCodes({ time_zone: 'Mars/Olympus' })).toEqual([422, 'NOT_IN_CHOICES time_zone']);
+  expect(await listCodes({ indices: ['CORE', 'NONE', 'CORE'] })).toEqual([
     422,
     'UNKNOWN_INDEX indices[1]',
     'DUPLICATE_ID indices[2]',
   ]);
-  expect(await codesOf({ at: '25:00' })).toEqual([422, 'WRONG_TYPE at']);
+  expect(await listCodes({ at: '25:00' })).toEqual([422, 'WRONG_TYPE at']);
   const steps = [
     { type: 'export', files: [{ table: 'closing', name: '../{index}' }] },
     { type: 'render', template_id: 'NONE' },
     { type: 'dance' },
   ];
-  expect(await codesOf({ steps: [steps[0]] })).toEqual([422, 'WRONG_TYPE steps[0].files[0].name']);
-  expect(await codesOf({ steps: [steps[1]] })).toEqual([422, 'REQUIRED steps[0].template_id']);
-  expect(await codesOf({ steps: [steps[2]] })).toEqual([422, 'NOT_IN_CHOICES steps[0].type']);
-  expect(await codesOf({ steps: [{ type: 'refresh', store_id: 'uk' }] })).toEqual([422, 'REQUIRED steps[0].store_id']);
-  const unsent = [
+  expect(await listCodes({ steps: [steps[0]] })).toEqual([422, 'WRONG_TYPE steps[0].files[0].name']);
+  expect(await listCodes({ steps: [steps[1]] })).toEqual([422, 'REQUIRED steps[0].template_id']);
+  expect(await listCodes({ steps: [steps[2]] })).toEqual([422, 'NOT_IN_CHOICES steps[0].type']);
+  expect(await listCodes({ steps: [{ type: 'refresh', store_id: 'uk' }] })).toEqual([
+    422,
+    'REQUIRED steps[0].store_id',
+  ]);
+  const unsentIds = [
     { type: 'deliver', clients: ['NONE'] },
     { type: 'export', files: [{ table: 'closing' }] },
   ];
-  expect(await codesOf({ steps: unsent })).toEqual([422, 'INVALID_RANGE steps[0]', 'REQUIRED steps[0].clients[0]']);
+  expect(await listCodes({ steps: unsentIds })).toEqual([
+    422,
+    'INVALID_RANGE steps[0]',
+    'REQUIRED steps[0].clients[0]',
+  ]);
   const other = [{ type: 'export', files: [{ table: 'closing', indices: ['OTHER'] }] }];
-  expect(await codesOf({ steps: other })).toEqual([422, 'UNKNOWN_INDEX steps[0].files[0].indices[0]']);
+  expect(await listCodes({ steps: other })).toEqual([422, 'UNKNOWN_INDEX steps[0].files[0].indices[0]']);
 });
 
 test.each([
@@ -85,9 +92,9 @@ test('a day runs and publishes a family, parents first, and a second round publi
     ['run', 'done', 1],
     ['publish', 'done', 1],
   ]);
-  const published = day.steps[2]!.items;
-  expect(published.map(({ index_id: id }) => id).toSorted()).toEqual(FAMILY.toSorted());
-  const order = published.map(({ key }) => key);
+  const publishedItems = day.steps[2]!.items;
+  expect(publishedItems.map(({ index_id: id }) => id).toSorted()).toEqual(FAMILY.toSorted());
+  const order = publishedItems.map(({ key }) => key);
   expect(order.indexOf('CORE')).toBeLessThan(order.indexOf('CORE-FEE'));
   for (const id of FAMILY) expect(await listPublishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
   await performDay(service, day1);
@@ -95,24 +102,24 @@ test('a day runs and publishes a family, parents first, and a second round publi
 });
 
 test('a day waits for the prices of its session, and resumes when they arrive', async () => {
-  const waiting = await performDay(service, day2);
-  expect(waiting).toMatchObject({
+  const waitingDay = await performDay(service, day2);
+  expect(waitingDay).toMatchObject({
     state: 'waiting',
     reason: expect.stringContaining(`no prices of ${day2} yet`) as string,
   });
-  expect(Date.parse(waiting.next_attempt_at!)).toBeGreaterThan(Date.now());
+  expect(Date.parse(waitingDay.next_attempt_at!)).toBeGreaterThan(Date.now());
   const reason = `Days run in order, and ${day2} has not finished.`;
   await service.ask('POST', `/schedules/close/days/${day3}/run`, {});
-  expect(await dayOf(service, day3)).toMatchObject({ state: 'waiting', reason });
+  expect(await readDay(service, day3)).toMatchObject({ state: 'waiting', reason });
   const { days } = (await service.ask<{ days: ScheduleDay[] }>('GET', '/schedules/close/days?limit=2')).body;
-  expect(days.map((day) => day.reason)).toEqual([reason, waiting.reason]);
-  await folder.write(fileOf(day2));
+  expect(days.map((day) => day.reason)).toEqual([reason, waitingDay.reason]);
+  await folder.write(createFiles(day2));
   expect(await performDay(service, day2)).toMatchObject({ state: 'done', rounds: 2 });
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
 });
 
 test('an index whose closes are refused blocks only its derived indices', async () => {
-  await folder.write(fileOf(day3, (price, security) => (security === 'AA' ? null : price)));
+  await folder.write(createFiles(day3, (price, security) => (security === 'AA' ? null : price)));
   await service.ask('PUT', '/indices/EVEN', {
     id: 'EVEN',
     name: 'EVEN',
@@ -146,7 +153,7 @@ test('a skip needs a reason, ends the day and is registered and audited; the nex
     .body;
   expect(entries).toHaveLength(judgements.length);
 
-  await folder.write({ ...fileOf(day3), ...fileOf(day4) });
+  await folder.write({ ...createFiles(day3), ...createFiles(day4) });
   await service.ask('PUT', '/indices/EVEN', (await service.ask('GET', '/indices/EVEN/versions/1')).body);
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
   await service.finished('refresh:vendor');
@@ -170,8 +177,8 @@ test('files of the published run are written once, and again on request', async 
   const day = await performDay(service, day4);
   expect([day.state, day.reason, day.version]).toEqual(['done', null, 2]);
   const stamp = day4.replaceAll('-', '');
-  const made = day.steps.flatMap(({ items }) => items.flatMap(({ file }) => (file === null ? [] : [file.name])));
-  expect(made.toSorted()).toEqual(
+  const madeFiles = day.steps.flatMap(({ items }) => items.flatMap(({ file }) => (file === null ? [] : [file.name])));
+  expect(madeFiles.toSorted()).toEqual(
     [`CORE_${stamp}_closing.csv`, ...FAMILY.map((id) => `${id}_${stamp}_levels.json`), `CORE_${stamp}.pdf`].toSorted(),
   );
   const readAttempts = async (request: object) =>
@@ -194,20 +201,20 @@ test('the list shows days, newest first, with the next one', async () => {
   expect(body.next).toBeNull(); // the schedule is not enabled
   const before = await service.ask<{ days: { date: string }[] }>('GET', `/schedules/close/days?before=${day2}`);
   expect(before.body.days.map(({ date }) => date)).toEqual([day1]);
-  const latestOf = async (query: string) => {
+  const readLatest = async (query: string) => {
     const { schedules } = (await service.ask<ScheduleCollection>('GET', `/schedules${query}`)).body;
     return schedules.find(({ schedule_id: id }) => id === 'close')!.latest;
   };
-  expect(await latestOf('')).toBeNull();
-  expect(await latestOf('?days=3')).toEqual(body);
+  expect(await readLatest('')).toBeNull();
+  expect(await readLatest('?days=3')).toEqual(body);
 });
 
 test('a day belongs to a session that has begun', async () => {
   const saturday = '2023-06-17';
-  const messageOf = async (date: string) =>
+  const readMessage = async (date: string) =>
     JSON.stringify((await service.refusal('POST', `/schedules/close/days/${date}/run`)).detail);
-  expect(await messageOf(saturday)).toContain('is not a session of XNYS');
-  expect(await messageOf('2030-01-02')).toContain('has not started');
+  expect(await readMessage(saturday)).toContain('is not a session of XNYS');
+  expect(await readMessage('2030-01-02')).toContain('has not started');
   expect((await service.refusal('GET', `/schedules/close/days/${saturday}`)).code).toBe('DAY_NOT_FOUND');
   expect((await service.refusal('GET', `/schedules/none/days`)).code).toBe('SCHEDULE_NOT_FOUND');
 });
@@ -217,5 +224,5 @@ test('an earlier version is restored, and days are kept after their schedule is 
   const { body } = await service.ask<{ steps: { type: string }[] }>('GET', '/schedules/close');
   expect(body.steps.map(({ type }) => type)).toEqual(['refresh', 'run', 'publish']);
   expect((await service.ask('DELETE', '/schedules/close')).status).toBe(204);
-  expect((await dayOf(service, day4)).state).toBe('done');
+  expect((await readDay(service, day4)).state).toBe('done');
 });

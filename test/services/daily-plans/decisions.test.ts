@@ -18,10 +18,14 @@ const computeMinutes = (count: number) => (world.now += count * 60_000);
 function waiveCheck(date: string): Promise<void> {
   const given = { check: 'moves' as const, index_id: 'CORE', identifier: null, reason: 'Confirmed by the exchange.' };
   return world.documents.transaction(async (tx) => {
-    const stored = (await readDay(tx, 'close', date))!;
-    const at = formatTimestamp(world.now);
-    const waiver = { ...given, author: 'desk', key_id: null, at };
-    await world.days.changeIn(tx, { ...stored, waivers: [...stored.waivers, waiver], next_attempt_at: at });
+    const storedDay = (await readDay(tx, 'close', date))!;
+    const timestamp = formatTimestamp(world.now);
+    const waiver = { ...given, author: 'desk', key_id: null, at: timestamp };
+    await world.days.changeIn(tx, {
+      ...storedDay,
+      waivers: [...storedDay.waivers, waiver],
+      next_attempt_at: timestamp,
+    });
   });
 }
 
@@ -35,11 +39,11 @@ test('a waiver that is given during a round remains after it, and the day is due
     throw new BlockedError('an unexplained move');
   });
   await runner.tick();
-  const due = formatTimestamp(world.now);
+  const dueTimestamp = formatTimestamp(world.now);
   expect(await world.day(MONDAY)).toMatchObject({
     state: 'blocked',
     waivers: [{ author: 'desk' }],
-    next_attempt_at: due,
+    next_attempt_at: dueTimestamp,
   });
   await runner.tick();
   expect(await world.day(MONDAY)).toMatchObject({ state: 'done', rounds: 2, waivers: [{ author: 'desk' }] });
@@ -49,11 +53,11 @@ test('a day whose request is approved during the round that created it is due at
   await world.put();
   computeMinutes(1);
   const { documents, days } = world;
-  const resumed = { documents, days, schedules: { ids: async () => ['close'] }, now: () => world.now };
+  const resumedWorld = { documents, days, schedules: { ids: async () => ['close'] }, now: () => world.now };
   let rounds = 0;
   const runner = world.runner(async (step, id) => {
     if (step !== 'publish' || id !== 'CORE' || ++rounds > 1) return;
-    expect(await resumeDays(resumed, waitsForApproval(7))).toBe(true);
+    expect(await resumeDays(resumedWorld, waitsForApproval(7))).toBe(true);
     throw new BlockedError('Publish the close of CORE. This needs approval 7.', 'APPROVAL_REQUIRED');
   });
   await runner.tick();
@@ -102,9 +106,9 @@ test('a day that is skipped during a round drops a request to perform it again',
 test('a decision that follows the end of a round is not overwritten by the round', async () => {
   await world.put();
   computeMinutes(1);
-  let waived = Promise.resolve();
+  let waiver = Promise.resolve();
   const end = world.documents.subscribe('day-changed', () => {
-    waived = waived.then(async () => {
+    waiver = waiver.then(async () => {
       const day = (await world.day(MONDAY))!;
       if (day.state === 'blocked' && day.waivers.length === 0) await waiveCheck(MONDAY);
     });
@@ -114,10 +118,10 @@ test('a decision that follows the end of a round is not overwritten by the round
       if (step === 'run' && id === 'CORE') throw new BlockedError('an unexplained move');
     })
     .tick();
-  await expect.poll(() => waived.then(() => world.day(MONDAY))).toMatchObject({ waivers: [{ author: 'desk' }] });
+  await expect.poll(() => waiver.then(() => world.day(MONDAY))).toMatchObject({ waivers: [{ author: 'desk' }] });
   end();
-  const due = formatTimestamp(world.now);
-  expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', lease: null, next_attempt_at: due });
+  const dueTimestamp = formatTimestamp(world.now);
+  expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', lease: null, next_attempt_at: dueTimestamp });
 });
 
 test('a closure that another process recorded ends the day before its notification arrives', async () => {

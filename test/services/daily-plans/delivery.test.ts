@@ -36,22 +36,25 @@ const createAcme = (change: object = {}) => ({
   targets: [createFolder('acme'), { name: 'mail', type: 'mail', to: ['desk@acme.example'] }],
   ...change,
 });
-const findingsOf = async (body: object, id = 'ACME') => {
+const listFindings = async (body: object, id = 'ACME') => {
   const { detail } = await service.refusal('PUT', `/clients/${id}`, body);
   return (detail as { findings: { code: string; path: string }[] }).findings.map(({ code, path }) => `${code} ${path}`);
 };
-const deliveriesOf = async (id: string) =>
+const listDeliveries = async (id: string) =>
   (await service.ask<{ deliveries: DeliveryRecord[] }>('GET', `/clients/${id}/deliveries`)).body.deliveries;
 
 test('a client is refused for an unknown index, target or range', async () => {
-  expect(await findingsOf(createAcme({ entitlements: [{ indices: ['NONE'] }] }))).toEqual([
+  expect(await listFindings(createAcme({ entitlements: [{ indices: ['NONE'] }] }))).toEqual([
     'UNKNOWN_INDEX entitlements[0].indices[0]',
   ]);
-  expect(await findingsOf(createAcme({ entitlements: [{ starts_on: '2024-02-01', ends_on: '2024-01-01' }] }))).toEqual([
-    'INVALID_RANGE entitlements[0].ends_on',
-  ]);
-  const misspelt = { entitlements: [{ tables: ['closin'] }], targets: [{ ...createFolder('a'), tables: ['reports'] }] };
-  expect(await findingsOf(createAcme(misspelt))).toEqual([
+  expect(
+    await listFindings(createAcme({ entitlements: [{ starts_on: '2024-02-01', ends_on: '2024-01-01' }] })),
+  ).toEqual(['INVALID_RANGE entitlements[0].ends_on']);
+  const misspeltClient = {
+    entitlements: [{ tables: ['closin'] }],
+    targets: [{ ...createFolder('a'), tables: ['reports'] }],
+  };
+  expect(await listFindings(createAcme(misspeltClient))).toEqual([
     'NOT_IN_CHOICES entitlements[0].tables[0]',
     'NOT_IN_CHOICES targets[0].tables[0]',
   ]);
@@ -61,14 +64,14 @@ test('a client is refused for an unknown index, target or range', async () => {
     url: 'sftp://acme@sftp.acme.example/in',
     host_key: `SHA256:${'A'.repeat(43)}`,
   };
-  expect(await findingsOf(createAcme({ targets: [createFolder('a'), createFolder('a'), sftp] }))).toEqual([
+  expect(await listFindings(createAcme({ targets: [createFolder('a'), createFolder('a'), sftp] }))).toEqual([
     'DUPLICATE_ID targets[1].name',
     'REQUIRED targets[2].secret',
     'TARGET_NOT_ALLOWED targets[2].url',
   ]);
-  const away = { ...createFolder('a'), url: 'file:///etc' };
+  const awayFolder = { ...createFolder('a'), url: 'file:///etc' };
   const withPassword = { ...sftp, url: 'sftp://acme:secret@sftp.acme.example/in' };
-  expect(await findingsOf(createAcme({ targets: [away] }))).toEqual(['TARGET_NOT_ALLOWED targets[0].url']);
+  expect(await listFindings(createAcme({ targets: [awayFolder] }))).toEqual(['TARGET_NOT_ALLOWED targets[0].url']);
   expect((await service.refusal('PUT', '/clients/ACME', createAcme({ targets: [withPassword] }))).status).toBe(422);
   const upwards = { ...createFolder('a'), path: '../{file}' };
   expect((await service.refusal('PUT', '/clients/ACME', createAcme({ targets: [upwards] }))).status).toBe(422);
@@ -76,11 +79,16 @@ test('a client is refused for an unknown index, target or range', async () => {
 
 test('a day delivers the entitled files to each client, and records the log', async () => {
   expect((await service.ask('PUT', '/clients/ACME', createAcme())).status).toBe(200);
-  const whole = { name: 'Whole', entitlements: [{}], targets: [createFolder('whole')] };
-  expect((await service.ask('PUT', '/clients/WHOLE', whole)).status).toBe(200);
+  const wholeClient = { name: 'Whole', entitlements: [{}], targets: [createFolder('whole')] };
+  expect((await service.ask('PUT', '/clients/WHOLE', wholeClient)).status).toBe(200);
   expect(
-    (await service.ask('PUT', '/clients/NOBODY', { ...whole, entitlements: [], targets: [createFolder('nobody')] }))
-      .status,
+    (
+      await service.ask('PUT', '/clients/NOBODY', {
+        ...wholeClient,
+        entitlements: [],
+        targets: [createFolder('nobody')],
+      })
+    ).status,
   ).toBe(200);
   const steps = [
     { type: 'run' },
@@ -90,10 +98,10 @@ test('a day delivers the entitled files to each client, and records the log', as
     { type: 'deliver' },
   ];
   expect((await putSchedule(service, { enabled: false, steps })).status).toBe(200);
-  const done = await performDay(service, day);
-  expect(done).toMatchObject({ state: 'done', reason: null, held: [] });
+  const doneDay = await performDay(service, day);
+  expect(doneDay).toMatchObject({ state: 'done', reason: null, held: [] });
   expect(
-    done.steps
+    doneDay.steps
       .at(-1)!
       .items.map(({ key, state, message }) => [key, state, message])
       .toSorted(),
@@ -112,7 +120,7 @@ test('a day delivers the entitled files to each client, and records the log', as
   );
   expect(existsSync(join(deliveryFolder, 'nobody'))).toBe(false);
   expect(mail.taken.length).toBe(1);
-  const [record] = await deliveriesOf('ACME');
+  const [record] = await listDeliveries('ACME');
   expect(record).toMatchObject({ schedule_id: 'close', date: day, version: 1 });
   expect(record!.files.map(({ target, path, state }) => `${target} ${path} ${state}`).toSorted()).toEqual([
     `acme CORE_${stamp}.pdf delivered`,
@@ -126,8 +134,11 @@ test('a day delivers the entitled files to each client, and records the log', as
     ['NOBODY', null],
     ['WHOLE', { schedule_id: 'close', date: day, files: 4, delivered: 4 }],
   ]);
-  const ofDay = await service.ask<{ deliveries: DeliveryRecord[] }>('GET', `/schedules/close/days/${day}/deliveries`);
-  expect(ofDay.body.deliveries.map(({ client_id: id }) => id)).toEqual(['ACME', 'WHOLE']);
+  const dayDeliveries = await service.ask<{ deliveries: DeliveryRecord[] }>(
+    'GET',
+    `/schedules/close/days/${day}/deliveries`,
+  );
+  expect(dayDeliveries.body.deliveries.map(({ client_id: id }) => id)).toEqual(['ACME', 'WHOLE']);
 });
 
 test('files of a day are read by name, and equal the delivered files', async () => {
@@ -155,10 +166,10 @@ test('a second round sends nothing again; deliver again sends only missing files
 test('an unavailable target keeps the day open and blocks no index; it receives its files when it is available', async () => {
   rmSync(join(deliveryFolder, 'whole'), { recursive: true });
   writeFileSync(join(deliveryFolder, 'whole'), 'a file where the folder should be');
-  const waiting = await performDay(service, day, { again: ['deliver'] });
-  expect(waiting).toMatchObject({ state: 'waiting', held: [] });
-  expect(waiting.reason).toContain('WHOLE/whole: 4 files are not delivered yet: The folder could not be written');
-  expect(waiting.steps.at(-1)!.items.find(({ key }) => key === 'ACME/acme')!.state).toBe('done');
+  const waitingDay = await performDay(service, day, { again: ['deliver'] });
+  expect(waitingDay).toMatchObject({ state: 'waiting', held: [] });
+  expect(waitingDay.reason).toContain('WHOLE/whole: 4 files are not delivered yet: The folder could not be written');
+  expect(waitingDay.steps.at(-1)!.items.find(({ key }) => key === 'ACME/acme')!.state).toBe('done');
   rmSync(join(deliveryFolder, 'whole'));
   expect(await performDay(service, day)).toMatchObject({ state: 'done' });
   expect(readdirSync(join(deliveryFolder, 'whole')).length).toBe(8);
@@ -169,10 +180,10 @@ test('a client that may no longer receive anything does not keep the day open', 
   writeFileSync(join(deliveryFolder, 'whole'), '');
   expect((await performDay(service, day, { again: ['deliver'] })).state).toBe('waiting');
   await service.ask('PUT', '/clients/WHOLE', { name: 'Whole', entitlements: [], targets: [createFolder('whole')] });
-  const done = await performDay(service, day);
+  const doneDay = await performDay(service, day);
   expect([
-    done.state,
-    done.steps
+    doneDay.state,
+    doneDay.steps
       .at(-1)!
       .items.map(({ key }) => key)
       .toSorted(),
@@ -182,26 +193,26 @@ test('a client that may no longer receive anything does not keep the day open', 
 test('secrets are stored encrypted, never shown, and are used only for their address', async () => {
   const url = 's3://acme-in/x';
   const bucket = { name: 'bucket', type: 'bucket', url, access_key_id: 'AK', endpoint: 'http://127.0.0.1:9' };
-  const allowed = await runService(['--delivery-hosts', '127.0.0.1:9'], {
+  const allowedService = await runService(['--delivery-hosts', '127.0.0.1:9'], {
     DIVISOR_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
   });
   try {
     const put = (target: object) =>
-      allowed.ask<Client>('PUT', '/clients/ACME', { name: 'Acme', entitlements: [], targets: [target] });
-    const stored = await put({ ...bucket, secret: 'a-very-secret-word' });
-    expect(stored.body.secrets).toEqual(['bucket']);
-    expect(JSON.stringify(stored.body)).not.toContain('a-very-secret-word');
+      allowedService.ask<Client>('PUT', '/clients/ACME', { name: 'Acme', entitlements: [], targets: [target] });
+    const storedClient = await put({ ...bucket, secret: 'a-very-secret-word' });
+    expect(storedClient.body.secrets).toEqual(['bucket']);
+    expect(JSON.stringify(storedClient.body)).not.toContain('a-very-secret-word');
     expect((await put(bucket)).body.secrets).toEqual(['bucket']);
-    const versions = await allowed.ask('GET', '/clients/ACME/versions/1');
+    const versions = await allowedService.ask('GET', '/clients/ACME/versions/1');
     expect(JSON.stringify(versions.body)).not.toContain('a-very-secret-word');
     const other = await put({ ...bucket, url: 's3://elsewhere' });
     expect([other.status, JSON.stringify(other.body)]).toEqual([422, expect.stringContaining('targets[0].secret')]);
-    const home = join(allowed.root, 'home');
+    const home = join(allowedService.root, 'home');
     const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     for (const { parentPath, name } of files)
       expect(readFileSync(join(parentPath, name)).includes('a-very-secret-word')).toBe(false);
   } finally {
-    await allowed.close();
+    await allowedService.close();
   }
 });
 

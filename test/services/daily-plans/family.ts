@@ -32,7 +32,7 @@ export type Edit = (price: number, security: string) => number | null;
  * Returns the vendor's file for a session.
  * @param edit changes a delivered price; null removes it
  */
-export function fileOf(date: string, edit: Edit = (price) => price): Readonly<Record<string, string>> {
+export function createFiles(date: string, edit: Edit = (price) => price): Readonly<Record<string, string>> {
   const k = SESSIONS.indexOf(date);
   const rows = SECURITIES.flatMap((security, i) => {
     const price = edit(CLOSES[k]![i]!, security);
@@ -57,7 +57,7 @@ export const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
 /** Creates the market's first sessions and the family on a service. */
 export async function createFamilyOn(service: RunningService, count: number) {
   const files = SESSIONS.slice(0, count).reduce<Record<string, string>>(
-    (all, date) => ({ ...all, ...fileOf(date) }),
+    (all, date) => ({ ...all, ...createFiles(date) }),
     {},
   );
   const folder = await serveFolder(service, 'vendor', files);
@@ -91,13 +91,13 @@ export const schedule = (change: object): object => ({
   ...change,
 });
 
-export const dayOf = async (service: RunningService, date: string, id = 'close') =>
+export const readDay = async (service: RunningService, date: string, id = 'close') =>
   (await service.ask<ScheduleDay>('GET', `/schedules/${id}/days/${date}`)).body;
 
 /** Waits until a round of a day has ended. */
 export async function waitForSettledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
   return waitFor(async () => {
-    const day = await dayOf(service, date, id);
+    const day = await readDay(service, date, id);
     const isSettled = day.state !== undefined && day.state !== 'running' && day.rounds > 0;
     const isDue = day.next_attempt_at != null && Date.parse(day.next_attempt_at) <= Date.now();
     if (!isSettled || isDue) throw new Error(`${date}: ${JSON.stringify(day).slice(0, 300)}`);
@@ -107,7 +107,7 @@ export async function waitForSettledDay(service: RunningService, date: string, i
 
 /** Starts a day and waits until its round has ended. */
 export async function performDay(service: RunningService, date: string, request: object = {}, id = 'close') {
-  const before = (await dayOf(service, date, id)).rounds ?? 0;
+  const before = (await readDay(service, date, id)).rounds ?? 0;
   const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);
   if (status !== 200) throw new Error(JSON.stringify(body));
   return waitFor(async () => {

@@ -62,7 +62,7 @@ export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
   const { documents } = store;
   const calendars = followClosures(documents, createLiveCalendars(openCalendars()), () => {});
   const done: CompletedSteps = [];
-  const open: DayRunner[] = [];
+  const openRunners: DayRunner[] = [];
   const world = {
     now: Date.parse(start),
     authorFault: (): string | undefined => undefined,
@@ -141,13 +141,13 @@ export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
     },
     runner(fault = () => {}) {
       const runner = begin(fault);
-      open.push(runner);
+      openRunners.push(runner);
       return runner;
     },
     doomedRunner: begin,
     day: (date, id = 'close') => days.get(id, date),
     async close() {
-      for (const runner of open) await runner.close();
+      for (const runner of openRunners) await runner.close();
       await store.close();
       await home.close();
     },

@@ -34,19 +34,19 @@ test('a day begins at its time, in its order, and once', async () => {
 });
 
 test('a family of 200 indices is performed in one plan, each index after its parents', async () => {
-  const idOf = (k: number): string => `I${String(k).padStart(3, '0')}`;
-  const common = { calendar: 'XNYS', base_date: '2020-01-02' };
+  const formatId = (k: number): string => `I${String(k).padStart(3, '0')}`;
+  const commonFields = { calendar: 'XNYS', base_date: '2020-01-02' };
   const rule = { pipeline: { weighting: { type: 'EqualWeight' } } };
   const createOverlay = (source: number) => ({
     kind: 'overlay',
-    source_index_id: idOf(source),
+    source_index_id: formatId(source),
     overlay: { type: 'decrement', percent: 0.05 },
   });
   // A hundred indices, with two overlays on each of the first fifty.
   const family = Array.from({ length: 200 }, (_, k) => ({
-    id: idOf(k),
-    name: idOf(k),
-    ...common,
+    id: formatId(k),
+    name: formatId(k),
+    ...commonFields,
     ...(k < 100 ? rule : createOverlay(k < 150 ? k - 100 : k - 50)),
   }));
   await world.documents.transaction(async (tx) => {
@@ -56,11 +56,12 @@ test('a family of 200 indices is performed in one plan, each index after its par
   computeMinutes(1);
   await world.runner().tick();
   expect(await world.day(MONDAY)).toMatchObject({ state: 'done', held: [] });
-  const at = new Map(world.done.map((entry, place) => [entry.split(' ')[1]!, place]));
-  expect(at.size).toBe(200);
+  const positions = new Map(world.done.map((entry, place) => [entry.split(' ')[1]!, place]));
+  expect(positions.size).toBe(200);
   expect(world.done.length).toBe(200);
   for (const { id, ...document } of family)
-    if ('source_index_id' in document) expect(at.get(id)!, id).toBeGreaterThan(at.get(document.source_index_id)!);
+    if ('source_index_id' in document)
+      expect(positions.get(id)!, id).toBeGreaterThan(positions.get(document.source_index_id)!);
 });
 
 test('sessions of an outage are processed in order, and those before them are recorded as missed', async () => {
@@ -107,8 +108,8 @@ test('a blocked index blocks the overlay on it on this day and the next, and the
   computeMinutes(10);
   world.done.length = 0;
   await runner.tick();
-  const both = ['CORE', 'CORE-FEE'];
-  expect(world.done.slice(0, 2)).toEqual(both.map((id) => `publish ${id} ${MONDAY}`));
+  const bothIndices = ['CORE', 'CORE-FEE'];
+  expect(world.done.slice(0, 2)).toEqual(bothIndices.map((id) => `publish ${id} ${MONDAY}`));
   expect((await world.day(MONDAY))!.state).toBe('done');
   expect((await world.day(TUESDAY))!.state).toBe('done');
 });
@@ -161,12 +162,12 @@ test.for(['refresh', 'run', 'publish'] as const)(
     computeMinutes(1);
     let onDeath: () => void = () => {};
     const isDead = new Promise<void>((resolve) => (onDeath = resolve));
-    const silent = world.doomedRunner(async (step, id) => {
+    const silentRunner = world.doomedRunner(async (step, id) => {
       if (step !== where || id !== 'EVEN') return;
       onDeath();
       await new Promise(() => {}); // the process does not respond any more
     });
-    void silent.tick();
+    void silentRunner.tick();
     await isDead;
     const heir = world.runner();
     await heir.tick();
@@ -200,15 +201,15 @@ test('a step that fails unexpectedly is retried later', async () => {
 test('a day waits while the database or object store is unavailable, and continues afterwards', async () => {
   await world.put();
   computeMinutes(1);
-  const away = 'The object store cannot be reached.';
+  const awayMessage = 'The object store cannot be reached.';
   let isAway = true;
   const runner = world.runner((step, id) => {
-    if (isAway && step === 'run' && id === 'CORE') throw new BlockedError(away, 'STORE_UNAVAILABLE');
+    if (isAway && step === 'run' && id === 'CORE') throw new BlockedError(awayMessage, 'STORE_UNAVAILABLE');
   });
   await runner.tick();
   const day = (await world.day(MONDAY))!;
   expect([day.state, day.held.map(({ index_id: id }) => id)]).toEqual(['waiting', ['CORE', 'CORE-FEE']]);
-  expect(day.reason).toContain(away);
+  expect(day.reason).toContain(awayMessage);
   isAway = false;
   computeMinutes(10);
   await runner.tick();
@@ -253,12 +254,12 @@ test('files of a day are kept for their days after its end, and longer once the 
   const addFile = async () => {
     const day = (await world.day(MONDAY))!;
     const items = day.steps[2]!.items.map((item) => ({ ...item, artifact: `${'a'.repeat(32)}.art` }));
-    const changed = {
+    const changedPlan = {
       ...day,
       finished_at: new Date(world.now).toISOString(),
       steps: day.steps.with(2, { ...day.steps[2]!, items }),
     };
-    await world.documents.transaction((tx) => world.days.changeIn(tx, changed));
+    await world.documents.transaction((tx) => world.days.changeIn(tx, changedPlan));
   };
   const hasFile = async () => (await world.day(MONDAY))!.steps[2]!.items.some(({ artifact }) => artifact !== null);
   const runDays = async (days: number) => {

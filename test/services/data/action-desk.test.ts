@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { DeskAction, DeskActionDetail } from '#contract/action-desk.js';
 import {
   createFamilyOn,
-  fileOf,
+  createFiles,
   performDay,
   listPublishedDates,
   putSchedule,
@@ -20,7 +20,7 @@ const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];
 async function deliverActions(date: string, actions: readonly string[]): Promise<void> {
   const rows = ['identifier,type,value,ex_date', ...actions];
   const split = (price: number, security: string) => (security === 'AA' && date >= day2 ? price / 2 : price);
-  await folder.write({ ...fileOf(date, split), 'corporate_actions.csv': `${rows.join('\n')}\n` });
+  await folder.write({ ...createFiles(date, split), 'corporate_actions.csv': `${rows.join('\n')}\n` });
 }
 
 const createQueue = async (query = '') =>
@@ -58,12 +58,12 @@ test('an action that takes effect blocks its index until it is confirmed', async
     [['AA', 'SPLIT', 2, []]],
   ]);
   const id = actions[0]!.action_id;
-  const confirmed = await decide(id, {
+  const confirmedAction = await decide(id, {
     decision: 'confirmed',
     sources: [{ name: 'Issuer', value: 2 }],
     comment: 'Notice of the issuer',
   });
-  expect(confirmed.body).toMatchObject({ state: 'confirmed', flags: [] });
+  expect(confirmedAction.body).toMatchObject({ state: 'confirmed', flags: [] });
   expect(await readHeldBy(day2)).toEqual([]);
   expect(await listPublishedDates(service, 'CORE')).toHaveLength(11);
 });
@@ -83,8 +83,8 @@ test('an action that differs from a source is flagged, and one with changed term
   expect(await readHeldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} is not confirmed.`]);
   const find = async () => (await createQueue('?identifier=BB')).actions[0]!;
   const { action_id: id } = await find();
-  const decided = await decide(id, { decision: 'confirmed', sources: [{ name: 'Vendor B', value: 0.25 }] });
-  expect(decided.body.flags).toEqual(['The value is 0.25 in Vendor B and 0.3 in the store.']);
+  const decidedAction = await decide(id, { decision: 'confirmed', sources: [{ name: 'Vendor B', value: 0.25 }] });
+  expect(decidedAction.body.flags).toEqual(['The value is 0.25 in Vendor B and 0.3 in the store.']);
   expect((await createQueue('?flagged=true')).actions.map(({ identifier }) => identifier)).toEqual(['BB']);
 
   await deliverActions(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.25,${day3}`]);

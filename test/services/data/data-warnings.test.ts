@@ -37,13 +37,13 @@ test('an exchange rate of 0 or less is reported at import, flagged by the audit 
       DAYS.map((day, t) => ['EURUSD', day, t === AT ? -1 : 1.1]),
     ),
   };
-  const imported = await service.ask<{ findings: object[] }>('POST', '/data/import', {
+  const importedAnswer = await service.ask<{ findings: object[] }>('POST', '/data/import', {
     store_id: 'rates',
     name: 'x',
     tables,
     activate: true,
   });
-  expect(imported.body.findings).toContainEqual(
+  expect(importedAnswer.body.findings).toContainEqual(
     expect.objectContaining({ code: 'OUT_OF_RANGE', path: 'series[EURUSD]', value: -1 }),
   );
   for (const [id, currency] of [
@@ -104,7 +104,7 @@ const buildTables = (actions: readonly (readonly unknown[])[], currencies: reado
     ]),
   ),
 });
-const importOf = (tables: object) => ({
+const createImport = (tables: object) => ({
   store_id: 'actions',
   name: 'x',
   currency: 'USD',
@@ -119,14 +119,14 @@ test('a merger into no other security is refused', async () => {
     ['A', 'NOT_IN_CHOICES'],
   ]) {
     const merger = ['A', 'MERGER', 0.5, DAYS[30], null, related, null];
-    const { status, body } = await service.ask('POST', '/data/import', importOf(buildTables([merger])));
+    const { status, body } = await service.ask('POST', '/data/import', createImport(buildTables([merger])));
     expect([status, body]).toMatchObject([
       422,
       { error: { detail: { findings: [{ severity: 'error', code, path: 'corporate_actions[row 1].related' }] } } },
     ]);
   }
   const merger = ['A', 'MERGER', -1, DAYS[30], null, null, null];
-  const { body } = await service.ask('POST', '/data/import', importOf(buildTables([merger])));
+  const { body } = await service.ask('POST', '/data/import', createImport(buildTables([merger])));
   const text = JSON.stringify(body);
   expect(text).toContain(`The MERGER of A on ${DAYS[30]!} has no related identifier; related must`);
   expect(text).toContain('The value of a MERGER is -1');
@@ -138,40 +138,40 @@ test('endings and splits of one security on one day are a finding that states th
     ...buildTables([]),
     corporate_actions: createFrame(columns, actions),
   });
-  const findingsOf = async (...actions: readonly (readonly unknown[])[]) => {
+  const listFindings = async (...actions: readonly (readonly unknown[])[]) => {
     const { status, body } = await service.ask<{ findings: { code: string }[] }>(
       'POST',
       '/data/import',
-      importOf(createTables(actions)),
+      createImport(createTables(actions)),
     );
     expect(status).toBe(201);
     return body.findings.filter(({ code }) => code === 'ACTION_CONFLICT');
   };
   const merger = ['E', 'MERGER', 1, DAYS[20], 'C', null, null];
   const bid = ['E', 'ACQUISITION', 200, DAYS[20], null, null, null];
-  expect(await findingsOf(merger, bid)).toEqual([
+  expect(await listFindings(merger, bid)).toEqual([
     expect.objectContaining({
       severity: 'warning',
       path: `corporate_actions[E ${DAYS[20]}]`,
       message: expect.stringMatching(/MERGER of E .* is applied: .* are ignored: ACQUISITION at 200/),
     }),
   ]);
-  expect(await findingsOf(merger, [...bid.slice(0, 6), DAYS[18]])).toEqual([]);
-  expect(await findingsOf([...merger.slice(0, 5), 200, null])).toEqual([]);
-  expect(await findingsOf(['E', 'DELISTING', 0, DAYS[20], null, null, null], bid)).toEqual([
+  expect(await listFindings(merger, [...bid.slice(0, 6), DAYS[18]])).toEqual([]);
+  expect(await listFindings([...merger.slice(0, 5), 200, null])).toEqual([]);
+  expect(await listFindings(['E', 'DELISTING', 0, DAYS[20], null, null, null], bid)).toEqual([
     expect.objectContaining({ message: expect.stringMatching(/ACQUISITION of E .* DELISTING without a price/) }),
   ]);
-  const kept = await service.ask<{ actions: object[] }>('GET', '/data/corporate-actions/E');
-  expect(kept.body.actions).toHaveLength(2);
+  const keptAnswer = await service.ask<{ actions: object[] }>('GET', '/data/corporate-actions/E');
+  expect(keptAnswer.body.actions).toHaveLength(2);
   const split = (value: number, day = 20) => ['E', 'SPLIT', value, DAYS[day], null, null, null];
-  expect(await findingsOf(split(2), split(4))).toEqual([
+  expect(await listFindings(split(2), split(4))).toEqual([
     expect.objectContaining({
       severity: 'warning',
       path: `corporate_actions[E ${DAYS[20]}]`,
       message: expect.stringMatching(/E has 2 splits .*, with the ratios 2 and 4. .* combined ratio of 8/),
     }),
   ]);
-  expect(await findingsOf(split(2), split(4, 21), ['E', 'STOCK_DIVIDEND', 1.05, DAYS[20], null, null, null])).toEqual(
+  expect(await listFindings(split(2), split(4, 21), ['E', 'STOCK_DIVIDEND', 1.05, DAYS[20], null, null, null])).toEqual(
     [],
   );
 });
@@ -182,7 +182,7 @@ test('cash in addition to shares is accepted for a merger, and refused for any o
     service.ask(
       'POST',
       '/data/import',
-      importOf({ ...buildTables([]), corporate_actions: createFrame(columns, actions) }),
+      createImport({ ...buildTables([]), corporate_actions: createFrame(columns, actions) }),
     );
   expect(
     (await importStore(['E', 'MERGER', 1, DAYS[20], 'C', 200], ['A', 'DIVIDEND', 1, DAYS[20], null, null])).status,
@@ -225,7 +225,7 @@ test('improbable values of an action or a currency are reported with both number
   const { body } = await service.ask<{ findings: object[] }>(
     'POST',
     '/data/import',
-    importOf(buildTables(actions, currencies)),
+    createImport(buildTables(actions, currencies)),
   );
   const nameCell = (name: string, day: number) => `corporate_actions[${name} ${DAYS[day]}]`;
   const reports = [
@@ -258,7 +258,7 @@ test('improbable values of an action or a currency are reported with both number
 });
 
 test('a series whose values cannot be per cent per year is flagged if a rate is named and refused if one is needed', async () => {
-  await service.ask('POST', '/data/import', importOf(buildTables([])));
+  await service.ask('POST', '/data/import', createImport(buildTables([])));
   await service.ask('PUT', '/indices/PLAIN', {
     id: 'PLAIN',
     name: 'x',
@@ -306,8 +306,8 @@ test('a series whose values cannot be per cent per year is flagged if a rate is 
 });
 
 test('a pack of a closed day states the date of its closes, and a pack with ended securities how they ended', async () => {
-  const ended = ['E', 'ACQUISITION', 520, DAYS[20], null, null, null];
-  await service.ask('POST', '/data/import', importOf(buildTables([ended])));
+  const endAction = ['E', 'ACQUISITION', 520, DAYS[20], null, null, null];
+  await service.ask('POST', '/data/import', createImport(buildTables([endAction])));
   const pack = (request: object) =>
     service.ask<{ as_of: string; requested_as_of: string | null; findings: object[] }>(
       'POST',

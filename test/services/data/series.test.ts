@@ -18,7 +18,7 @@ const EXTERNAL = ['DAX', 'EURUSD', 'SPX'];
 const FEE_FROM = 30;
 
 /** Returns a price of a security on a session. Each security has a different path. */
-const priceOf = (name: string, t: number): number => {
+const computePrice = (name: string, t: number): number => {
   const seed = name.charCodeAt(0) + name.length;
   return (
     Math.round(
@@ -28,8 +28,8 @@ const priceOf = (name: string, t: number): number => {
     ) / 1e4
   );
 };
-const rowsOf = (names: readonly string[], more: (name: string) => readonly (string | null)[] = () => []) =>
-  DAYS.flatMap((day, t) => names.map((name) => [name, day, priceOf(name, t), ...more(name)]));
+const createRows = (names: readonly string[], more: (name: string) => readonly (string | null)[] = () => []) =>
+  DAYS.flatMap((day, t) => names.map((name) => [name, day, computePrice(name, t), ...more(name)]));
 const createFrame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
   index: data.map((_, i) => i),
   columns,
@@ -42,7 +42,7 @@ const REFERENCE = createFrame(
 );
 const SERIES = createFrame(
   [...BARS, 'CURRENCY', 'NAME'],
-  rowsOf(EXTERNAL, (name) => [name === 'SPX' ? 'USD' : name === 'DAX' ? 'EUR' : null, `The ${name}`]),
+  createRows(EXTERNAL, (name) => [name === 'SPX' ? 'USD' : name === 'DAX' ? 'EUR' : null, `The ${name}`]),
 );
 
 /**
@@ -50,11 +50,11 @@ const SERIES = createFrame(
  */
 const STORES = {
   apart: {
-    market: createFrame(BARS, rowsOf(NAMES)),
+    market: createFrame(BARS, createRows(NAMES)),
     series: SERIES,
     reference: createFrame(REFERENCE.columns, REFERENCE.data.slice(0, NAMES.length)),
   },
-  among: { market: createFrame(BARS, rowsOf([...NAMES, ...EXTERNAL])), reference: REFERENCE },
+  among: { market: createFrame(BARS, createRows([...NAMES, ...EXTERNAL])), reference: REFERENCE },
 };
 
 let service: RunningService;
@@ -146,7 +146,7 @@ describe('series of the served store', () => {
       expect(prices).toEqual({
         index: ['2024-01-03', '2024-01-04'],
         columns: ['CLOSE'],
-        data: [[priceOf('SPX', 1)], [priceOf('SPX', 2)]],
+        data: [[computePrice('SPX', 1)], [computePrice('SPX', 2)]],
       });
     }));
 
@@ -167,15 +167,15 @@ describe('series of the served store', () => {
 
 test('a run compared with a series equals one compared with the same prices as a security of the market', async () => {
   const request = { benchmark: { kind: 'identifier', id: 'SPX' } };
-  const [apart, among] = [
+  const [separateAnswers, jointAnswers] = [
     await runOnStore('apart', () => run('LISTED', request)),
     await runOnStore('among', () => run('LISTED', request)),
   ];
   const readComparison = ({ benchmark }: Record<string, unknown>) =>
     Object.entries((benchmark as { metrics?: object } | null) ?? {});
-  expect(readComparison(apart).length).toBeGreaterThan(0);
-  const [ours, theirs] = [JSON.stringify(apart['benchmark']), JSON.stringify(among['benchmark'])].map((text) =>
-    [...text.matchAll(/-?\d+\.\d+(?:e-?\d+)?/g)].map(([number]) => Number(number)),
+  expect(readComparison(separateAnswers).length).toBeGreaterThan(0);
+  const [ours, theirs] = [JSON.stringify(separateAnswers['benchmark']), JSON.stringify(jointAnswers['benchmark'])].map(
+    (text) => [...text.matchAll(/-?\d+\.\d+(?:e-?\d+)?/g)].map(([number]) => Number(number)),
   );
   expect(ours!.length).toBe(theirs!.length);
   ours!.forEach((value, i) => expect(value).toBeCloseTo(theirs![i]!, 9));
@@ -187,7 +187,10 @@ test('a benchmark in another currency is converted, by hand', () =>
       benchmark: { total_return?: number } & Record<string, unknown>;
     };
     const last = DAYS.length - 1;
-    const byHand = (priceOf('DAX', last) * priceOf('EURUSD', last)) / (priceOf('DAX', 0) * priceOf('EURUSD', 0)) - 1;
+    const byHand =
+      (computePrice('DAX', last) * computePrice('EURUSD', last)) /
+        (computePrice('DAX', 0) * computePrice('EURUSD', 0)) -
+      1;
     const numbers = [...JSON.stringify(benchmark).matchAll(/-?\d+\.\d+(?:e-?\d+)?/g)].map(([number]) => Number(number));
     expect(numbers.some((value) => Math.abs(value - byHand) < 1e-10)).toBe(true);
   }));
@@ -197,18 +200,18 @@ test('an exchange rate from a series gives the same levels as one from the marke
     await run('EURO');
     return get<{ levels: unknown }>('/analytics/EURO/levels');
   };
-  const [apart, among] = [await runOnStore('apart', readLevels), await runOnStore('among', readLevels)];
-  expect(apart.levels).toEqual(among.levels);
-  const plain = await runOnStore('apart', async () => {
+  const [separateLevels, jointLevels] = [await runOnStore('apart', readLevels), await runOnStore('among', readLevels)];
+  expect(separateLevels.levels).toEqual(jointLevels.levels);
+  const plainView = await runOnStore('apart', async () => {
     await run('LISTED');
     return get<{ levels: unknown }>('/analytics/LISTED/levels');
   });
-  expect(apart.levels).not.toEqual(plain.levels);
+  expect(separateLevels.levels).not.toEqual(plainView.levels);
 });
 
 describeCompared({
   days: DAYS,
-  priceOf,
+  computePrice,
   on: runOnStore,
   run,
   get,
@@ -218,9 +221,9 @@ describeCompared({
 
 test('an overlay is refused for errors that would fail its job, and not for data before its start', async () => {
   const readSeries = (name: string, currency: string, t: number) =>
-    DAYS.map((day, at) => [name, day, at === t ? -1 : priceOf('SPX', at), currency, name]);
+    DAYS.map((day, i) => [name, day, i === t ? -1 : computePrice('SPX', i), currency, name]);
   const tables = {
-    market: createFrame(BARS, rowsOf(NAMES)),
+    market: createFrame(BARS, createRows(NAMES)),
     series: createFrame(SERIES.columns, [
       ...readSeries('EARLIER', 'USD', FEE_FROM - 1),
       ...readSeries('WITHIN', 'USD', FEE_FROM),
@@ -239,8 +242,8 @@ test('an overlay is refused for errors that would fail its job, and not for data
   expect(await requestRefusal('WITHIN')).toMatchObject({ status: 422, code: 'NUMERIC_FAILURE' });
   expect(await requestRefusal('POUNDS')).toMatchObject({ status: 422, code: 'FX_MISSING' });
   const { benchmark } = await run('FEE', createBenchmarkQuery('EARLIER'));
-  const grown = priceOf('SPX', DAYS.length - 1) / priceOf('SPX', FEE_FROM) - 1;
-  expect((benchmark as { benchmark_return: number }).benchmark_return).toBeCloseTo(grown, 12);
+  const feeGrowth = computePrice('SPX', DAYS.length - 1) / computePrice('SPX', FEE_FROM) - 1;
+  expect((benchmark as { benchmark_return: number }).benchmark_return).toBeCloseTo(feeGrowth, 12);
 });
 
 test('a run is extended with its series bit-identically to a whole run, and runs whole if the history of the series changed', async () => {
@@ -249,7 +252,7 @@ test('a run is extended with its series bit-identically to a whole run, and runs
   const write = (days: number, change = 0) => {
     const listRows = (names: readonly string[]) =>
       DAYS.slice(0, days).flatMap((day, t) =>
-        names.map((name) => `${name},${day},${priceOf(name, t) + (name === 'SPX' && t === 5 ? change : 0)}`),
+        names.map((name) => `${name},${day},${computePrice(name, t) + (name === 'SPX' && t === 5 ? change : 0)}`),
       );
     return Promise.all([
       writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${listRows(NAMES).join('\n')}\n`),
@@ -278,30 +281,30 @@ test('a run is extended with its series bit-identically to a whole run, and runs
   await run('LISTED', request);
   await write(110);
   expect(await refresh()).toMatchObject({ datasets: { series: { added: 10, changed: 0, removed: 0 } }, findings: [] });
-  const extended = await run('LISTED', request);
-  expect(extended['extended_from']).not.toBeNull();
+  const extendedRun = await run('LISTED', request);
+  expect(extendedRun['extended_from']).not.toBeNull();
   await service.ask('DELETE', '/analytics/LISTED/record');
-  const whole = await run('LISTED', request);
-  expect(whole['extended_from']).toBeNull();
-  expect(extended['benchmark']).toEqual(whole['benchmark']);
-  expect(extended['metrics']).toEqual(whole['metrics']);
+  const wholeRun = await run('LISTED', request);
+  expect(wholeRun['extended_from']).toBeNull();
+  expect(extendedRun['benchmark']).toEqual(wholeRun['benchmark']);
+  expect(extendedRun['metrics']).toEqual(wholeRun['metrics']);
 
   await write(112, 1);
   expect((await refresh()).findings).toMatchObject([{ code: 'HISTORY_CHANGED', path: 'series' }]);
-  const restated = await run('LISTED', request);
-  expect(restated['extended_from']).toBeNull();
-  expect(restated['benchmark']).not.toEqual(whole['benchmark']);
+  const restatedRun = await run('LISTED', request);
+  expect(restatedRun['extended_from']).toBeNull();
+  expect(restatedRun['benchmark']).not.toEqual(wholeRun['benchmark']);
 });
 
 test('a separate store keeps its series across a restart and an append', async () => {
-  const held = await runOnStore('apart', () => get<SeriesCollection>('/data/series'));
+  const heldSeries = await runOnStore('apart', () => get<SeriesCollection>('/data/series'));
   const before = await get<DataStore>('/data/stores/apart');
   expect(before.rows).toMatchObject({ series: EXTERNAL.length * DAYS.length });
   await service.restart();
   await service.resumed();
-  expect(await get('/data/series')).toEqual(held);
+  expect(await get('/data/series')).toEqual(heldSeries);
   expect((await get<DataStore>('/data/stores/apart')).content_hash).toBe(before.content_hash);
-  const later = {
+  const laterSeries = {
     market: createFrame(BARS, [['A', '2024-07-01', 60]]),
     series: createFrame(BARS, [
       ['SPX', '2024-07-01', 99],
@@ -313,7 +316,7 @@ test('a separate store keeps its series across a restart and an append', async (
       await service.ask('POST', '/data/import', {
         store_id: 'apart',
         name: 'apart',
-        tables: later,
+        tables: laterSeries,
         on_exists: 'append',
       })
     ).status,

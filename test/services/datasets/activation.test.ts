@@ -25,7 +25,7 @@ async function generateStore(id: string, seed: number, market: object): Promise<
 }
 
 /** Returns the content hash that the run of an index records as its input. */
-async function contentOf(id: string): Promise<string> {
+async function readContentHash(id: string): Promise<string> {
   const { status, result } = await service.finished(`backtest:${id}`);
   expect(status).toBe('succeeded');
   return (result as { readonly store_content_hash: string }).store_content_hash;
@@ -45,7 +45,7 @@ async function isOutliving(): Promise<boolean> {
   expect((await service.ask('GET', '/jobs/generate:first')).status).toBe(404);
   expect((await service.ask('GET', '/jobs/generate:second')).status).toBe(200);
   const isRunning = (await fetchStatus()) === 'running';
-  expect(await contentOf('PINNED')).toBe(first.content_hash);
+  expect(await readContentHash('PINNED')).toBe(first.content_hash);
   await service.ask('DELETE', '/indices/PINNED');
   return isRunning;
 }
@@ -56,7 +56,7 @@ test('a run reads the store that was served when it began, although another is s
   while (!(await isOutliving()));
   await service.ask('PUT', '/indices/ALONE', { ...INDEX, id: 'ALONE' });
   await service.ask('POST', '/analytics/ALONE/backtest');
-  expect(await contentOf('ALONE')).toBe(second.content_hash);
+  expect(await readContentHash('ALONE')).toBe(second.content_hash);
 });
 
 test(
@@ -85,7 +85,7 @@ test(
         ).status,
       ).toBe(201);
     }
-    const seen = new Map<string, number>();
+    const seenAnswers = new Map<string, number>();
     const switching = new AbortController();
     const read = async () => {
       while (!switching.signal.aborted) {
@@ -94,19 +94,19 @@ test(
           `/data/reference?identifiers=${names.join(',')}&fields=CLOSE,PRICE`,
         );
         const answer = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
-        seen.set(answer, (seen.get(answer) ?? 0) + 1);
+        seenAnswers.set(answer, (seenAnswers.get(answer) ?? 0) + 1);
       }
     };
     const readers = [read(), read(), read()];
     for (const price of [2, 1]) {
       await service.ask('POST', `/data/stores/at-${price}/activate`);
       expect(await service.finished(`load:at-${price}`)).toMatchObject({ status: 'succeeded' });
-      const computeAnswers = () => seen.get(`200 ${price}`) ?? 0;
+      const computeAnswers = () => seenAnswers.get(`200 ${price}`) ?? 0;
       const before = computeAnswers();
       await expect.poll(computeAnswers, { interval: 5 }).toBeGreaterThan(before);
     }
     switching.abort();
     await Promise.all(readers);
-    expect([...seen.keys()].sort()).toEqual(['200 1', '200 2']);
+    expect([...seenAnswers.keys()].sort()).toEqual(['200 1', '200 2']);
   },
 );

@@ -4,7 +4,7 @@ import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
 import { runService, type RunningService } from '../running-service.js';
-import { formatBars, changesOf, FIRST, serveFolder } from './served-folder.js';
+import { formatBars, listChanges, FIRST, serveFolder } from './served-folder.js';
 
 let service: RunningService;
 beforeAll(async () => {
@@ -65,15 +65,15 @@ describe('a refresh of later days', () => {
     expect(report.findings[0]?.message).toContain('full: true');
     const after = await desk.store();
     expect(after.content_hash).toBe(before.content_hash);
-    expect(changesOf(after)).toEqual([`warning HISTORY_CHANGED ${path}`]);
+    expect(listChanges(after)).toEqual([`warning HISTORY_CHANGED ${path}`]);
     // A change is reported until a user accepts it.
     expect((await desk.refresh()).left_out).toMatchObject(leftOut);
     const full = await desk.refresh({ full: true });
     expect(full.left_out).toBeNull();
-    expect(changesOf(full)).toEqual([]);
+    expect(listChanges(full)).toEqual([]);
     expect(full.datasets.market.added + full.datasets.market.changed + full.datasets.market.removed).toBeGreaterThan(0);
     expect(await desk.refresh()).toMatchObject({ left_out: null, rows_changed: 0 });
-    expect(changesOf(await desk.store())).toEqual([]);
+    expect(listChanges(await desk.store())).toEqual([]);
   });
 
   test('keeps a security with changed actions on stored days unchanged, and adds the bars of the others', async () => {
@@ -88,7 +88,7 @@ describe('a refresh of later days', () => {
       'market/2.csv': formatBars(['A,2024-01-04,12', 'B,2024-01-04,22']),
       ...createActions('A,DIVIDEND,0.6,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'),
     });
-    const rejected = {
+    const rejectedJob = {
       identifier: 'A',
       bars: { added: 0, changed: 0, removed: 0 },
       corporate_actions: { added: 0, changed: 1, removed: 0 },
@@ -99,7 +99,7 @@ describe('a refresh of later days', () => {
       rows_added: 2,
       rows_changed: 0,
       datasets: { market: { added: 1 }, corporate_actions: { added: 1, changed: 0, removed: 0 } },
-      rejected: [rejected],
+      rejected: [rejectedJob],
       findings: [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market.A' }],
     });
     expect([await desk.closeOf('A'), await desk.closeOf('B')]).toEqual([
@@ -107,7 +107,7 @@ describe('a refresh of later days', () => {
       [20, 21, 22],
     ]);
     // A change that was not accepted is found again, and disappears when the source has the stored history again.
-    expect(await desk.refresh()).toMatchObject({ rows_added: 0, rejected: [rejected] });
+    expect(await desk.refresh()).toMatchObject({ rows_added: 0, rejected: [rejectedJob] });
     await desk.write(createActions('A,DIVIDEND,0.5,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'));
     expect(await desk.refresh()).toMatchObject({ rows_added: 1, rejected: [] });
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
@@ -160,18 +160,18 @@ describe('a refresh of later days', () => {
 });
 
 test('a full refresh counts every changed row of every table, and lists the values', async () => {
-  const tablesOf = (dividend: number, sector: string, end: string) => ({
+  const createTables = (dividend: number, sector: string, end: string) => ({
     'corporate_actions.csv': `identifier,type,value,ex_date\nA,DIVIDEND,${dividend},2024-01-03\n`,
     'reference.csv': `identifier,SECTOR\nA,${sector}\n`,
     'universes.csv': `universe,identifier,start,end\nU,A,,${end}\n`,
   });
   const desk = await serveFiles('every-row', {
     'market.csv': formatBars(FIRST),
-    ...tablesOf(0.5, 'Energy', '2024-01-03'),
+    ...createTables(0.5, 'Energy', '2024-01-03'),
   });
   await desk.write({
     'market.csv': formatBars(['A,2024-01-02,10.5', ...FIRST.slice(1)]),
-    ...tablesOf(0.6, 'Health', '2024-01-02'),
+    ...createTables(0.6, 'Health', '2024-01-02'),
   });
   const one = { added: 0, changed: 1, removed: 0 };
   expect(await desk.refresh({ full: true })).toMatchObject({
@@ -220,5 +220,5 @@ test('a store that is activated again states whether its content changed', async
   await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1)]) });
   await service.ask('POST', '/data/stores/again/activate');
   const { result } = await service.finished('load:again');
-  expect(changesOf(result as unknown as DataStore)).toEqual(['warning HISTORY_CHANGED market']);
+  expect(listChanges(result as unknown as DataStore)).toEqual(['warning HISTORY_CHANGED market']);
 });

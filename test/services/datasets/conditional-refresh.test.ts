@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createBars, contentOf, runWithDesk } from './refresh-desk.js';
+import { createBars, selectContent, runWithDesk } from './refresh-desk.js';
 
 test('a dry run reports the changes of a refresh and stores nothing, and the refresh after it makes these changes', () =>
   runWithDesk(async ({ write, load, refresh, store, served, readWhole }) => {
@@ -11,7 +11,7 @@ test('a dry run reports the changes of a refresh and stores nothing, and the ref
     expect(trial).toMatchObject({ dry_run: true, rows_added: 2, dates_added: 1, end: '2024-01-03' });
     expect([served(), await store()]).toEqual(before);
     expect(await refresh()).toEqual({ ...trial, dry_run: false });
-    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+    expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
   }));
 
 describe('a refresh with a finding that fail_on names', () => {
@@ -28,12 +28,12 @@ describe('a refresh with a finding that fail_on names', () => {
       await load();
       await write({ ...createDayBars('2024-01-04', names), ...createDayBars('2024-01-05', ['A', 'B']) });
       const before = [served(), await store()];
-      const rejected = {
+      const rejectedJob = {
         code: 'REFRESH_REJECTED',
         detail: { findings: [{ code: 'PARTIAL_DATE', path: 'market[2024-01-05]' }] },
       };
       for (const isTrial of [false, true])
-        await expect(refresh({ isTrial, failOn: ['PARTIAL_DATE'] })).rejects.toMatchObject(rejected);
+        await expect(refresh({ isTrial, failOn: ['PARTIAL_DATE'] })).rejects.toMatchObject(rejectedJob);
       expect([served(), await store()]).toEqual(before);
       expect(await refresh({ failOn: ['HISTORY_CHANGED'], isTrial: true })).toMatchObject({ rows_added: 7 });
       await write(createDayBars('2024-01-05', names));
@@ -83,5 +83,5 @@ test('late bars are added to their securities, if the history is otherwise uncha
     const { findings, ...report } = await refresh();
     expect(report).toMatchObject({ rows_added: 3, rows_changed: 0, dates_added: 1, rejected: [] });
     expect(findings.filter(({ code }) => code !== 'PARTIAL_DATE')).toMatchObject([{ code: 'LATE_BARS', count: 1 }]);
-    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+    expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
   }));

@@ -39,14 +39,14 @@ const CORRECTED_CLOSES = { [`${listDays(41).at(-30)!} B`]: 200, [`${listDays(41)
 const importStore = (rows: object, on_exists: string) =>
   service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables: rows, on_exists, activate: true });
 
-async function jobOf(path: string, body: object): Promise<{ readonly status: string; readonly result: unknown }> {
+async function runJob(path: string, body: object): Promise<{ readonly status: string; readonly result: unknown }> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
   return service.finished(started.job_id) as Promise<{ readonly status: string; readonly result: unknown }>;
 }
 
 /** Returns the levels of a backtest, with the hash of all inputs. */
 async function readLevels(asKnownOn?: number | string): Promise<unknown> {
-  const job = await jobOf('/analytics/KNOWN/backtest', asKnownOn === undefined ? {} : { as_known_on: asKnownOn });
+  const job = await runJob('/analytics/KNOWN/backtest', asKnownOn === undefined ? {} : { as_known_on: asKnownOn });
   expect(job).toMatchObject({ status: 'succeeded' });
   const { body: record } = await service.ask<{ readonly run_hash: string }>('GET', '/analytics/KNOWN/record');
   const { body } = await service.ask<{ readonly levels: unknown }>('GET', '/analytics/KNOWN/levels');
@@ -79,7 +79,7 @@ beforeAll(async () => {
   earlierAnswers.push({ levels: await readLevels(), answers: await readAnswers() });
   await importStore(createTables(41), 'append');
   earlierAnswers.push({ levels: await readLevels(), answers: await readAnswers() });
-  earlierEstimate = createVolatilities(await jobOf('/risk-models/then/estimate', { identifiers: ['A', 'B', 'D'] }));
+  earlierEstimate = createVolatilities(await runJob('/risk-models/then/estimate', { identifiers: ['A', 'B', 'D'] }));
   await importStore(createTables(41, CORRECTED_CLOSES), 'replace');
   earlierAnswers.push({ levels: await readLevels(), answers: await readAnswers() });
 });
@@ -155,7 +155,7 @@ test('an export as known on a version uses the newest run of that version', asyn
     detail: { findings: [{ code: 'DIFFERENT_DATA', path: 'as_known_on', value: 1 }] },
   });
   await service.ask('PUT', '/indices/LATER', { ...INDEX, id: 'LATER' });
-  await jobOf('/analytics/LATER/backtest', {});
+  await runJob('/analytics/LATER/backtest', {});
   expect(await service.refusal('GET', '/analytics/LATER/exports/levels?as_known_on=2')).toMatchObject({
     status: 404,
     code: 'RUN_NOT_FOUND',
@@ -195,14 +195,14 @@ test('sweeps and risk models use the data known at the time', async () => {
   const sweep = { index_id: 'KNOWN', grid: { '/request/transaction_cost_bps': [0, 10] } };
   const model = { identifiers: ['A', 'B', 'D'], as_known_on: 2 };
   const [swept, known] = [
-    await jobOf('/analytics/sweeps', sweep),
-    await jobOf('/analytics/sweeps', { ...sweep, as_known_on: 2 }),
+    await runJob('/analytics/sweeps', sweep),
+    await runJob('/analytics/sweeps', { ...sweep, as_known_on: 2 }),
   ];
   expect(swept.status).toBe('succeeded');
   expect(known.status).toBe('succeeded');
   expect(JSON.stringify(known.result)).not.toBe(JSON.stringify(swept.result));
-  expect(createVolatilities(await jobOf('/risk-models/known/estimate', model))).toEqual(earlierEstimate);
-  const last = await jobOf('/risk-models/last/estimate', { identifiers: model.identifiers });
+  expect(createVolatilities(await runJob('/risk-models/known/estimate', model))).toEqual(earlierEstimate);
+  const last = await runJob('/risk-models/last/estimate', { identifiers: model.identifiers });
   expect(createVolatilities(last)).not.toEqual(earlierEstimate);
 });
 
@@ -233,12 +233,12 @@ test('contents beyond the limit are deleted, except those that a stored run or a
   expect((await service.ask('POST', '/analytics/KNOWN/publish', request)).status).toBe(200);
   expect((await service.ask('DELETE', '/analytics/KNOWN/record')).status).toBe(204);
   await limitVersions(1);
-  const kept = [
+  const keptVersions = [
     [3, true],
     [2, true],
     [1, false],
   ];
-  expect(await listReadableVersions()).toEqual(kept);
+  expect(await listReadableVersions()).toEqual(keptVersions);
   expect(await readAnswers('?as_known_on=2', { as_known_on: 2 })).toEqual(earlierAnswers[1]!.answers);
   expect(await service.refusal('GET', '/data/prices/B?as_known_on=1')).toMatchObject({
     code: 'NO_DATA_KNOWN',
@@ -247,7 +247,7 @@ test('contents beyond the limit are deleted, except those that a stored run or a
   // The index's runs are deleted with it, but its publications are not.
   expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
   await importStore(createTables(42, CORRECTED_CLOSES), 'append');
-  expect(await listReadableVersions()).toEqual([[4, true], ...kept]);
+  expect(await listReadableVersions()).toEqual([[4, true], ...keptVersions]);
   expect((await limitVersions(0)).status).toBe(422);
 });
 
@@ -262,8 +262,8 @@ test('a folder that changed while the service was stopped keeps its earlier cont
   const change = (...closes: readonly number[]) => writeFile(join(folder, 'market.csv'), formatCsv(...closes));
   const readPrices = async (query = '') => (await service.ask('GET', `/data/prices/A${query}`)).body;
   await change(1, 2);
-  const created = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
-  expect((await service.ask('POST', '/data/stores', created)).status).toBe(201);
+  const createdStore = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
+  expect((await service.ask('POST', '/data/stores', createdStore)).status).toBe(201);
   const responses = [await readPrices()];
   // Adds two days, then a correction that a start does not accept, then a correction in a folder that is no longer
   // served.
@@ -300,13 +300,13 @@ test('a folder that changed while the service was stopped keeps its earlier cont
 
 test('an import that is not activated keeps the earlier served content of its store', async () => {
   const before = await listReadableVersions();
-  const unserved = { store_id: 'm', name: 'M', activate: false };
+  const unservedStore = { store_id: 'm', name: 'M', activate: false };
   for (const [count, on_exists] of [
     [43, 'append'],
     [44, 'append'],
   ] as const) {
     const { status } = await service.ask('POST', '/data/import', {
-      ...unserved,
+      ...unservedStore,
       tables: createTables(count, CORRECTED_CLOSES),
       on_exists,
     });

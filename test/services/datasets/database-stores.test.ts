@@ -37,9 +37,9 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect([status, body.identifiers, body.active, body.size_bytes, body.files]).toEqual([201, 2, true, null, []]);
     await database.query("INSERT INTO daily VALUES ('A', '2024-01-03', 11)");
     await service.ask('POST', '/data/stores/daily/refresh');
-    const refreshed = await service.finished('refresh:daily');
-    expect(refreshed).toMatchObject({ status: 'succeeded', result: { rows_added: 1, end: '2024-01-03' } });
-    expect(JSON.stringify([body, refreshed, (await service.ask('GET', '/data/stores')).body])).not.toContain(
+    const refreshJob = await service.finished('refresh:daily');
+    expect(refreshJob).toMatchObject({ status: 'succeeded', result: { rows_added: 1, end: '2024-01-03' } });
+    expect(JSON.stringify([body, refreshJob, (await service.ask('GET', '/data/stores')).body])).not.toContain(
       'secret-of-the-test',
     );
   });
@@ -116,9 +116,9 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
       })
       .toBeGreaterThan(0);
     database.kill();
-    const failed = await service.finished('refresh:daily');
-    expect(failed).toMatchObject({ status: 'failed', error: { code: 'STORE_READ_FAILED' } });
-    expect(failed.error?.detail).toMatchObject({
+    const failedJob = await service.finished('refresh:daily');
+    expect(failedJob).toMatchObject({ status: 'failed', error: { code: 'STORE_READ_FAILED' } });
+    expect(failedJob.error?.detail).toMatchObject({
       findings: [
         {
           code: 'UNREADABLE_FILE',
@@ -127,7 +127,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
         },
       ],
     });
-    expect(JSON.stringify(failed)).not.toContain('secret-of-the-test');
+    expect(JSON.stringify(failedJob)).not.toContain('secret-of-the-test');
     expect((await service.ask('GET', '/data/prices/A')).body).toEqual(before);
     expect((await service.ask<DataStore>('GET', '/data/stores/daily')).body).toMatchObject({
       active: true,

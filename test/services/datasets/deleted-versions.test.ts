@@ -30,8 +30,8 @@ async function writeVersions(documents: DocumentStore, latest: number): Promise<
 async function serveVersions(documents: DocumentStore, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const draft = { datasetId: 'm', contentHash: `content ${i}`, source: 'import', previous: null } as const;
-    const none = { change: null, rows: null, forth: null, knownAt: '2024-01-03T00:00:00.000000+00:00' };
-    await documents.transaction((tx) => recordDataVersion(tx, { ...draft, ...none }, 1));
+    const noChanges = { change: null, rows: null, forth: null, knownAt: '2024-01-03T00:00:00.000000+00:00' };
+    await documents.transaction((tx) => recordDataVersion(tx, { ...draft, ...noChanges }, 1));
   }
 }
 
@@ -63,17 +63,17 @@ test('the next start completes an interrupted deletion, and does not touch a new
 
 test('no number of a deleted store is given again, however often its id is used', async () => {
   const documents = createMemoryEngine().open();
-  const given: string[] = [];
+  const writtenNames: string[] = [];
   for (const count of [2, 1, 3]) {
     await serveVersions(documents, count);
-    given.push(...(await documents.ids('data-version')));
+    writtenNames.push(...(await documents.ids('data-version')));
     await deleteVersions(documents, 'm', await documents.transaction((tx) => deleteDataVersions(tx, 'm')));
     expect(await countStored(documents)).toBe(0);
   }
   await documents.transaction((tx) => deleteDataVersions(tx, 'm')); // the store was never served
   await serveVersions(documents, 1);
-  given.push(...(await documents.ids('data-version')));
-  expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => formatNumberedId('m', version)));
+  writtenNames.push(...(await documents.ids('data-version')));
+  expect(writtenNames).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => formatNumberedId('m', version)));
   expect(getFirst(await readHistory(documents, 'm'))).toBe(7);
 });
 

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
-import { contentOf, runWithDesk } from './refresh-desk.js';
+import { selectContent, runWithDesk } from './refresh-desk.js';
 
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 const CLOSE = 10;
@@ -37,7 +37,7 @@ test('a refresh adds dividends derived from adjusted closes of new days; with ch
 
     await write({ 'A.csv': formatVendorFile(4, { '2024-01-03': 0.5, '2024-01-05': 0.25 }) });
     expect(await refresh()).toMatchObject({ datasets: { corporate_actions: { added: 1, changed: 0, removed: 0 } } });
-    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+    expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
     expect((await store()).rows).toMatchObject({ corporate_actions: 2 });
 
     const before = await store();
@@ -49,7 +49,7 @@ test('a refresh adds dividends derived from adjusted closes of new days; with ch
     });
     expect(await store()).toMatchObject({ content_hash: before.content_hash, rows: before.rows });
     expect(await refresh({ full: true })).toMatchObject({ rows_added: 2, rows_changed: 1 });
-    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+    expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
 
     // Adds a table of actions that the adjusted closes do not reflect.
     await write({ 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,DELISTING,9,2024-02-01\n' });
@@ -58,7 +58,7 @@ test('a refresh adds dividends derived from adjusted closes of new days; with ch
     expect((await store()).rows).toMatchObject({ corporate_actions: 4 });
     await rm(join(location, 'corporate_actions.csv'));
     expect(await refresh()).toMatchObject({ rows_changed: 1 });
-    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+    expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
   }, mapping));
 
 test('a refresh keeps dividends that a vendor rounds differently after a new dividend', () =>
@@ -91,13 +91,13 @@ test('a refresh keeps dividends that a vendor rounds differently after a new div
   }, mapping));
 
 test('rows of a store are its stored bars: those of two wide tables once, and a repeated bar once', async () => {
-  const wide = Mapping.parse({ layout: 'wide', fields: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' } });
+  const wideMapping = Mapping.parse({ layout: 'wide', fields: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' } });
   await runWithDesk(async ({ write, load, store }) => {
     const table = 'date,A,B\n2024-01-02,10,20\n2024-01-03,11,\n';
     await write({ 'close.csv': table, 'volume.csv': table });
     await load();
     expect((await store()).rows).toMatchObject({ market: 3 });
-  }, wide);
+  }, wideMapping);
   await runWithDesk(
     async ({ write, load, store }) => {
       await write({ 'x.csv': 'date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-02,A,12\n2024-01-03,A,11\n' });

@@ -8,8 +8,8 @@ import { listFolderFiles } from '#market/sources/folder.js';
 import { toVersionFiles, selectUnreadFiles } from '#market/sources/known-files.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
-import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
-import { REFRESHED_AT, runWithDesk, createBars, createActions, contentOf } from './refresh-desk.js';
+import { listChildren, listReaders } from '../../market/process/reading-processes.js';
+import { REFRESHED_AT, runWithDesk, createBars, createActions, selectContent } from './refresh-desk.js';
 
 test('a refresh gives the same content as a complete read of the folder, whatever is new in it', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
@@ -48,7 +48,7 @@ test('a refresh gives the same content as a complete read of the folder, whateve
     for (const [files, outcome] of steps) {
       await write(files);
       expect(await refresh()).toMatchObject(outcome);
-      expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+      expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
     }
   }));
 
@@ -59,7 +59,7 @@ test('a table removed from the folder is removed from the store', () =>
     await rm(join(location, 'reference.csv'));
     await refresh();
     expect((await store()).rows).toMatchObject({ reference: 0 });
-    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+    expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
   }));
 
 test('a refresh that stopped at a day finds the rest of the same files the next time', () =>
@@ -106,7 +106,7 @@ test('a full refresh finds restatements in a file with unchanged time and length
       restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 19 }],
       restatements_total: 1,
     });
-    expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
+    expect(selectContent(await store())).toEqual(selectContent(await readWhole()));
   }));
 
 test('only tables with a new or changed file are read again', () =>
@@ -123,15 +123,15 @@ test('only tables with a new or changed file are read again', () =>
     });
     const files = await listFiles();
     const digests = listLabels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
-    const known = toVersionFiles(files, digests, Date.parse(REFRESHED_AT));
-    expect(selectUnreadFiles(files, known)).toMatchObject({
+    const knownFiles = toVersionFiles(files, digests, Date.parse(REFRESHED_AT));
+    expect(selectUnreadFiles(files, knownFiles)).toMatchObject({
       unchangedTables: ['reference', 'corporate_actions', 'universes', 'series'],
       files: { market: [], reference: [], corporate_actions: [], universes: [] },
     });
 
     await write({ ...createBars('2024-01-03', ['A,2024-01-03,10']), 'reference/2.csv': 'identifier\nC\n' });
-    const later = selectUnreadFiles(await listFiles(), known);
-    expect([listLabels(later.files), later.unchangedTables]).toEqual([
+    const laterFiles = selectUnreadFiles(await listFiles(), knownFiles);
+    expect([listLabels(laterFiles.files), laterFiles.unchangedTables]).toEqual([
       ['market/2024-01-03.csv', 'reference/1.csv', 'reference/2.csv'],
       ['corporate_actions', 'universes', 'series'],
     ]);
@@ -147,12 +147,12 @@ test('only tables with a new or changed file are read again', () =>
   }));
 
 describe('a folder that changes while it is read', () => {
-  const extra = 'identifier,date,CLOSE\nA,2024-01-04,12\n';
+  const extraRows = 'identifier,date,CLOSE\nA,2024-01-04,12\n';
   test.each<[string, string, (folder: string) => void]>([
     [
       'gains a file',
       'market/2024-01-04.csv',
-      (folder) => writeFileSync(join(folder, 'market', '2024-01-04.csv'), extra),
+      (folder) => writeFileSync(join(folder, 'market', '2024-01-04.csv'), extraRows),
     ],
     ['loses a file', 'market/2024-01-03.csv', (folder) => rmSync(join(folder, 'market', '2024-01-03.csv'))],
     [
@@ -195,21 +195,21 @@ describe('a folder that changes while it is read', () => {
 
 test('a reading process that is killed fails its job, and the next process reads', () =>
   runWithDesk(async ({ write, load, refresh, store, served }) => {
-    const many = Array.from(
+    const manyRows = Array.from(
       { length: 80_000 },
       (_, i) =>
         `N${i % 400},${new Date(Date.UTC(2020, 0, 1 + Math.floor(i / 400))).toISOString().slice(0, 10)},${1 + (i % 977)}`,
     );
-    await write({ 'market.csv': `identifier,date,CLOSE\n${many.join('\n')}\n` });
+    await write({ 'market.csv': `identifier,date,CLOSE\n${manyRows.join('\n')}\n` });
     await load();
     const before = served();
-    const killed = {
+    const killedJob = {
       code: 'STORE_READ_FAILED',
       message: expect.stringMatching(/ended before it was done \((SIGKILL|exit null)\)/) as string,
     };
     for (const victims of [
-      () => readersOf(process.pid),
-      () => childrenOf(process.pid).filter((pid) => childrenOf(pid).length > 0),
+      () => listReaders(process.pid),
+      () => listChildren(process.pid).filter((pid) => listChildren(pid).length > 0),
     ]) {
       const kill = () => victims().forEach((pid) => process.kill(pid, 'SIGKILL'));
       // If a read ends before its process is killed, the test reads again.
@@ -219,7 +219,7 @@ test('a reading process that is killed fails its job, and the next process reads
           () => undefined,
           (error: unknown) => error,
         );
-      expect(failure).toMatchObject(killed);
+      expect(failure).toMatchObject(killedJob);
       expect([served(), (await store()).content_hash]).toEqual([before, before]);
       expect((await refresh({ full: true })).rows_changed).toBe(0);
     }

@@ -22,7 +22,7 @@ import { createDatasetDocument, LOADED_AT } from './dataset-documents.js';
 
 const newFolder = openTemporaryFolders();
 
-function handleOf(datasetId: string, price: number): MarketHandle {
+function createHandle(datasetId: string, price: number): MarketHandle {
   const content = {
     datasetId,
     contentHash: String(price).padStart(64, '0'),
@@ -40,11 +40,11 @@ function handleOf(datasetId: string, price: number): MarketHandle {
 }
 
 /** Creates stores besides the served store, each with content 1. */
-const storesOf = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarkets) =>
+const createStores = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarkets) =>
   createStoreMarkets({
     documents,
     markets,
-    load: async ({ store_id }) => prepareServedMarket(handleOf(store_id, 1), LOADED_AT),
+    load: async ({ store_id }) => prepareServedMarket(createHandle(store_id, 1), LOADED_AT),
     keptBytesMax: 2 ** 30,
   });
 
@@ -75,15 +75,22 @@ async function addJobs(
   const loading: DatasetLoading = {
     unchanged: async () => undefined,
     async read({ store_id }) {
-      return { kind: 'loaded', summary, served: await prepareServedMarket(handleOf(store_id, 2), LOADED_AT) };
+      return { kind: 'loaded', summary, served: await prepareServedMarket(createHandle(store_id, 2), LOADED_AT) };
     },
     async readAddition({ store_id }) {
-      return { kind: 'added', summary, handle: handleOf(store_id, 2), isWhole: true, unchangedTables: [], files: [] };
+      return {
+        kind: 'added',
+        summary,
+        handle: createHandle(store_id, 2),
+        isWhole: true,
+        unchangedTables: [],
+        files: [],
+      };
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
   const activations = createLocalActivations(markets, 'build');
-  const stores = storesOf(store, markets);
+  const stores = createStores(store, markets);
   const { documents } = store;
   followDatasetEvents({ documents, markets, stores, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
@@ -103,7 +110,7 @@ async function addJobs(
     await tx.put('store', 'old', createDatasetDocument('old', { active: true }));
     await tx.put('store', 'new', createDatasetDocument('new', { active: false }));
   });
-  markets.serve(await prepareServedMarket(handleOf('old', 1), LOADED_AT));
+  markets.serve(await prepareServedMarket(createHandle('old', 1), LOADED_AT));
   try {
     await work({ store, markets, jobs, folder });
   } finally {
@@ -160,7 +167,7 @@ const GENERATE = {
   },
 };
 
-const bodyOf = async (store: Store, id: string) =>
+const readBody = async (store: Store, id: string) =>
   DatasetDocument.parse(((await store.documents.get('store', id)) as { readonly body: unknown }).body);
 
 test('a load whose end cannot be written leaves the served store in memory and on disk unchanged', () =>
@@ -169,20 +176,20 @@ test('a load whose end cannot be written leaves the served store in memory and o
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
     expect([
       markets.served()?.handle.datasetId,
-      (await bodyOf(store, 'old')).active,
-      (await bodyOf(store, 'new')).active,
+      (await readBody(store, 'old')).active,
+      (await readBody(store, 'new')).active,
     ]).toEqual(['old', true, false]);
     await end(store, completion);
     expect([
       markets.served()?.handle.datasetId,
-      (await bodyOf(store, 'old')).active,
-      (await bodyOf(store, 'new')).active,
+      (await readBody(store, 'old')).active,
+      (await readBody(store, 'new')).active,
     ]).toEqual(['new', false, true]);
   }));
 
 test('a refresh whose end cannot be written serves the previous version, and one that lost its store to an activation writes nothing', () =>
   addJobs(async ({ store, markets, jobs }) => {
-    const none = { added: 0, changed: 0, removed: 0 };
+    const noCounts = { added: 0, changed: 0, removed: 0 };
     const report = {
       rows_added: 1,
       rows_changed: 0,
@@ -197,43 +204,43 @@ test('a refresh whose end cannot be written serves the previous version, and one
       rejected: [],
       rejected_total: 0,
       findings: [],
-      datasets: { market: none, reference: none, corporate_actions: none, universes: none },
+      datasets: { market: noCounts, reference: noCounts, corporate_actions: noCounts, universes: noCounts },
     };
     const refresh = () =>
       jobs.refresh.run(
         { store_id: 'old', until: null, full: false, dry_run: false, fail_on: [] },
-        createAttempt({ handle: handleOf('old', 3), report, identifiers: 1, warnings: [] }),
+        createAttempt({ handle: createHandle('old', 3), report, identifiers: 1, warnings: [] }),
       );
     const completion = await refresh();
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
-    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await bodyOf(store, 'old')).end]).toEqual([
+    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await readBody(store, 'old')).end]).toEqual([
       1,
       '2024-01-02',
     ]);
     await end(store, completion);
-    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await bodyOf(store, 'old')).end]).toEqual([
+    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await readBody(store, 'old')).end]).toEqual([
       3,
       '2024-01-03',
     ]);
-    const late = await refresh();
+    const lateOutcome = await refresh();
     await end(store, await jobs.load.run({ store_id: 'new' }, createAttempt()));
-    await end(store, late); // the content of the job's store, which is no longer active
-    expect((await bodyOf(store, 'old')).active).toBe(false);
-    expect([markets.served()?.handle.datasetId, (await bodyOf(store, 'new')).active]).toEqual(['new', true]);
+    await end(store, lateOutcome); // the content of the job's store, which is no longer active
+    expect((await readBody(store, 'old')).active).toBe(false);
+    expect([markets.served()?.handle.datasetId, (await readBody(store, 'new')).active]).toEqual(['new', true]);
   }));
 
 test('a synthetic refresh removes the replaced folder only after the new one is the store', () =>
   addJobs(async ({ store, jobs, folder }) => {
     await end(store, await jobs.generate.run(GENERATE, createAttempt()));
-    const before = (await bodyOf(store, 'made')).location!;
+    const before = (await readBody(store, 'made')).location!;
     const report = { rows_added: 1, findings: [] };
-    const refreshed = await jobs.refresh.run(
+    const refreshedRun = await jobs.refresh.run(
       { store_id: 'made', until: '2020-06-30', full: false, dry_run: false, fail_on: [] },
-      createAttempt({ handle: handleOf('made', 1), report, identifiers: 10, warnings: [] }),
+      createAttempt({ handle: createHandle('made', 1), report, identifiers: 10, warnings: [] }),
     );
     expect(existsSync(before)).toBe(true);
-    await end(store, refreshed);
-    const after = (await bodyOf(store, 'made')).location!;
+    await end(store, refreshedRun);
+    const after = (await readBody(store, 'made')).location!;
     expect(after.startsWith(join(folder, 'stores'))).toBe(true);
     expect(after).not.toBe(before);
     await expect.poll(() => existsSync(before)).toBe(false);
@@ -251,7 +258,7 @@ test('a refresh that fills the disk reports it, removes its files, and leaves th
     }
     try {
       await end(store, await jobs.generate.run(GENERATE, createAttempt()));
-      const before = await bodyOf(store, 'made');
+      const before = await readBody(store, 'made');
       // Five years of these securities are about ten times as large as the volume.
       await expect(
         jobs.refresh.run(
@@ -259,7 +266,7 @@ test('a refresh that fills the disk reports it, removes its files, and leaves th
           createAttempt(),
         ),
       ).rejects.toMatchObject({ code: 'STORAGE_FULL' });
-      expect(await bodyOf(store, 'made')).toEqual(before);
+      expect(await readBody(store, 'made')).toEqual(before);
       expect(readdirSync(stores).map((name) => join(stores, name))).toEqual([before.location]);
       expect(existsSync(join(before.location!, 'market.parquet'))).toBe(true);
       expect(markets.served()?.handle.datasetId).toBe('old');

@@ -26,7 +26,7 @@ const TASKS = {
 } as const;
 
 /** Returns a served market of one security with given closes, as loading creates it. */
-async function marketOf(...closes: readonly number[]): Promise<ServedMarket> {
+async function createMarket(...closes: readonly number[]): Promise<ServedMarket> {
   const content = {
     identifiers: ['A'],
     dates: Int32Array.from(closes, (_, t) => 19_700 + t),
@@ -87,10 +87,10 @@ function createDesk(
     failures,
     release: () => release(),
     async serve(market) {
-      const prepared = await versions.prepare(market, { source: 'refresh', kind: 'folder' });
+      const preparedVersion = await versions.prepare(market, { source: 'refresh', kind: 'folder' });
       await documents.transaction(async (tx) => {
         await tx.put('store', 'f', STORE);
-        if (prepared !== null) await recordDataVersion(tx, prepared, 1);
+        if (preparedVersion !== null) await recordDataVersion(tx, preparedVersion, 1);
       });
       const event = markets.activation(market);
       markets.activate(event);
@@ -141,12 +141,12 @@ const listCopies = async ({ versions }: Desk) => {
 
 test('a content is served before it is copied, and the replaced one remains available meanwhile', async () => {
   const one = createDesk(await openStoragePlaces());
-  await one.serve(await marketOf(1, 2));
+  await one.serve(await createMarket(1, 2));
   expect(await listCopies(one)).toEqual(['pending', [1, true]]);
-  await one.serve(await marketOf(5, 2, 7));
+  await one.serve(await createMarket(5, 2, 7));
   expect(await listCopies(one)).toEqual(['pending', [2, true], [1, true]]);
-  const earlier = await one.versions.at(1);
-  expect([...earlier.served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
+  const earlierVersion = await one.versions.at(1);
+  expect([...earlierVersion.served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
   one.release();
   await one.versions.close();
   expect(await listCopies(one)).toEqual(['made', [2, true], [1, true]]);
@@ -156,13 +156,13 @@ test('a content is served before it is copied, and the replaced one remains avai
 test('a process that ends waits for its copies for a limited time', async () => {
   const at = await openStoragePlaces();
   const one = createDesk(at, 20);
-  await one.serve(await marketOf(1, 2)); // never released: the copy takes longer than the limit
+  await one.serve(await createMarket(1, 2)); // never released: the copy takes longer than the limit
   await one.versions.close();
   expect(await listCopies(createDesk(at))).toEqual(['missing', [1, true]]);
   expect(one.failures).toEqual([]);
 
   const next = createDesk(at);
-  await next.serve(await marketOf(1, 2));
+  await next.serve(await createMarket(1, 2));
   const closed = next.versions.close();
   setTimeout(next.release, 50);
   await closed;
@@ -170,41 +170,41 @@ test('a process that ends waits for its copies for a limited time', async () => 
 });
 
 test('a copy interrupted by a kill is made at the next start, if the source still has the content', async () => {
-  const at = await openStoragePlaces();
-  await createDesk(at).serve(await marketOf(1, 2)); // never released, because the process ends
-  const next = createDesk(at);
+  const places = await openStoragePlaces();
+  await createDesk(places).serve(await createMarket(1, 2)); // never released, because the process ends
+  const next = createDesk(places);
   expect(await listCopies(next)).toEqual(['missing', [1, true]]);
-  await next.serve(await marketOf(1, 2));
+  await next.serve(await createMarket(1, 2));
   next.release();
   await next.versions.close();
   expect(await listCopies(next)).toEqual(['made', [1, true]]);
   // At the third start the source has other content; the copy provides the previous content.
-  const third = createDesk(at);
-  await third.serve(await marketOf(3, 2));
+  const third = createDesk(places);
+  await third.serve(await createMarket(3, 2));
   expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
 });
 
 test('a version whose copy was interrupted and whose source has changed is reported as lost', async () => {
-  const at = await openStoragePlaces();
-  await createDesk(at).serve(await marketOf(1, 2));
-  const next = createDesk(at);
-  await next.serve(await marketOf(3, 2));
+  const places = await openStoragePlaces();
+  await createDesk(places).serve(await createMarket(1, 2));
+  const next = createDesk(places);
+  await next.serve(await createMarket(3, 2));
   expect(await listCopies(next)).toEqual(['pending', [2, true], [1, false]]);
   await expect(next.versions.at(1)).rejects.toMatchObject({ code: 'NO_DATA_KNOWN' });
 });
 
 test('a copy is renewed in the background while the previous one is valid', async () => {
-  const at = await openStoragePlaces();
-  const first = createDesk(at);
+  const places = await openStoragePlaces();
+  const first = createDesk(places);
   first.release();
-  await first.serve(await marketOf(1));
+  await first.serve(await createMarket(1));
   await first.versions.close();
-  const second = createDesk(at);
-  for (let close = 2; close <= 6; close++) await second.serve(await marketOf(close));
+  const second = createDesk(places);
+  for (let close = 2; close <= 6; close++) await second.serve(await createMarket(close));
   // No copy has been released since. A start that finds other content has the whole first copy, and reports changes
   // from it.
-  const third = createDesk(at);
-  await third.serve(await marketOf(100));
+  const third = createDesk(places);
+  await third.serve(await createMarket(100));
   expect([...(await third.versions.at(6)).served.market.fields.get('CLOSE')!]).toEqual([6]);
   expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1]);
   third.release();

@@ -6,8 +6,15 @@ import type { BenchmarkStatement } from '#contract/governance.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
-import { createFamilyOn, fileOf, performDay, putSchedule, SESSIONS, createDefinition } from '../daily-plans/family.js';
-import { changesOf } from './served-folder.js';
+import {
+  createFamilyOn,
+  createFiles,
+  performDay,
+  putSchedule,
+  SESSIONS,
+  createDefinition,
+} from '../daily-plans/family.js';
+import { listChanges } from './served-folder.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with a wrong price that fails a check; each test depends on the previous test. */
@@ -27,7 +34,7 @@ const actAs = (who: string): RunningService => ({
   ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
   finished: (jobId) => service.finished(jobId, keys[who]),
 });
-const readRightClose = async () => Number(/^AA,[^,]+,([^,]+)/m.exec(Object.values(fileOf(date))[0]!)![1]);
+const readRightClose = async () => Number(/^AA,[^,]+,([^,]+)/m.exec(Object.values(createFiles(date))[0]!)![1]);
 const closeNow = async () => {
   const path = `/data/prices/AA?columns=CLOSE&start=${date}&end=${date}`;
   return (await actAs('ada').ask<{ prices: { data: number[][] } }>('GET', path)).body.prices.data[0]![0];
@@ -39,13 +46,13 @@ async function changeApproved(
   end = 'succeeded',
   whilePending: (approvalId: number) => Promise<void> = async () => {},
 ): Promise<ChangedOverrides> {
-  const refused = await actAs('ada').ask<{ error: { code: string; detail: { approval_id: number } } }>(
+  const refusal = await actAs('ada').ask<{ error: { code: string; detail: { approval_id: number } } }>(
     'POST',
     OVERRIDES,
     request,
   );
-  expect(refused.body.error.code).toBe('APPROVAL_REQUIRED');
-  const id = refused.body.error.detail.approval_id;
+  expect(refusal.body.error.code).toBe('APPROVAL_REQUIRED');
+  const id = refusal.body.error.detail.approval_id;
   await whilePending(id);
   const approved = await actAs('ben').ask<Approval>('POST', `/approvals/${id}/decisions`, { decision: 'approve' });
   expect(approved.body).toMatchObject({ action: 'override', subject: 'vendor', state: 'approved' });
@@ -57,8 +64,8 @@ async function changeApproved(
 }
 
 beforeAll(async () => {
-  const given = [createKey('ada'), createKey('ben')];
-  service = await runService(['--approvals', 'override=2'], { DIVISOR_API_KEYS: given.join(',') });
+  const apiKeys = [createKey('ada'), createKey('ben')];
+  service = await runService(['--approvals', 'override=2'], { DIVISOR_API_KEYS: apiKeys.join(',') });
   folder = await createFamilyOn(actAs('ada'), 10);
   const steps = ['refresh', 'run', 'checks', 'publish'].map((type) => ({ type }));
   await putSchedule(actAs('ada'), { enabled: false, steps });
@@ -66,7 +73,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test('a price that blocks a check is overridden by two persons, and the day publishes', async () => {
-  await folder.write(fileOf(date, (price, security) => (security === 'AA' ? 10 * price : price)));
+  await folder.write(createFiles(date, (price, security) => (security === 'AA' ? 10 * price : price)));
   const before = await readFile(join(folder.folder, `market/${date}.csv`), 'utf8');
   const day = await performDay(actAs('ada'), date);
   expect([day.state, new Set(day.held.map(({ code }) => code))]).toEqual(['blocked', new Set(['CHECK_FAILED'])]);
@@ -75,12 +82,12 @@ test('a price that blocks a check is overridden by two persons, and the day publ
   let approvalId = 0;
   const { overrides } = await changeApproved(request, 'succeeded', async (id) => {
     approvalId = id;
-    const waiting = await performDay(actAs('ada'), date);
-    expect([waiting.state, new Set(waiting.held.map(({ code }) => code))]).toEqual([
+    const waitingDay = await performDay(actAs('ada'), date);
+    expect([waitingDay.state, new Set(waitingDay.held.map(({ code }) => code))]).toEqual([
       'waiting',
       new Set(['APPROVAL_REQUIRED']),
     ]);
-    expect(waiting.reason).toContain(`The override ${id} of its price waits for approval.`);
+    expect(waitingDay.reason).toContain(`The override ${id} of its price waits for approval.`);
   });
   const approved = { approval_id: approvalId, approved_by: ['ben'] };
   expect(overrides).toMatchObject([{ ...request, source_price: 10 * price, author: 'ada', ...approved }]);
@@ -90,15 +97,15 @@ test('a price that blocks a check is overridden by two persons, and the day publ
 });
 
 test('the statement of an index with the security names requester, approver and number; that of another index does not', async () => {
-  const overridesOf = async (id: string) =>
+  const listOverrides = async (id: string) =>
     (await actAs('ada').ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body.discretion.overrides;
-  expect(await overridesOf('CORE')).toMatchObject([{ identifier: 'AA', author: 'ada', approved_by: ['ben'] }]);
-  expect(await overridesOf('CORE-FEE')).toMatchObject([{ identifier: 'AA' }]);
+  expect(await listOverrides('CORE')).toMatchObject([{ identifier: 'AA', author: 'ada', approved_by: ['ben'] }]);
+  expect(await listOverrides('CORE-FEE')).toMatchObject([{ identifier: 'AA' }]);
   const universe = { kind: 'list', identifiers: ['BB', 'CC'] };
   await actAs('ada').ask('PUT', '/indices/OTHER', createDefinition('OTHER', 'EqualWeight', { universe }));
   const { body } = await actAs('ada').ask<{ job_id: string }>('POST', '/analytics/OTHER/backtest', {});
   expect((await actAs('ada').finished(body.job_id)).status).toBe('succeeded');
-  expect(await overridesOf('OTHER')).toEqual([]);
+  expect(await listOverrides('OTHER')).toEqual([]);
 });
 
 test('the override is a version of the store and an entry of the audit log', async () => {
@@ -112,7 +119,7 @@ test('the override is a version of the store and an entry of the audit log', asy
 });
 
 test('later refreshes and a restart keep it, until it is withdrawn and the price of the source applies', async () => {
-  await folder.write(fileOf(SESSIONS[11]!));
+  await folder.write(createFiles(SESSIONS[11]!));
   expect(await performDay(actAs('ada'), SESSIONS[11]!)).toMatchObject({ state: 'done', held: [] });
   const price = await readRightClose();
   expect(await closeNow()).toBe(price);
@@ -125,19 +132,19 @@ test('later refreshes and a restart keep it, until it is withdrawn and the price
 });
 
 test('a start that reads the source again applies a change that no refresh has applied, with later sessions', async () => {
-  const bad = join(folder.folder, 'market/bad.csv');
-  await writeFile(bad, 'identifier,date,CLOSE\nAA,never,1\n');
+  const badFile = join(folder.folder, 'market/bad.csv');
+  await writeFile(badFile, 'identifier,date,CLOSE\nAA,never,1\n');
   const price = (await readRightClose()) + 1;
   await changeApproved({ identifier: 'AA', date, price, reason: 'A late correction of the exchange.' }, 'failed');
   expect(await closeNow()).not.toBe(price);
   await service.restart(async () => {
-    await rm(bad);
-    await folder.write(fileOf(SESSIONS[12]!));
+    await rm(badFile);
+    await folder.write(createFiles(SESSIONS[12]!));
   });
   await service.resumed();
   expect(await closeNow()).toBe(price);
   const { end, findings } = await folder.store();
-  expect([end, changesOf({ findings })]).toEqual([SESSIONS[12], []]);
+  expect([end, listChanges({ findings })]).toEqual([SESSIONS[12], []]);
   // The next refresh finds no pending change.
   await service.ask('POST', '/data/stores/vendor/refresh', {}, keys['ada']);
   expect((await actAs('ada').finished('refresh:vendor')).result).toMatchObject({ rows_changed: 0, dates_added: 1 });

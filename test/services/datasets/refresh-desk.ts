@@ -25,7 +25,7 @@ import { createTemporaryFolder } from '../../store/temporary-folder.js';
 /** Time later than all writes of a test, so that every file counts as unchanged for a long time. */
 export const REFRESHED_AT = '2100-01-04T00:00:00.000Z';
 
-const documentOf = (datasetId: string, location: string, mapping: Mapping | null): DatasetDocument => ({
+const createDocument = (datasetId: string, location: string, mapping: Mapping | null): DatasetDocument => ({
   store_id: datasetId,
   name: datasetId,
   kind: 'folder',
@@ -81,7 +81,7 @@ interface Desk {
 const terms = { files: localStoreFiles, calendarsInUse: async () => ({ codes: [] }), timestamp: () => REFRESHED_AT };
 
 /** Creates stores besides the served store, which are read from their sources. */
-function storesOf({
+function createStores({
   documents,
   markets,
   loading,
@@ -110,7 +110,7 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
   const loading = createDatasetLoading({ locations, databases, ...terms });
   const folders = createManagedFolders(join(base, 'stores'));
   const activations = createLocalActivations(markets, 'build');
-  const stores = storesOf({ documents, markets, loading });
+  const stores = createStores({ documents, markets, loading });
   followDatasetEvents({ documents, markets, stores, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
@@ -151,10 +151,10 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
     await documents.transaction(async (tx) => effect?.(tx));
     return 'value' in result ? result.value : undefined;
   }
-  const bodyOf = async (id: string) =>
+  const readBody = async (id: string) =>
     DatasetDocument.parse(((await documents.get('store', id)) as { readonly body: unknown }).body);
   const put = (id: string, place: string) =>
-    documents.transaction((tx) => tx.put('store', id, documentOf(id, place, mapping)));
+    documents.transaction((tx) => tx.put('store', id, createDocument(id, place, mapping)));
 
   try {
     await put('served', location);
@@ -172,18 +172,18 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
         return (await run(jobs.refresh, payload, onReading)) as RefreshReport;
       },
       served: () => markets.served()?.handle.contentHash,
-      store: () => bodyOf('served'),
+      store: () => readBody('served'),
       async readWhole() {
         const [id, copy] = [`copy-${++copies}`, join(base, `copy-${copies}`)];
         await cp(location, copy, { recursive: true });
         await put(id, copy);
-        const served = markets.served()!; // the store that was loaded first
+        const servedMarket = markets.served()!; // the store that was loaded first
         await run(jobs.load, { store_id: id });
-        markets.serve(served);
+        markets.serve(servedMarket);
         await documents.transaction(async (tx) =>
-          tx.put('store', 'served', { ...(await bodyOf('served')), active: true }),
+          tx.put('store', 'served', { ...(await readBody('served')), active: true }),
         );
-        return bodyOf(id);
+        return readBody(id);
       },
     });
   } finally {
@@ -198,7 +198,7 @@ export const createBars = (day: string, rows: readonly string[], columns = 'CLOS
 export const createActions = (...rows: readonly string[]) => ({
   'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
 });
-export const contentOf = ({ content_hash, rows, files, start, end, identifiers, size_bytes }: DatasetDocument) => ({
+export const selectContent = ({ content_hash, rows, files, start, end, identifiers, size_bytes }: DatasetDocument) => ({
   content_hash,
   rows,
   files,

@@ -29,7 +29,7 @@ describe('after a restart', () => {
     const goOn = pauseReaders();
     onTestFinished(goOn);
     await service.restart();
-    const early = [
+    const earlyAnswers = [
       service.ask('GET', '/data/prices/A'),
       service.ask('GET', '/data/reference?identifiers=A&fields=CLOSE'),
       service.ask('GET', '/data/source'),
@@ -49,7 +49,7 @@ describe('after a restart', () => {
       service.ask<{ error: ErrorDetail }>('GET', '/health/ready'),
       service.ask<Health>('GET', '/health'),
     ]).finally(goOn);
-    const [prices, reference, source, coverage, estimate, watchlist, validation] = await Promise.all(early);
+    const [prices, reference, source, coverage, estimate, watchlist, validation] = await Promise.all(earlyAnswers);
     expect([ready.status, ready.body.error.code]).toEqual([503, 'STORE_UNAVAILABLE']);
     expect(health.body.checks.find(({ name }) => name === 'data')).toEqual({
       name: 'data',
@@ -70,7 +70,7 @@ describe('after a restart', () => {
     const goOn = pauseReaders();
     onTestFinished(goOn);
     await service.restart();
-    const early = [
+    const earlyAnswers = [
       service.refusal('POST', '/data/stores/held/activate'),
       service.refusal('POST', '/data/sync'),
     ] as const;
@@ -82,7 +82,7 @@ describe('after a restart', () => {
     });
     expect((await view).body.status).toBe('loading');
     goOn();
-    const [activation, sync] = await Promise.all(early);
+    const [activation, sync] = await Promise.all(earlyAnswers);
     expect(activation).toMatchObject({ status: 409, code: 'STORE_ACTIVE' });
     expect(sync).toMatchObject({ status: 409, code: 'NOTHING_TO_REFRESH' });
     expect((await second).status).toBe(202);
@@ -91,8 +91,8 @@ describe('after a restart', () => {
 
   test('the service is ready once its data is known to be unreadable, and reports what could not be read and why', async () => {
     const { body } = await service.ask<{ location: string }>('GET', '/data/stores/held');
-    const away = join(service.root, 'away');
-    await rename(body.location, away);
+    const awayFolder = join(service.root, 'away');
+    await rename(body.location, awayFolder);
     await service.restart();
     const refusal = await service.refusal('GET', '/data/prices/A');
     const store = await service.ask<{ status: string; error: ErrorDetail }>('GET', '/data/stores/held');
@@ -110,19 +110,22 @@ describe('after a restart', () => {
       reason: 'Checks that fail: active_store.',
       checks: expect.arrayContaining([check]) as unknown[],
     });
-    await rename(away, body.location);
+    await rename(awayFolder, body.location);
     expect((await service.ask('POST', '/data/stores/held/activate')).status).toBeLessThan(300);
     await service.finished('load:held');
     expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
   });
 
   test('a service that served nothing before is ready at once', async () => {
-    const empty = await runService();
+    const emptyService = await runService();
     try {
-      expect((await empty.ask('GET', '/health/ready')).status).toBe(200);
-      expect(await empty.refusal('GET', '/data/prices/A')).toMatchObject({ status: 503, code: 'NO_DATA_SOURCE' });
+      expect((await emptyService.ask('GET', '/health/ready')).status).toBe(200);
+      expect(await emptyService.refusal('GET', '/data/prices/A')).toMatchObject({
+        status: 503,
+        code: 'NO_DATA_SOURCE',
+      });
     } finally {
-      await empty.close();
+      await emptyService.close();
     }
   });
 });
@@ -172,14 +175,14 @@ test('a request waits two seconds for data that is being read, and is then asked
       (response) => (answer = response),
     );
     const change = new Request('http://localhost/change', { method: 'POST' });
-    const changing = Promise.resolve(app.fetch(change)).then((response) => (changes.push(response), response));
+    const changeRequest = Promise.resolve(app.fetch(change)).then((response) => (changes.push(response), response));
     await vi.advanceTimersByTimeAsync(1999);
     expect([answer, changes]).toEqual([undefined, []]);
     await vi.advanceTimersByTimeAsync(1);
     await answering;
-    const changed = await changing;
-    expect([changed.status, changed.headers.get('retry-after')]).toEqual([409, '5']);
-    expect(await changed.json()).toMatchObject({ error: { code: 'STORE_LOADING', detail: { store_id: 'slow' } } });
+    const reply = await changeRequest;
+    expect([reply.status, reply.headers.get('retry-after')]).toEqual([409, '5']);
+    expect(await reply.json()).toMatchObject({ error: { code: 'STORE_LOADING', detail: { store_id: 'slow' } } });
     expect([answer?.status, answer?.headers.get('retry-after')]).toEqual([503, '5']);
     expect(await answer?.json()).toMatchObject({
       error: { code: 'STORE_UNAVAILABLE', detail: { store_id: 'slow', status: 'loading' } },

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
-import { formatBars, changesOf, FIRST, serveFolder } from './served-folder.js';
+import { formatBars, listChanges, FIRST, serveFolder } from './served-folder.js';
 
 let service: RunningService;
 /** Restarts the service; only a service reports the findings of a start. */
@@ -25,8 +25,8 @@ describe('a restart', () => {
     const desk = await serveFiles('restarted', { 'market.csv': formatBars(FIRST) });
     await waitForCopy('restarted');
     const before = await desk.store();
-    const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
-    await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
+    const laterRows = ['A,2024-01-04,12', 'B,2024-01-04,22'];
+    await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1), ...laterRows]) });
     await restart();
     expect([await desk.closeOf('A'), await desk.closeOf('B')]).toEqual([
       [10, 11],
@@ -34,42 +34,47 @@ describe('a restart', () => {
     ]);
     const after = await desk.store();
     expect(after.content_hash).not.toBe(before.content_hash);
-    expect(changesOf(after)).toEqual(['warning HISTORY_CHANGED market.A']);
+    expect(listChanges(after)).toEqual(['warning HISTORY_CHANGED market.A']);
     expect(after.findings?.[0]?.message).toMatch(
       /1 changed bar .*10 in the store, 19 in the source.*1 later bar was not added/,
     );
     expect(after.rows).toMatchObject({ market: 5 });
-    const taken = { dates_added: 1, rows_added: 1, identifiers_added: 0, findings: [{ code: 'HISTORY_CHANGED' }] };
-    expect(after.taken_at_start).toMatchObject(taken);
+    const takenRefresh = {
+      dates_added: 1,
+      rows_added: 1,
+      identifiers_added: 0,
+      findings: [{ code: 'HISTORY_CHANGED' }],
+    };
+    expect(after.taken_at_start).toMatchObject(takenRefresh);
     // Another start leads to the same result and adds nothing to the findings.
     await restart();
     await desk.closeOf('A');
-    expect(await desk.store()).toMatchObject({ content_hash: after.content_hash, taken_at_start: taken });
+    expect(await desk.store()).toMatchObject({ content_hash: after.content_hash, taken_at_start: takenRefresh });
     expect((await desk.store()).taken_at_start?.findings).toHaveLength(1);
     // The next refresh reports changes that starts accepted, and finds the changes that they did not accept.
     const report = await desk.refresh();
-    expect(changesOf(report)).toEqual(['warning HISTORY_CHANGED market.A']);
+    expect(listChanges(report)).toEqual(['warning HISTORY_CHANGED market.A']);
     expect(report).toMatchObject({ dates_added: 1, rows_added: 1, rejected: [{ identifier: 'A', held_back: 1 }] });
     expect(await desk.refresh({ full: true })).toMatchObject({ rows_added: 1, rows_changed: 1, findings: [] });
     expect(await desk.closeOf('A')).toEqual([19, 11, 12]);
     await restart();
     expect(await desk.closeOf('A')).toEqual([19, 11, 12]);
-    expect(changesOf(await desk.store())).toEqual([]);
+    expect(listChanges(await desk.store())).toEqual([]);
   });
 
   test('removes the finding about the rejected history after a refresh that accepts the security again', async () => {
     const desk = await serveFiles('mended', { 'market.csv': formatBars(FIRST) });
     await waitForCopy('mended');
-    const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
-    await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
+    const laterRows = ['A,2024-01-04,12', 'B,2024-01-04,22'];
+    await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1), ...laterRows]) });
     await restart();
     expect(await desk.closeOf('A')).toEqual([10, 11]);
-    expect(changesOf(await desk.store())).toEqual(['warning HISTORY_CHANGED market.A']);
-    await desk.write({ 'market.csv': formatBars([...FIRST, ...later]) });
+    expect(listChanges(await desk.store())).toEqual(['warning HISTORY_CHANGED market.A']);
+    await desk.write({ 'market.csv': formatBars([...FIRST, ...laterRows]) });
     const report = await desk.refresh();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
     expect(report).toMatchObject({ dates_added: 1, rows_added: 2, rejected: [] });
-    expect(changesOf(report)).not.toContain('warning HISTORY_CHANGED market.A');
+    expect(listChanges(report)).not.toContain('warning HISTORY_CHANGED market.A');
   });
 
   test('that finds only later days reports the history as unchanged', async () => {
@@ -77,7 +82,7 @@ describe('a restart', () => {
     await desk.write({ 'market/2.csv': formatBars(['A,2024-01-04,12']) });
     await restart();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
-    expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
+    expect(listChanges(await desk.store())).toEqual(['info DATES_ADDED market']);
     await desk.write({ 'market/3.csv': formatBars(['A,2024-01-05,13', 'B,2024-01-05,23']) });
     await restart();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12, 13]);
@@ -97,11 +102,11 @@ describe('a restart', () => {
       'reference.csv': `identifier,SECTOR\n${rows.join('\n')}\n`,
     });
     const desk = await serveFiles('joined', { 'market/1.csv': formatBars(FIRST), ...createReference(['A,X', 'B,Y']) });
-    const later = formatBars(['A,2024-01-04,12', 'AB,2024-01-04,32']);
-    await desk.write({ 'market/2.csv': later, ...createReference(['A,X', 'AB,X', 'B,Y']) });
+    const laterBars = formatBars(['A,2024-01-04,12', 'AB,2024-01-04,32']);
+    await desk.write({ 'market/2.csv': laterBars, ...createReference(['A,X', 'AB,X', 'B,Y']) });
     await restart();
     expect(await desk.closeOf('AB')).toEqual([32]);
-    expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
+    expect(listChanges(await desk.store())).toEqual(['info DATES_ADDED market']);
     expect((await desk.store()).findings?.[0]?.message).toContain('2 identifiers before, 3 now');
     expect(await desk.refresh()).toMatchObject({ dates_added: 1, identifiers_added: 1 });
     // A late bar is added, but a new security with bars on stored days is not.
@@ -110,14 +115,14 @@ describe('a restart', () => {
     await restart();
     expect(await desk.closeOf('B')).toEqual([20, 21, 2]);
     expect((await service.ask('GET', '/data/prices/C')).status).toBe(404);
-    expect(changesOf(await desk.store())).toEqual(['warning HISTORY_CHANGED market.C', 'info LATE_BARS market']);
+    expect(listChanges(await desk.store())).toEqual(['warning HISTORY_CHANGED market.C', 'info LATE_BARS market']);
   });
 
   test('without changes reports no findings', async () => {
     const desk = await serveFiles('same', { 'market.csv': formatBars(FIRST) });
     await restart();
     await desk.closeOf('A');
-    expect(changesOf(await desk.store())).toEqual([]);
+    expect(listChanges(await desk.store())).toEqual([]);
   });
 
   test('after omitted corrections omits them again', async () => {

@@ -13,8 +13,8 @@ export const FIRST = ['A,2024-01-02,10', 'B,2024-01-02,20', 'A,2024-01-03,11', '
 /** Creates a folder as a store and serves it. */
 export async function serveFolder(service: RunningService, id: string, files: Readonly<Record<string, string>>) {
   const folder = join(service.root, id);
-  const write = async (named: Readonly<Record<string, string>>) => {
-    for (const [name, text] of Object.entries(named)) {
+  const write = async (namedFiles: Readonly<Record<string, string>>) => {
+    for (const [name, text] of Object.entries(namedFiles)) {
       await mkdir(join(folder, name, '..'), { recursive: true });
       await writeFile(join(folder, name), text);
     }
@@ -53,7 +53,7 @@ const CHANGES: readonly string[] = ['HISTORY_CHANGED', 'DATES_ADDED', 'SPLIT_RES
 type ReportedFinding = Pick<Finding, 'severity' | 'code' | 'path'>;
 
 /** Returns the findings about content that differs from the previously served content. */
-export const changesOf = ({ findings }: { readonly findings?: readonly ReportedFinding[] | undefined }) =>
+export const listChanges = ({ findings }: { readonly findings?: readonly ReportedFinding[] | undefined }) =>
   (findings ?? [])
     .filter(({ code }) => CHANGES.includes(code))
     .map(({ severity, code, path }) => `${severity} ${code} ${path}`);

@@ -8,7 +8,7 @@ const NAMES = ['A', 'B', 'C', 'D'];
 const SEEDS: Readonly<Record<string, number>> = { desk: 1, east: 2, west: 3 };
 
 /** Starts a service with several stores of the same securities at different prices; `desk` is the active store. */
-async function serviceOf(stores: readonly string[], flags: readonly string[] = []): Promise<RunningService> {
+async function startServiceOf(stores: readonly string[], flags: readonly string[] = []): Promise<RunningService> {
   const service = await runService(flags);
   for (const store of stores) {
     const location = writeWalks(join(service.root, store), { names: NAMES, sessions: 80, seed: SEEDS[store]! });
@@ -56,27 +56,27 @@ let service: RunningService;
 /** Figures of services with a single store, by store name. */
 const singleColumn = new Map<string, unknown>();
 const ask = <T>(method: string, path: string, body?: unknown) => requestAnswer<T>(service, method, path, body);
-const levelsOf = async (id: string, from = service) =>
+const readLevels = async (id: string, from = service) =>
   (await requestAnswer<{ levels: { data: number[] } }>(from, 'GET', `/analytics/${id}/levels`)).levels.data;
 /** Returns levels, weights and risk of a run, as JSON for an exact comparison. */
-async function figuresOf(id: string, from = service) {
+async function readFigures(id: string, from = service) {
   const weights = await requestAnswer<Record<string, unknown>>(from, 'GET', `/analytics/${id}/weights?risk=true`);
   const { stale: _, index_version: _version, ...values } = weights;
-  return { levels: await levelsOf(id, from), weights: { ...values, index_id: '' } };
+  return { levels: await readLevels(id, from), weights: { ...values, index_id: '' } };
 }
 
 beforeAll(async () => {
   for (const store of Object.keys(SEEDS)) {
-    const single = await serviceOf([store]);
+    const singleService = await startServiceOf([store]);
     try {
-      await requestAnswer(single, 'POST', '/indices', createEqualIndex('ONE'));
-      await runToResult(single, '/analytics/ONE/backtest');
-      singleColumn.set(store, await figuresOf('ONE', single));
+      await requestAnswer(singleService, 'POST', '/indices', createEqualIndex('ONE'));
+      await runToResult(singleService, '/analytics/ONE/backtest');
+      singleColumn.set(store, await readFigures('ONE', singleService));
     } finally {
-      await single.close();
+      await singleService.close();
     }
   }
-  service = await serviceOf(Object.keys(SEEDS));
+  service = await startServiceOf(Object.keys(SEEDS));
   for (const [id, store_id] of INDICES)
     await ask('POST', '/indices', createEqualIndex(id, null, store_id === null ? {} : { store_id }));
 });
@@ -87,11 +87,11 @@ describe('indices of several stores side by side', () => {
     const ids = INDICES.map(([id]) => id);
     await Promise.all(ids.map((id) => runToResult(service, `/analytics/${id}/backtest`)));
     for (const [id, store] of INDICES) {
-      expect([id, await figuresOf(id)]).toEqual([id, singleColumn.get(store ?? 'desk')]);
+      expect([id, await readFigures(id)]).toEqual([id, singleColumn.get(store ?? 'desk')]);
       expect(await ask<StaleBody>('GET', `/analytics/${id}/overview`)).toMatchObject({ stale: null });
     }
-    expect(await levelsOf('IN-DESK')).toEqual(await levelsOf('ANYWHERE'));
-    expect(await levelsOf('IN-EAST')).not.toEqual(await levelsOf('IN-DESK'));
+    expect(await readLevels('IN-DESK')).toEqual(await readLevels('ANYWHERE'));
+    expect(await readLevels('IN-EAST')).not.toEqual(await readLevels('IN-DESK'));
   });
 
   test('are current whatever store is active; only an index without a store follows the active one', async () => {
@@ -102,7 +102,7 @@ describe('indices of several stores side by side', () => {
         id,
         store === null ? ['The run was made on the store desk; east is active.'] : null,
       ]);
-      expect(await figuresOf(id)).toEqual(singleColumn.get(store ?? 'desk'));
+      expect(await readFigures(id)).toEqual(singleColumn.get(store ?? 'desk'));
     }
     await runToResult(service, '/data/stores/desk/activate');
   });
@@ -122,7 +122,7 @@ describe('indices of several stores side by side', () => {
 
   test('have a run on another store only if they belong to none', async () => {
     await runToResult(service, '/analytics/ANYWHERE/backtest', { store_id: 'west' });
-    expect(await figuresOf('ANYWHERE')).toEqual(singleColumn.get('west'));
+    expect(await readFigures('ANYWHERE')).toEqual(singleColumn.get('west'));
     expect(await ask<StaleBody>('GET', '/analytics/ANYWHERE/overview')).toMatchObject({ stale: null });
     expect(await service.refusal('POST', '/analytics/IN-EAST/backtest', { store_id: 'west' })).toMatchObject({
       status: 422,
@@ -130,7 +130,7 @@ describe('indices of several stores side by side', () => {
       detail: { findings: [{ code: 'DIFFERENT_DATA', path: 'store_id', value: 'west' }] },
     });
     await runToResult(service, '/analytics/ANYWHERE/backtest');
-    expect(await figuresOf('ANYWHERE')).toEqual(singleColumn.get('desk'));
+    expect(await readFigures('ANYWHERE')).toEqual(singleColumn.get('desk'));
   });
 
   test('are refused together, and an unregistered store is reported with the known ones', async () => {
@@ -153,13 +153,13 @@ describe('indices of several stores side by side', () => {
       detail: { findings: [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id' }] },
     });
     const malformed = createEqualIndex('BAD', null, { store_id: 'no such store!' });
-    for (const [path, body, at] of [
+    for (const [path, body, findingPath] of [
       ['/indices', malformed, 'store_id'],
       ['/indices/preview', { document: malformed }, 'store_id'],
     ] as const)
       expect(await service.refusal('POST', path, body)).toMatchObject({
         status: 422,
-        detail: { findings: [{ path: at, value: 'no such store!' }] },
+        detail: { findings: [{ path: findingPath, value: 'no such store!' }] },
       });
     expect(
       await service.refusal('POST', '/indices', createEqualIndex('LOST', null, { store_id: 'nowhere' })),
@@ -171,7 +171,7 @@ describe('indices of several stores side by side', () => {
     const inner = createEqualIndex('INNER', null, { universe: { kind: 'index', id: 'IN-EAST' } });
     await ask('POST', '/indices', inner);
     await runToResult(service, '/analytics/INNER/backtest');
-    expect(await levelsOf('INNER')).toEqual(await levelsOf('IN-EAST'));
+    expect(await readLevels('INNER')).toEqual(await readLevels('IN-EAST'));
   });
 
   test('share sweeps, models, optimisations, SQL and prices by their store', async () => {
@@ -196,18 +196,18 @@ describe('indices of several stores side by side', () => {
       }),
     ).toMatchObject({ status: 422 });
     const readModel = (query: string, body: object) => runToResult(service, `/risk-models/M/estimate${query}`, body);
-    const ofRun = await readModel('', { index_id: 'IN-EAST' });
-    const ofNames = await readModel('?store_id=east', { identifiers: NAMES });
-    expect(ofNames['covariance']).toEqual(ofRun['covariance']);
-    expect((await readModel('', { identifiers: NAMES }))['covariance']).not.toEqual(ofRun['covariance']);
+    const runModel = await readModel('', { index_id: 'IN-EAST' });
+    const nameModel = await readModel('?store_id=east', { identifiers: NAMES });
+    expect(nameModel['covariance']).toEqual(runModel['covariance']);
+    expect((await readModel('', { identifiers: NAMES }))['covariance']).not.toEqual(runModel['covariance']);
   });
 
   test('continue after a restart', async () => {
     await service.restart();
     for (const [id, store] of INDICES)
-      expect([id, await figuresOf(id)]).toEqual([id, singleColumn.get(store ?? 'desk')]);
+      expect([id, await readFigures(id)]).toEqual([id, singleColumn.get(store ?? 'desk')]);
     await runToResult(service, '/analytics/IN-WEST/backtest', { if_stale: false });
-    expect(await figuresOf('IN-WEST')).toEqual(singleColumn.get('west'));
+    expect(await readFigures('IN-WEST')).toEqual(singleColumn.get('west'));
   });
 
   test('add later days of their store by a refresh while another is active', async () => {

@@ -16,7 +16,7 @@ const NAMES = ['A', 'B'];
 const STORE_BYTES = 8 * DAYS * NAMES.length;
 
 /** Returns a market of constant closes; the version number is the first close. */
-function marketOf(datasetId: string, version: number): Promise<ServedMarket> {
+function createMarket(datasetId: string, version: number): Promise<ServedMarket> {
   const market = {
     datasetId,
     contentHash: `${datasetId} ${version}`,
@@ -35,7 +35,7 @@ function marketOf(datasetId: string, version: number): Promise<ServedMarket> {
 async function openStoreWorld(keptBytesMax: number) {
   const versions = new Map<string, number>();
   const markets = createServedMarkets();
-  markets.serve(await marketOf('desk', 1));
+  markets.serve(await createMarket('desk', 1));
   const loads: string[] = [];
   const documents = {
     async get(_kind: string, id: string) {
@@ -52,7 +52,7 @@ async function openStoreWorld(keptBytesMax: number) {
     load: async ({ store_id: id, content_hash: hash }: DatasetDocument) => {
       loads.push(id);
       await reads.gate;
-      return marketOf(id, Number(hash!.split(' ')[1]));
+      return createMarket(id, Number(hash!.split(' ')[1]));
     },
     keptBytesMax,
   });
@@ -73,19 +73,19 @@ test('kept stores stay within their memory: the least recently used is released,
   const { stores, loads } = await openStoreWorld(2 * STORE_BYTES);
   for (const id of ['east', 'west', 'east', 'north']) await stores.of(id);
   expect(stores.listKept()).toEqual(['east', 'north']);
-  const small = await openStoreWorld(STORE_BYTES / 2);
-  for (const id of ['east', 'west']) await small.stores.of(id);
-  expect(small.stores.listKept()).toEqual(['west']);
+  const smallWorld = await openStoreWorld(STORE_BYTES / 2);
+  for (const id of ['east', 'west']) await smallWorld.stores.of(id);
+  expect(smallWorld.stores.listKept()).toEqual(['west']);
   expect(loads).toEqual(['east', 'west', 'north']);
 });
 
 test('a released content that a call still uses is not read again, but another content is', async () => {
   const { stores, loads, change } = await openStoreWorld(STORE_BYTES);
   await stores.within('east', async () => {
-    const held = getCallMarket();
+    const callMarket = getCallMarket();
     await stores.of('west');
     expect(stores.listKept()).toEqual(['west']);
-    expect(await stores.of('east')).toBe(held);
+    expect(await stores.of('east')).toBe(callMarket);
   });
   expect(loads).toEqual(['east', 'west']);
   change('east');
@@ -97,13 +97,13 @@ test('a call after a change of a store does not get the content that an earlier 
   const { stores, loads, reads, change } = await openStoreWorld(10 * STORE_BYTES);
   let open = (): void => {};
   reads.gate = new Promise((resolve) => (open = resolve));
-  const earlier = stores.of('east');
+  const earlierMarket = stores.of('east');
   await waitFor(() => expect(loads).toEqual(['east']));
   change('east');
-  const later = stores.of('east');
+  const laterMarket = stores.of('east');
   open();
-  expect((await later).identity.contentHash).toBe('east 2');
-  await earlier;
+  expect((await laterMarket).identity.contentHash).toBe('east 2');
+  await earlierMarket;
   expect((await stores.of('east')).identity.contentHash).toBe('east 2');
 });
 
@@ -116,17 +116,17 @@ test('a removed store is removed from memory', async () => {
 
 test('a call reads its market to its end, whatever the store has meanwhile, and not after it', async () => {
   const { stores, change } = await openStoreWorld(10 * STORE_BYTES);
-  let late: Promise<unknown> | undefined;
+  let lateMarket: Promise<unknown> | undefined;
   await stores.within('east', async () => {
     change('east');
     await stores.of('east');
     expect(getCallMarket()?.identity.contentHash).toBe('east 1');
-    late = new Promise((resolve) => setTimeout(resolve, 5)).then(getCallMarket);
+    lateMarket = new Promise((resolve) => setTimeout(resolve, 5)).then(getCallMarket);
     await stores.within(null, async () => expect(getCallMarket()?.identity.datasetId).toBe('east'));
     await stores.within('desk', async () => expect(getCallMarket()?.identity.datasetId).toBe('desk'));
   });
   expect(getCallMarket()).toBeUndefined();
-  await expect(late).rejects.toThrow('after the end of the call');
+  await expect(lateMarket).rejects.toThrow('after the end of the call');
 });
 
 test('a key that is limited to prefixes reads the active store, its own and those shared with it', async () => {

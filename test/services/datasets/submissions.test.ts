@@ -12,7 +12,7 @@ const DOCUMENT = createDatasetDocument('old', {
   synthetic: { generator: GENERATOR - 1, request: {} },
 });
 
-const refusalOf = async (document: DatasetDocument) => {
+const catchRefusal = async (document: DatasetDocument) => {
   const activity: Partial<DatasetActivity> = {
     requireKnown: async () => ({ document, etag: '"x"' }),
     assertIdle: async () => {},
@@ -26,7 +26,7 @@ const refusalOf = async (document: DatasetDocument) => {
 };
 
 test('synthetic data of an older generator is not extended, and the refusal states both versions', async () => {
-  const refusal = await refusalOf(DOCUMENT);
+  const refusal = await catchRefusal(DOCUMENT);
   expect(refusal).toMatchObject({ code: 'NOTHING_TO_REFRESH' });
   expect((refusal as Error).message).toContain(
     `version ${GENERATOR - 1} of the generator; this build has version ${GENERATOR}`,
@@ -34,7 +34,7 @@ test('synthetic data of an older generator is not extended, and the refusal stat
 });
 
 test('a folder without a source reports how to set one', async () => {
-  const refusal = await refusalOf({ ...DOCUMENT, kind: 'folder', synthetic: null, source: null });
+  const refusal = await catchRefusal({ ...DOCUMENT, kind: 'folder', synthetic: null, source: null });
   expect(refusal).toMatchObject({ code: 'NOTHING_TO_REFRESH' });
   expect((refusal as Error).message).toContain('PATCH of its source');
 });

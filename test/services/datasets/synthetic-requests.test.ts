@@ -18,10 +18,10 @@ describe('a pending request for synthetic data', () => {
   test.each([
     ['with an id', { store_id: 'twice' }],
     ['without one', { seed: 77 }],
-  ])('%s answers the same request with its job', async (_what, named) => {
+  ])('%s answers the same request with its job', async (_what, namedRequest) => {
     const goOn = pauseReaders();
     onTestFinished(goOn);
-    const body = { ...SMALL_MARKET, ...named };
+    const body = { ...SMALL_MARKET, ...namedRequest };
     const [first, second] = await Promise.all([
       service.ask<JobStatus>('POST', '/data/synthetic', body),
       service.ask<JobStatus>('POST', '/data/synthetic', body),
@@ -56,22 +56,22 @@ describe('a pending request for synthetic data', () => {
 });
 
 test('the most assets over the default range are accepted; more bars are refused by the limit of /health', async () => {
-  const most = { store_id: 'most', assets: 5000, activate: false };
+  const largestRequest = { store_id: 'most', assets: 5000, activate: false };
   const goOn = pauseReaders();
   onTestFinished(goOn);
-  const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', most);
+  const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', largestRequest);
   expect([status, body.job_id]).toEqual([202, 'generate:most']);
   expect((await service.ask<JobStatus>('DELETE', '/jobs/generate:most')).body.status).toBe('cancelled');
   const { MAX_SYNTHETIC_BARS: limit } = (await service.ask<{ limits: Record<string, number> }>('GET', '/health')).body
     .limits;
-  expect(await service.refusal('POST', '/data/synthetic', { ...most, start: '1990-01-02' })).toMatchObject({
+  expect(await service.refusal('POST', '/data/synthetic', { ...largestRequest, start: '1990-01-02' })).toMatchObject({
     status: 422,
     detail: { findings: [{ code: 'OUT_OF_RANGE', path: 'assets', message: expect.stringContaining(`${limit}`) }] },
   });
 });
 
 describe('a synthetic market beyond the sessions that are known', () => {
-  const findingsOf = async (path: string, body: object) => {
+  const listFindings = async (path: string, body: object) => {
     const { status, detail } = await service.refusal('POST', path, body);
     return [
       status,
@@ -80,11 +80,11 @@ describe('a synthetic market beyond the sessions that are known', () => {
   };
 
   test('is refused by both dates, at its end and at its start', async () => {
-    expect(await findingsOf('/data/synthetic', { ...SMALL_MARKET, end: '2041-06-28' })).toEqual([
+    expect(await listFindings('/data/synthetic', { ...SMALL_MARKET, end: '2041-06-28' })).toEqual([
       422,
       'OUT_OF_RANGE end: end is 2041-06-28; sessions of XNYS are known and generated up to 2030-12-31.',
     ]);
-    expect(await findingsOf('/data/synthetic', { ...SMALL_MARKET, calendar: 'XTKS', start: '1980-01-02' })).toEqual([
+    expect(await listFindings('/data/synthetic', { ...SMALL_MARKET, calendar: 'XTKS', start: '1980-01-02' })).toEqual([
       422,
       'OUT_OF_RANGE start: start is 1980-01-02; sessions of XTKS are known and generated from 1997-01-01 on.',
     ]);
@@ -93,7 +93,7 @@ describe('a synthetic market beyond the sessions that are known', () => {
   test('is refused by both dates when it would be extended beyond them', async () => {
     await service.ask('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'short' });
     await service.finished('generate:short');
-    expect(await findingsOf('/data/stores/short/refresh', { until: '2041-06-28' })).toEqual([
+    expect(await listFindings('/data/stores/short/refresh', { until: '2041-06-28' })).toEqual([
       422,
       'OUT_OF_RANGE until: until is 2041-06-28; sessions of XNYS are known and generated up to 2030-12-31.',
     ]);
@@ -109,14 +109,14 @@ test('a bar on a day that is no session of the calendar of a stored index, or of
     ['A', '2024-01-06', 11],
   ];
   const market = { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data };
-  const codesOf = ({ findings }: { readonly findings?: readonly { code: string; path: string }[] | undefined }) =>
+  const listCodes = ({ findings }: { readonly findings?: readonly { code: string; path: string }[] | undefined }) =>
     (findings ?? []).map(({ code, path }) => `${code} ${path}`);
   const importAs = async (id: string, more: object = {}) =>
     (await service.ask<ImportResult>('POST', '/data/import', { store_id: id, name: id, tables: { market, ...more } }))
       .body;
-  expect(codesOf(await importAs('no-calendar'))).toEqual([]);
+  expect(listCodes(await importAs('no-calendar'))).toEqual([]);
   expect(
-    codesOf(
+    listCodes(
       await importAs('by-exchange', {
         reference: { index: [0], columns: ['identifier', 'EXCHANGE'], data: [['A', 'XNYS']] },
       }),
@@ -129,8 +129,8 @@ test('a bar on a day that is no session of the calendar of a stored index, or of
     base_date: '2024-01-02',
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  expect(codesOf(await importAs('by-index'))).toEqual(['NOT_A_SESSION market[2024-01-06]']);
-  expect(codesOf((await service.ask<DataStore>('GET', '/data/stores/by-index')).body)).toEqual([
+  expect(listCodes(await importAs('by-index'))).toEqual(['NOT_A_SESSION market[2024-01-06]']);
+  expect(listCodes((await service.ask<DataStore>('GET', '/data/stores/by-index')).body)).toEqual([
     'NOT_A_SESSION market[2024-01-06]',
   ]);
 });

@@ -56,7 +56,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
   const secrets = [`whsec_${CALLBACK_KEY.toString('base64')}`];
   const post = createPost({ destinations: callbackPlaces, secrets, now: Date.now, userAgent: 'test' });
   const mailServer = options.smtpUrl === undefined ? undefined : { url: options.smtpUrl, from: 'indices@desk.example' };
-  const real = createSenders({ destinations, post, mailServer });
+  const realSenders = createSenders({ destinations, post, mailServer });
   const contents = new Map<string, Buffer>();
   const read: string[] = [];
 
@@ -65,11 +65,11 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     const bytes = Buffer.from(text);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     contents.set(sha256, bytes);
-    const own = name ?? `${indexId}_20241231_${table}.${table === 'report' ? 'pdf' : 'csv'}`;
-    return { name: own, indexId, table, bytes: bytes.length, sha256, artifact: sha256 };
+    const fileName = name ?? `${indexId}_20241231_${table}.${table === 'report' ? 'pdf' : 'csv'}`;
+    return { name: fileName, indexId, table, bytes: bytes.length, sha256, artifact: sha256 };
   };
 
-  const clientOf = (body: object, secret?: string): ClientRecord => ({
+  const createClient = (body: object, secret?: string): ClientRecord => ({
     id: 'ACME',
     document: ClientBody.parse({ name: 'Acme', entitlements: [{}], ...body }),
     version: 1,
@@ -84,7 +84,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     /** files whose content was read in order to be sent */
     read,
     file: createPublishedFile,
-    clientOf,
+    clientOf: createClient,
     /** Delivers to the first target of a client, like a round of a day. */
     async deliver(
       client: ClientRecord,
@@ -92,7 +92,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
       { isRepeat = false, signal = new AbortController().signal, wrap = (senders: Senders) => senders } = {},
     ): Promise<DeliveryCounts> {
       const deliver = createDeliverFiles({
-        senders: wrap(real),
+        senders: wrap(realSenders),
         destinations,
         pauseMs: 1,
         artifacts: {

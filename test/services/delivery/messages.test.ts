@@ -5,12 +5,12 @@ import { describe, expect, test } from 'vitest';
 import type { Senders } from '#services/delivery/senders.js';
 import { CALLBACK_KEY, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
 import { listLogLines, openWorlds } from './open-worlds.js';
-import { attachmentOf, startSmtpServer } from './smtp-server.js';
+import { findAttachment, startSmtpServer } from './smtp-server.js';
 
 let world: DeliveryWorld;
 const { closing, open: openNew } = openWorlds();
 const open = async (options?: WorldOptions) => (world = await openNew(options));
-const linesOf = () => listLogLines(world);
+const listLines = () => listLogLines(world);
 
 describe('a callback', () => {
   interface ReceivedRequest {
@@ -18,19 +18,19 @@ describe('a callback', () => {
     readonly body: Buffer;
   }
   async function createReceiver() {
-    const received: ReceivedRequest[] = [];
+    const receivedRequests: ReceivedRequest[] = [];
     const state = { status: 204 };
     const server = createServer((incoming, outgoing) => {
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('end', () => {
-        received.push({ headers: incoming.headers, body: Buffer.concat(chunks) });
+        receivedRequests.push({ headers: incoming.headers, body: Buffer.concat(chunks) });
         outgoing.writeHead(state.status).end();
       });
     });
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
     closing.push(() => server.close());
-    return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, received, state };
+    return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, received: receivedRequests, state };
   }
 
   test('is signed, contains the file, and has the same id in every attempt', async () => {
@@ -53,8 +53,8 @@ describe('a callback', () => {
       'content-digest': `sha-256=:${createHash('sha256').update(body).digest('base64')}:`,
       'divisor-date': '2024-12-31',
     });
-    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
-    const signature = createHmac('sha256', CALLBACK_KEY).update(signed).digest('base64');
+    const signedText = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
+    const signature = createHmac('sha256', CALLBACK_KEY).update(signedText).digest('base64');
     expect(headers['webhook-signature']).toBe(`v1,${signature}`);
   });
 
@@ -78,7 +78,7 @@ describe('a callback', () => {
     expect(await world.deliver(client, files)).toMatchObject({ delivered: 1 });
     expect(received.map(({ headers }) => headers['webhook-id']).length).toBe(2);
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
-    expect(await linesOf()).toContain('CORE_20241231_closing.csv: An earlier attempt has no result: it is repeated.');
+    expect(await listLines()).toContain('CORE_20241231_closing.csv: An earlier attempt has no result: it is repeated.');
   });
 });
 
@@ -115,9 +115,9 @@ describe('mail', () => {
     const [mail] = server.taken;
     expect(mail).toMatchObject({ from: 'indices@desk.example', to: ['desk@acme.example'] });
     expect(mail!.text).toContain('Subject: ACME 31.12.2024');
-    expect(attachmentOf(mail!, 'CORE_20241231_report.pdf')!.toString()).toBe('%PDF-1.7 core');
-    expect(attachmentOf(mail!, 'EVEN_20241231_report.pdf')!.toString()).toBe('%PDF-1.7 even');
-    expect(attachmentOf(mail!, 'CORE_20241231_closing.csv')).toBeUndefined();
+    expect(findAttachment(mail!, 'CORE_20241231_report.pdf')!.toString()).toBe('%PDF-1.7 core');
+    expect(findAttachment(mail!, 'EVEN_20241231_report.pdf')!.toString()).toBe('%PDF-1.7 even');
+    expect(findAttachment(mail!, 'CORE_20241231_closing.csv')).toBeUndefined();
     const id = /Message-ID: (<[^>]+>)/i.exec(mail!.text)![1];
     await world.deliver(createMailClient(), files, { isRepeat: true });
     expect(server.taken.at(-1)!.text).toContain(id);

@@ -23,4 +23,4 @@ export function openWorlds() {
 export const listLogLines = async (world: DeliveryWorld) =>
   (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
 
-export const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+export const computeHash = (text: string) => createHash('sha256').update(text).digest('hex');

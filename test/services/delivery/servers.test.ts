@@ -4,13 +4,13 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { startS3, type S3Service } from '../../store/s3/s3-service.js';
 import { openDeliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
-import { hashOf, listLogLines, openWorlds } from './open-worlds.js';
+import { computeHash, listLogLines, openWorlds } from './open-worlds.js';
 import { explainMissingSftpServer, startSftpServer, type SftpServer } from './sftp-server.js';
 
 let world: DeliveryWorld;
 const { closing, open: openNew } = openWorlds();
 const open = async (options?: WorldOptions) => (world = await openNew(options));
-const linesOf = () => listLogLines(world);
+const listLines = () => listLogLines(world);
 
 describe.skipIf(explainMissingSftpServer() !== undefined)('an SFTP server', () => {
   let server: SftpServer;
@@ -54,7 +54,9 @@ describe.skipIf(explainMissingSftpServer() !== undefined)('an SFTP server', () =
     expect(world.read.length).toBe(2);
     await world.deliver(client, [world.file('CORE', 'corrected\n')]);
     expect(readFileSync(join(folder, 'CORE_20241231_closing.csv'), 'utf8')).toBe('corrected\n');
-    expect(readFileSync(join(folder, 'CORE_20241231_closing.csv.sha256'), 'utf8')).toContain(hashOf('corrected\n'));
+    expect(readFileSync(join(folder, 'CORE_20241231_closing.csv.sha256'), 'utf8')).toContain(
+      computeHash('corrected\n'),
+    );
   });
 
   test('with another host key, without a key, or with an unknown one is refused at once', async () => {
@@ -63,24 +65,24 @@ describe.skipIf(explainMissingSftpServer() !== undefined)('an SFTP server', () =
     const other = createSftpClient({ host_key: `SHA256:${'A'.repeat(43)}` });
     expect((await world.deliver(other, files)).reason).toBe(`The server has another host key: ${server.fingerprint}.`);
     expect((await world.record()).files[0]!.attempts).toBe(0);
-    const none = { ...createSftpClient(), secretOf: () => undefined };
-    expect((await world.deliver(none, files)).reason).toContain('No password and no key');
+    const clientWithoutSecret = { ...createSftpClient(), secretOf: () => undefined };
+    expect((await world.deliver(clientWithoutSecret, files)).reason).toContain('No password and no key');
     const password = createSftpClient({}, 'guess');
     expect((await world.deliver(password, files)).reason).toContain('password or its key was refused');
-    expect((await linesOf()).length).toBe(3);
+    expect((await listLines()).length).toBe(3);
   });
 
   test('that is unavailable is retried, within the round and in the next one', async () => {
     await openWorld();
     const files = [world.file('CORE', 'late')];
     const dead = createSftpClient({ url: `sftp://${server.user}@127.0.0.1:9${server.folder}` });
-    const away = await openDeliveryWorld({ hosts: ['127.0.0.1:9'] });
-    closing.push(() => away.close());
-    expect(await away.deliver(dead, files)).toMatchObject({
+    const awayWorld = await openDeliveryWorld({ hosts: ['127.0.0.1:9'] });
+    closing.push(() => awayWorld.close());
+    expect(await awayWorld.deliver(dead, files)).toMatchObject({
       waiting: 1,
       reason: 'The server could not be used: ECONNREFUSED.',
     });
-    expect((await away.record()).log.length).toBe(3);
+    expect((await awayWorld.record()).log.length).toBe(3);
   });
 
   test('whose folder is missing fails with the message of the server', async () => {
@@ -103,14 +105,16 @@ describe('a bucket', () => {
     const { endpoint, bucket, keys, prefix } = service.access;
     await open({ endpoint, keys, buckets: [`s3://${bucket}/${prefix}acme`], hosts: [new URL(endpoint).host] });
     const url = `s3://${bucket}/${prefix}acme`;
-    const own = world.clientOf({ targets: [{ type: 'bucket', name: 'bucket', url }] });
+    const bucketClient = world.clientOf({ targets: [{ type: 'bucket', name: 'bucket', url }] });
     const files = [world.file('CORE', 'one\n')];
-    expect(await world.deliver(own, files)).toMatchObject({ delivered: 1 });
+    expect(await world.deliver(bucketClient, files)).toMatchObject({ delivered: 1 });
     const client = createS3Client({ ...service.access, prefix: `${prefix}acme/` });
-    const textOf = (name: string) => client.get(name, async ({ body }) => readStreamText(body));
-    expect(await textOf('CORE_20241231_closing.csv')).toBe('one\n');
-    expect(await textOf('CORE_20241231_closing.csv.sha256')).toBe(`${hashOf('one\n')}  CORE_20241231_closing.csv\n`);
-    await world.deliver(own, files, { isRepeat: true });
+    const readText = (name: string) => client.get(name, async ({ body }) => readStreamText(body));
+    expect(await readText('CORE_20241231_closing.csv')).toBe('one\n');
+    expect(await readText('CORE_20241231_closing.csv.sha256')).toBe(
+      `${computeHash('one\n')}  CORE_20241231_closing.csv\n`,
+    );
+    await world.deliver(bucketClient, files, { isRepeat: true });
     expect(world.read.length).toBe(1);
     const target = {
       type: 'bucket',
@@ -119,8 +123,8 @@ describe('a bucket', () => {
       endpoint,
       access_key_id: keys.accessKeyId,
     };
-    const theirs = world.clientOf({ targets: [target] }, keys.secretAccessKey);
-    expect(await world.deliver(theirs, [world.file('CORE', 'two\n')])).toMatchObject({ delivered: 1 });
+    const bucketOwner = world.clientOf({ targets: [target] }, keys.secretAccessKey);
+    expect(await world.deliver(bucketOwner, [world.file('CORE', 'two\n')])).toMatchObject({ delivered: 1 });
   });
 
   test('that the operator does not allow receives nothing', async () => {

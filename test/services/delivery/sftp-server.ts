@@ -55,7 +55,7 @@ export async function startSftpServer(): Promise<SftpServer> {
     'UsePAM no',
   ];
   writeFileSync(join(base, 'config'), `${lines.join('\n')}\n`);
-  let running: ReturnType<typeof spawn> | undefined;
+  let daemon: ReturnType<typeof spawn> | undefined;
 
   const server: SftpServer = {
     port,
@@ -64,21 +64,21 @@ export async function startSftpServer(): Promise<SftpServer> {
     fingerprint,
     folder,
     async start() {
-      running = spawn(SSHD, ['-D', '-e', '-f', join(base, 'config')], { stdio: ['ignore', 'ignore', 'pipe'] });
+      daemon = spawn(SSHD, ['-D', '-e', '-f', join(base, 'config')], { stdio: ['ignore', 'ignore', 'pipe'] });
       const messages: string[] = [];
-      running.stderr!.on('data', (text: Buffer) => messages.push(text.toString()));
+      daemon.stderr!.on('data', (text: Buffer) => messages.push(text.toString()));
       for (let tries = 0; !(await isListening(port)); tries++) {
         if (tries > 100) throw new Error(`sshd does not listen: ${messages.join('')}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },
     async stop() {
-      const ended = running;
-      running = undefined;
-      if (ended === undefined) return;
+      const endedDaemon = daemon;
+      daemon = undefined;
+      if (endedDaemon === undefined) return;
       await new Promise<void>((resolve) => {
-        ended.once('exit', () => resolve());
-        ended.kill();
+        endedDaemon.once('exit', () => resolve());
+        endedDaemon.kill();
       });
     },
   };

@@ -10,7 +10,7 @@ export interface TakenMail {
 
 /** Starts a minimal SMTP server that accepts every email, or refuses with the text in `answer`. @source RFC 5321 */
 export async function startSmtpServer() {
-  const taken: TakenMail[] = [];
+  const takenMails: TakenMail[] = [];
   const state = { answer: '250 taken', isDeaf: false };
   const server = createServer((socket) => {
     let from = '';
@@ -28,7 +28,7 @@ export async function startSmtpServer() {
         if (data !== undefined) {
           if (line !== '.') data.push(line.replace(/^\.\./, '.'));
           else {
-            if (state.answer.startsWith('250')) taken.push({ from, to, text: data.join('\r\n') });
+            if (state.answer.startsWith('250')) takenMails.push({ from, to, text: data.join('\r\n') });
             data = undefined;
             to = [];
             sendLine(state.answer);
@@ -53,14 +53,14 @@ export async function startSmtpServer() {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return {
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    taken,
+    taken: takenMails,
     state,
     close: () => server.close(),
   };
 }
 
 /** Returns a decoded attachment of an email. */
-export function attachmentOf({ text }: TakenMail, name: string): Buffer | undefined {
+export function findAttachment({ text }: TakenMail, name: string): Buffer | undefined {
   const part = text
     .split('\r\n--')
     .find((each) => each.includes(`filename=${name}`) || each.includes(`filename="${name}"`));

@@ -11,12 +11,12 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type DeliveryWorld, type WorldOptions } from './delivery-world.js';
-import { hashOf, listLogLines, openWorlds } from './open-worlds.js';
+import { computeHash, listLogLines, openWorlds } from './open-worlds.js';
 
 let world: DeliveryWorld;
 const { open: openNew } = openWorlds();
 const open = async (options?: WorldOptions) => (world = await openNew(options));
-const linesOf = () => listLogLines(world);
+const listLines = () => listLogLines(world);
 
 describe('a folder', () => {
   const createFolderClient = (change: object = {}) =>
@@ -40,7 +40,7 @@ describe('a folder', () => {
     ]);
     expect(readFileSync(join(folder, 'CORE_20241231_closing.csv'), 'utf8')).toBe('a,b\n1,2\n');
     expect(readFileSync(join(folder, 'CORE_20241231_closing.csv.sha256'), 'utf8')).toBe(
-      `${hashOf('a,b\n1,2\n')}  CORE_20241231_closing.csv\n`,
+      `${computeHash('a,b\n1,2\n')}  CORE_20241231_closing.csv\n`,
     );
   });
 
@@ -54,7 +54,7 @@ describe('a folder', () => {
     const after = statSync(join(world.root, 'acme/CORE_20241231_closing.csv'));
     expect([after.mtimeMs, after.ino]).toEqual([mtimeMs, ino]);
     expect(world.read.length).toBe(1);
-    expect(await linesOf()).toEqual([
+    expect(await listLines()).toEqual([
       'CORE_20241231_closing.csv: Delivered.',
       'CORE_20241231_closing.csv: The same file was there already.',
     ]);
@@ -65,8 +65,10 @@ describe('a folder', () => {
     await world.deliver(createFolderClient(), [world.file('CORE', 'one')]);
     await world.deliver(createFolderClient(), [world.file('CORE', 'two')]);
     expect(readFileSync(join(world.root, 'acme/CORE_20241231_closing.csv'), 'utf8')).toBe('two');
-    expect(readFileSync(join(world.root, 'acme/CORE_20241231_closing.csv.sha256'), 'utf8')).toContain(hashOf('two'));
-    expect((await linesOf()).at(-1)).toContain('in place of another version');
+    expect(readFileSync(join(world.root, 'acme/CORE_20241231_closing.csv.sha256'), 'utf8')).toContain(
+      computeHash('two'),
+    );
+    expect((await listLines()).at(-1)).toContain('in place of another version');
   });
 
   test('has paths by a pattern', async () => {
@@ -82,7 +84,7 @@ describe('a folder', () => {
     const files = [world.file('CORE', 'one'), world.file('EVEN', 'two')];
     await world.deliver(createFolderClient({ path: 'levels.csv' }), files);
     expect(readFileSync(join(world.root, 'acme/levels.csv'), 'utf8')).toBe('one');
-    expect(await linesOf()).toContain(
+    expect(await listLines()).toContain(
       'levels.csv: EVEN_20241231_closing.csv was not delivered: CORE_20241231_closing.csv has the same path.',
     );
   });
@@ -90,8 +92,10 @@ describe('a folder', () => {
   test('outside the folders that the operator allows receives nothing, by name or by a link', async () => {
     await open();
     const files = [world.file('CORE', 'one')];
-    const outside = world.clientOf({ targets: [{ type: 'folder', name: 'out', url: `file://${world.base}/other` }] });
-    expect((await world.deliver(outside, files)).reason).toContain('--delivery-roots');
+    const outsideClient = world.clientOf({
+      targets: [{ type: 'folder', name: 'out', url: `file://${world.base}/other` }],
+    });
+    expect((await world.deliver(outsideClient, files)).reason).toContain('--delivery-roots');
     mkdirSync(join(world.base, 'secret'));
     symlinkSync(join(world.base, 'secret'), join(world.root, 'acme'));
     expect((await world.deliver(createFolderClient(), files)).reason).toContain('A link leads out');
@@ -117,10 +121,12 @@ describe('a folder', () => {
   test('is given up after the last round', async () => {
     await open();
     const files = [world.file('CORE', 'one')];
-    const outside = world.clientOf({ targets: [{ type: 'folder', name: 'out', url: `file://${world.base}/other` }] });
-    for (let round = 1; round < 50; round++) expect((await world.deliver(outside, files)).waiting).toBe(1);
-    expect(await world.deliver(outside, files)).toMatchObject({ waiting: 0, failed: 1 });
-    expect((await world.deliver(outside, files)).failed).toBe(1);
+    const outsideClient = world.clientOf({
+      targets: [{ type: 'folder', name: 'out', url: `file://${world.base}/other` }],
+    });
+    for (let round = 1; round < 50; round++) expect((await world.deliver(outsideClient, files)).waiting).toBe(1);
+    expect(await world.deliver(outsideClient, files)).toMatchObject({ waiting: 0, failed: 1 });
+    expect((await world.deliver(outsideClient, files)).failed).toBe(1);
     expect((await world.record()).files[0]!.rounds).toBe(50);
   });
 });

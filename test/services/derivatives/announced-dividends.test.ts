@@ -42,17 +42,20 @@ test('along the curve each expiry has the dividends up to it, announced or given
     );
   const { points, shape } = await findCurve({ dividend_source: 'announced' });
   // Expiries are after 73 and 146 days; the first dividend goes ex on the first expiry.
-  const near = (1000 - 4 * Math.exp(-0.01)) * Math.exp(0.01);
-  const far = (1000 - 4 * Math.exp(-0.01) - 6 * Math.exp(-0.02)) * Math.exp(0.02);
-  expect(points.map(({ fair_value }) => fair_value)).toEqual([expect.closeTo(near, 10), expect.closeTo(far, 10)]);
+  const nearForward = (1000 - 4 * Math.exp(-0.01)) * Math.exp(0.01);
+  const farForward = (1000 - 4 * Math.exp(-0.01) - 6 * Math.exp(-0.02)) * Math.exp(0.02);
+  expect(points.map(({ fair_value }) => fair_value)).toEqual([
+    expect.closeTo(nearForward, 10),
+    expect.closeTo(farForward, 10),
+  ]);
   expect(points.map(({ dividend_points }) => dividend_points)).toEqual([4, 10]);
   expect(points.map(({ roll_from_previous }) => roll_from_previous)).toEqual([
     null,
-    expect.closeTo(Math.log(near / far) / 0.2, 10),
+    expect.closeTo(Math.log(nearForward / farForward) / 0.2, 10),
   ]);
   expect(shape).toBe('contango');
-  const given = await findCurve({ dividends: ['2025-03-14:4', '2025-05-26:6.0'] });
-  expect(given.points).toEqual(points);
+  const dividendCurve = await findCurve({ dividends: ['2025-03-14:4', '2025-05-26:6.0'] });
+  expect(dividendCurve.points).toEqual(points);
   const roll = await derivatives.roll(
     'X',
     RollQuery.parse({
@@ -73,9 +76,13 @@ test('along the curve each expiry has the dividends up to it, announced or given
 });
 
 test('they are known only on the last date, and replace other assumptions on dividends', async () => {
-  const announced = { dividend_source: 'announced' };
-  await expect(findPrice({ ...announced, as_of: '2024-12-30' })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  await expect(findPrice({ ...announced, dividend_yield: 0.02 })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  const announcedTerms = { dividend_source: 'announced' };
+  await expect(findPrice({ ...announcedTerms, as_of: '2024-12-30' })).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+  });
+  await expect(findPrice({ ...announcedTerms, dividend_yield: 0.02 })).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+  });
 });
 
 test('an index that reinvests its dividends loses none of them, a net index loses the withheld part', async () => {

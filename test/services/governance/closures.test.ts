@@ -4,7 +4,7 @@ import type { PublicationEntry } from '#domain/documents/publication-document.js
 import {
   createDefinition,
   createFamilyOn,
-  fileOf,
+  createFiles,
   performDay,
   listPublishedDates,
   putSchedule,
@@ -27,8 +27,10 @@ beforeAll(async () => {
   const publish = { type: 'publish', errors: POLICY };
   await putSchedule(service, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, publish] });
   await runBacktest('CORE');
-  const back = createDefinition('BACK', 'EqualWeight', { rebalance: { frequency: 'monthly', roll: 'preceding' } });
-  await service.ask('PUT', '/indices/BACK', back);
+  const precedingIndex = createDefinition('BACK', 'EqualWeight', {
+    rebalance: { frequency: 'monthly', roll: 'preceding' },
+  });
+  await service.ask('PUT', '/indices/BACK', precedingIndex);
   await runBacktest('BACK');
   await service.ask('PUT', '/indices/TWO', {
     id: 'TWO',
@@ -52,9 +54,9 @@ async function runBacktest(id: string): Promise<void> {
 }
 const put = (changes: readonly object[], dry_run = false) =>
   service.ask<RecordedCalendarClosures>('PUT', CLOSURES, { changes, dry_run });
-const staleOf = async (id: string) =>
+const readStale = async (id: string) =>
   (await service.ask<{ stale: { reasons: string[] } | null }>('GET', `/analytics/${id}/overview`)).body.stale;
-const levelsOf = async (id: string) =>
+const readLevels = async (id: string) =>
   (await service.ask<{ levels: { index: string[] } }>('GET', `/analytics/${id}/levels`)).body.levels;
 
 /** Last session of June 2023, on which the monthly index is rebalanced. */
@@ -77,9 +79,9 @@ test('a dry run lists sessions, rebalances and published closes that would chang
   expect(core.after.map(({ date }) => date)).toEqual(['2023-07-01']);
   expect(core.stale).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}, 2023-07-01.`]);
   expect(indices.map(({ index_id: id }) => id).toSorted()).toEqual(['BACK', 'CORE', 'CORE-FEE', 'EVEN', 'TWO']);
-  const stored = await service.ask<CalendarClosures>('GET', CLOSURES);
-  expect(stored.body).toMatchObject({ version: 0, changes: [], updated_at: null });
-  expect(await staleOf('CORE')).toBeNull();
+  const storedClosures = await service.ask<CalendarClosures>('GET', CLOSURES);
+  expect(storedClosures.body).toMatchObject({ version: 0, changes: [], updated_at: null });
+  expect(await readStale('CORE')).toBeNull();
 });
 
 /** Sessions from the end of the run to the end of its month. */
@@ -132,14 +134,14 @@ test.each([
 });
 
 test('a recorded closure makes runs stale, and a new run has no such session; the earlier closes stay', async () => {
-  const before = await levelsOf('CORE');
+  const before = await readLevels('CORE');
   expect((await put([createClosure(MONTH_END)])).body).toMatchObject({ version: 1, dry_run: false });
-  const stale = (await staleOf('CORE'))!;
-  expect(stale.reasons).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}.`]);
-  expect(await levelsOf('CORE')).toEqual(before); // levels of the stored run on its own calendar
+  const staleState = (await readStale('CORE'))!;
+  expect(staleState.reasons).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}.`]);
+  expect(await readLevels('CORE')).toEqual(before); // levels of the stored run on its own calendar
   await runBacktest('CORE');
-  expect((await levelsOf('CORE')).index).toEqual(before.index.filter((date) => date !== MONTH_END));
-  expect(await staleOf('CORE')).toBeNull();
+  expect((await readLevels('CORE')).index).toEqual(before.index.filter((date) => date !== MONTH_END));
+  expect(await readStale('CORE')).toBeNull();
   const preview = await service.ask<{ as_of: string }>('POST', '/indices/CORE/preview', { as_of: MONTH_END });
   expect(JSON.stringify(preview.body)).not.toContain(`"${MONTH_END}T`);
   const { body } = await service.ask<{ recent: string[] }>('GET', '/indices/CORE/schedule?asof=2023-07-15');
@@ -147,27 +149,27 @@ test('a recorded closure makes runs stale, and a new run has no such session; th
 });
 
 test('a published close on the closed day stays, and the error policy restates the closes after it', async () => {
-  const refused = await service.refusal('POST', '/analytics/CORE/publish', { restate: true, reason: 'Closed' });
-  expect(refused.code).toBe('RESTATEMENT');
-  expect(refused.message).toContain('error policy');
+  const refusal = await service.refusal('POST', '/analytics/CORE/publish', { restate: true, reason: 'Closed' });
+  expect(refusal.code).toBe('RESTATEMENT');
+  expect(refusal.message).toContain('error policy');
   const before = await listPublishedDates(service, 'CORE');
   const { body } = await service.ask('POST', '/analytics/CORE/publish', { error_policy: POLICY });
-  const later = before.filter((date) => date > MONTH_END);
+  const laterSessions = before.filter((date) => date > MONTH_END);
   // The rebalance has moved to the next session; the close before the closed day is unchanged.
-  const error = { decision: 'restated', first: MONTH_END, material_from: MONTH_END, restated: later.length };
-  expect(body).toMatchObject({ published: 0, restated: later.length, error });
-  expect(await listPublishedDates(service, 'CORE')).toEqual([...before, ...later]);
+  const error = { decision: 'restated', first: MONTH_END, material_from: MONTH_END, restated: laterSessions.length };
+  expect(body).toMatchObject({ published: 0, restated: laterSessions.length, error });
+  expect(await listPublishedDates(service, 'CORE')).toEqual([...before, ...laterSessions]);
 });
 
 test('no run becomes stale by hours, by a closure after its end, or by a closure of another exchange', async () => {
   const hours = { date: readSession(25), session: 'open', closes: '13:00', reason: 'Half day' };
   await put([createClosure(MONTH_END), hours, createClosure(LATER_DATE)]);
-  expect(await staleOf('CORE')).toBeNull();
+  expect(await readStale('CORE')).toBeNull();
   const { body } = await service.ask<RecordedCalendarClosures>('PUT', '/calendars/XTKS/closures', {
     changes: [createClosure('2023-07-03')],
   });
   expect(body.effect.indices).toEqual([]);
-  expect(await staleOf('CORE')).toBeNull();
+  expect(await readStale('CORE')).toBeNull();
   const { body: found } = await service.ask<{ events: { date: string; kind: string; summary: string }[] }>(
     'GET',
     '/events?from=2023-06-01&to=2023-07-31&kinds=closure',
@@ -187,9 +189,9 @@ test('versions are listed, compared and restored, also after a restart', async (
   const { body } = await service.ask<{ recent: string[] }>('GET', '/indices/CORE/schedule?asof=2023-07-15');
   expect(body.recent[0]).toBe('2023-07-03');
   expect((await service.ask('DELETE', CLOSURES)).status).toBe(204);
-  expect((await staleOf('CORE'))!.reasons.join()).toContain(MONTH_END);
+  expect((await readStale('CORE'))!.reasons.join()).toContain(MONTH_END);
   expect((await service.ask('POST', `${CLOSURES}/versions/2/restore`)).status).toBe(200);
-  expect(await staleOf('CORE')).toBeNull();
+  expect(await readStale('CORE')).toBeNull();
 });
 
 test('an open day of a closed exchange ends with the reason, and the next day publishes with the version used', async () => {
@@ -204,10 +206,10 @@ test('an open day of a closed exchange ends with the reason, and the next day pu
   await service.ask('GET', `/schedules/close/days/${date}?wait=30`);
   const reason = `XNYS was closed: Day of mourning (version ${body.version} of its changes)`;
   expect(await waitForSettledDay(service, date)).toMatchObject({ state: 'skipped', reason });
-  await folder.write(fileOf(readSession(31)));
+  await folder.write(createFiles(readSession(31)));
   expect(await performDay(service, readSession(31))).toMatchObject({ state: 'done', reason: null });
-  const kept = [createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER_DATE)];
-  const { effect } = (await put([...kept, createClosure(readSession(31))], true)).body;
+  const keptClosures = [createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER_DATE)];
+  const { effect } = (await put([...keptClosures, createClosure(readSession(31))], true)).body;
   expect(effect.removed).toEqual([readSession(31)]);
   expect(effect.schedules).toEqual([]); // a completed day stays completed
   const { entries } = (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/EVEN/published')).body;
@@ -217,7 +219,7 @@ test('an open day of a closed exchange ends with the reason, and the next day pu
 
 test('bars of a closed day are reported by the next refresh', async () => {
   const date = readSession(30);
-  await folder.write(fileOf(date));
+  await folder.write(createFiles(date));
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
   expect((await service.finished('refresh:vendor')).status).toBe('succeeded');
   const { body } = await service.ask<{ findings: { code: string; path: string }[] }>('GET', '/data/stores/vendor');

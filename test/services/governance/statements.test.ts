@@ -1,13 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BenchmarkStatement, GovernanceOverview, MethodologyChange, Procedure } from '#contract/governance.js';
-import { createDefinition, createFamilyOn, fileOf, performDay, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import {
+  createDefinition,
+  createFamilyOn,
+  createFiles,
+  performDay,
+  putSchedule,
+  SESSIONS,
+} from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with a published index, procedures and decisions; each test depends on the previous test. */
 let service: RunningService;
 let family: Awaited<ReturnType<typeof createFamilyOn>>;
 const readSession = (k: number): string => SESSIONS[k]!;
-const statementOf = async (id: string) =>
+const readStatement = async (id: string) =>
   (await service.ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body;
 
 beforeAll(async () => {
@@ -28,19 +35,19 @@ const createCessation = (change: object = {}) => ({
 
 test('a procedure is a document with versions, in the statement of its indices', async () => {
   expect((await service.ask('PUT', '/procedures/cessation', createCessation())).status).toBe(200);
-  const later = createCessation({ text: 'An index ends a year after its notice.', review_by: '2026-01-31' });
-  const put = await service.ask<Procedure>('PUT', '/procedures/cessation', later);
+  const laterCessation = createCessation({ text: 'An index ends a year after its notice.', review_by: '2026-01-31' });
+  const put = await service.ask<Procedure>('PUT', '/procedures/cessation', laterCessation);
   expect(put.body).toMatchObject({ procedure_id: 'cessation', version: 2 });
   expect(
     (await service.ask('PUT', '/procedures/all', createCessation({ kind: 'complaints', indices: null }))).status,
   ).toBe(200);
-  const readIds = async (index: string) => (await statementOf(index)).procedures.map((one) => one.procedure_id);
+  const readIds = async (index: string) => (await readStatement(index)).procedures.map((one) => one.procedure_id);
   expect(await readIds('CORE')).toEqual(['all', 'cessation']);
   expect(await readIds('EVEN')).toEqual(['all']);
   const first = await service.ask<Procedure>('GET', '/procedures/cessation/versions/1');
   expect(first.body.text).toBe('An index ends six months after its notice.');
   expect((await service.ask('POST', '/procedures/cessation/versions/1/restore')).status).toBe(200);
-  expect((await statementOf('CORE')).procedures[1]).toMatchObject({ version: 3, text: first.body.text });
+  expect((await readStatement('CORE')).procedures[1]).toMatchObject({ version: 3, text: first.body.text });
   expect((await service.refusal('PUT', '/procedures/x', createCessation({ kind: 'lunch' }))).status).toBe(422);
   expect((await service.refusal('PUT', '/procedures/x', createCessation({ indices: ['NONE'] }))).status).toBe(422);
   expect((await service.refusal('GET', '/procedures/none')).code).toBe('PROCEDURE_NOT_FOUND');
@@ -49,15 +56,15 @@ test('a procedure is a document with versions, in the statement of its indices',
 });
 
 test('a statement counts the published closes, and lists the decisions of people about the index', async () => {
-  const before = await statementOf('CORE');
+  const before = await readStatement('CORE');
   expect(before.publication).toEqual({ first: readSession(0), through: readSession(9), closes: 10, restatements: 0 });
-  expect((await statementOf('EVEN')).publication).toBeNull();
+  expect((await readStatement('EVEN')).publication).toBeNull();
   // A run without a reason does not count as a judgement.
   expect(before.discretion).toMatchObject({ judgements: [], overrides: [] });
-  const again = { again: ['publish'], reason: 'Asked by a client' };
-  await performDay(service, readSession(9), again);
-  expect((await statementOf('CORE')).discretion.judgements).toMatchObject([{ reason: 'Asked by a client' }]);
-  expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // the index has no schedule
+  const repetition = { again: ['publish'], reason: 'Asked by a client' };
+  await performDay(service, readSession(9), repetition);
+  expect((await readStatement('CORE')).discretion.judgements).toMatchObject([{ reason: 'Asked by a client' }]);
+  expect((await readStatement('EVEN')).discretion.judgements).toEqual([]); // the index has no schedule
   const { body } = await service.ask<GovernanceOverview>('GET', '/governance');
   expect(body.registers).toMatchObject({ clients: 0, errors: 0, judgements: 2 });
   expect(body.statements).toContainEqual({
@@ -83,34 +90,34 @@ test('a statement lists prices that people overrode', async () => {
   const request = { identifier: 'AA', date: readSession(8), price: 21, reason: 'Close of the exchange' };
   expect((await service.ask('POST', '/data/stores/vendor/overrides', request)).status).toBe(200);
   await service.finished('refresh:vendor');
-  const own = (await statementOf('CORE')).discretion.overrides;
-  expect(own).toMatchObject([{ ...request, author: 'local', approval_id: null, approved_by: [] }]);
-  expect((await statementOf('EVEN')).discretion.overrides).toEqual([]); // the index was never run
+  const overrides = (await readStatement('CORE')).discretion.overrides;
+  expect(overrides).toMatchObject([{ ...request, author: 'local', approval_id: null, approved_by: [] }]);
+  expect((await readStatement('EVEN')).discretion.overrides).toEqual([]); // the index was never run
   const { body } = await service.ask(
     'PUT',
     '/indices/LATER',
     createDefinition('LATER', 'EqualWeight', { base_date: readSession(9) }),
   );
   expect(body, JSON.stringify(body)).toHaveProperty('index');
-  expect((await statementOf('LATER')).discretion.overrides).toEqual([]); // before the base date of the index
+  expect((await readStatement('LATER')).discretion.overrides).toEqual([]); // before the base date of the index
 });
 
 test('the change log has the sentences that each version removed and added', async () => {
   const put = (body: object, note: string) => service.ask('PUT', '/indices/EVEN', body, { 'x-change-note': note });
-  const capped = { pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } };
-  expect((await put(createDefinition('EVEN', 'EqualWeight', capped), 'Capped')).status).toBe(200);
+  const cappedRules = { pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } };
+  expect((await put(createDefinition('EVEN', 'EqualWeight', cappedRules), 'Capped')).status).toBe(200);
   const { body } = await service.ask<{ changes: MethodologyChange[] }>('GET', '/indices/EVEN/changes');
   const [latest, first] = body.changes;
   expect(latest).toMatchObject({ version: 2, note: 'Capped', action: 'updated', author: 'local' });
   expect(first).toMatchObject({ version: 1, removed: [], added: [] });
-  const { methodology } = await statementOf('EVEN');
+  const { methodology } = await readStatement('EVEN');
   for (const sentence of latest!.added) expect(methodology).toContain(sentence);
   for (const sentence of latest!.removed) expect(methodology).not.toContain(sentence);
   expect(latest!.added.join(' ')).toMatch(/40 ?%/);
 });
 
 test('the text for publication has every section and the sentences of the statement', async () => {
-  const statement = await statementOf('CORE');
+  const statement = await readStatement('CORE');
   const response = await service.download('/indices/CORE/statement', { headers: { accept: 'text/markdown' } });
   expect(response.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
   const text = await response.text();
@@ -133,7 +140,7 @@ test('the text for publication has every section and the sentences of the statem
 });
 
 test('an index is behind by the sessions of its data after its last published close', async () => {
-  await family.write({ ...fileOf(readSession(10)), ...fileOf(readSession(12)) });
+  await family.write({ ...createFiles(readSession(10)), ...createFiles(readSession(12)) });
   await family.refresh();
   const { body } = await service.ask<GovernanceOverview>('GET', '/governance');
   // The session without a file is a session of the exchange, of which a close is missing.

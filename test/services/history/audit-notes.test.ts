@@ -14,19 +14,19 @@ interface Log {
 }
 
 test('the log has cancelled jobs, refused keys and the configured reads, and remains intact', async () => {
-  const issued = issueKey({ name: 'desk', scopes: ['admin'], expires: null }, Date.now());
-  const { record } = issued;
+  const issuedKey = issueKey({ name: 'desk', scopes: ['admin'], expires: null }, Date.now());
+  const { record } = issuedKey;
   const service = await runService(['--audit-reads', 'exports'], {
     DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:admin`,
   });
-  const key = { 'x-api-key': issued.key };
+  const key = { 'x-api-key': issuedKey.key };
   try {
     const market = { store_id: 'm', seed: 1, assets: 900, start: '2000-01-03', end: '2024-06-28' };
     await service.ask('POST', '/data/synthetic', market, key);
     expect((await service.ask('DELETE', '/jobs/generate:m', undefined, key)).status).toBe(200);
-    const wrong = issueKey({ name: 'x', scopes: [], expires: null }, Date.now()).key;
+    const wrongKey = issueKey({ name: 'x', scopes: [], expires: null }, Date.now()).key;
     for (let i = 0; i < 3; i++)
-      expect((await service.ask('GET', '/indices', undefined, { 'x-api-key': wrong })).status).toBe(401);
+      expect((await service.ask('GET', '/indices', undefined, { 'x-api-key': wrongKey })).status).toBe(401);
     expect((await service.ask('GET', '/data/prices/A', undefined, key)).status).toBeGreaterThanOrEqual(400);
     const rest = { spot: 4000, as_of: '2024-01-02', expiry: '2024-03-15', risk_free_rate: 0.05, dividend_yield: 0.015 };
     await service.ask('POST', '/derivatives/futures/price', rest, key);

@@ -15,7 +15,7 @@ async function openLog() {
   return { documents, write };
 }
 
-const textOf = async (stream: AsyncIterable<unknown>): Promise<string> => {
+const readText = async (stream: AsyncIterable<unknown>): Promise<string> => {
   let text = '';
   for await (const chunk of stream) text += String(chunk);
   return text;
@@ -24,14 +24,14 @@ const textOf = async (stream: AsyncIterable<unknown>): Promise<string> => {
 test('new entries reach the receiver in order, none is lost during an outage, and a restart continues', async () => {
   const { documents, write } = await openLog();
   await write('before');
-  const received: AuditEntry[] = [];
+  const receivedEntries: AuditEntry[] = [];
   const tokens = new Set<string | undefined>();
   let isAway = false;
   const server = createServer(async (request: IncomingMessage, response) => {
-    const text = await textOf(request);
+    const text = await readText(request);
     tokens.add(request.headers.authorization);
     if (!isAway)
-      received.push(
+      receivedEntries.push(
         ...text
           .trim()
           .split('\n')
@@ -52,7 +52,7 @@ test('new entries reach the receiver in order, none is lost during an outage, an
   let push = open();
   push.start();
   await expect.poll(async () => (await documents.ids('audit-push')).length).toBe(1);
-  const listIds = () => [...new Set(received.map(({ id }) => id))];
+  const listIds = () => [...new Set(receivedEntries.map(({ id }) => id))];
   await write('first');
   await expect.poll(listIds).toEqual(['first']);
   isAway = true;
@@ -65,7 +65,7 @@ test('new entries reach the receiver in order, none is lost during an outage, an
   push.start();
   await expect.poll(listIds).toEqual(['first', 'second', 'third']);
   await push.close();
-  const seqs = received.map(({ seq }) => seq);
+  const seqs = receivedEntries.map(({ seq }) => seq);
   expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
   expect([...tokens]).toEqual(['Bearer secret']);
 });
@@ -73,7 +73,7 @@ test('new entries reach the receiver in order, none is lost during an outage, an
 test('syslog receives one framed message per entry', async () => {
   const { documents, write } = await openLog();
   const messages: string[] = [];
-  const server = createTcpServer(async (socket) => messages.push(await textOf(socket)));
+  const server = createTcpServer(async (socket) => messages.push(await readText(socket)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;

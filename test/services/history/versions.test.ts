@@ -21,8 +21,8 @@ function createKey(name: string, scopes: readonly Scope[]): string {
 }
 
 beforeAll(async () => {
-  const given = [createKey('anna', ['read', 'write', 'data', 'run']), createKey('root', ['admin'])];
-  service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
+  const apiKeys = [createKey('anna', ['read', 'write', 'data', 'run']), createKey('root', ['admin'])];
+  service = await runService([], { DIVISOR_API_KEYS: apiKeys.join(',') });
 });
 afterAll(() => service.close());
 
@@ -33,14 +33,14 @@ const ask = <T = Record<string, unknown>>(
   headers: Record<string, string> = {},
 ) => service.ask<T>(method, path, body, { ...keys['anna'], ...headers });
 
-const createIndexBody = (id: string, over: object = {}) => ({
+const createIndexBody = (id: string, members: object = {}) => ({
   id,
   name: id,
   calendar: 'XNYS',
   base_date: '2016-01-04',
   rebalance: { frequency: 'monthly' },
   pipeline: { weighting: { type: 'EqualWeight' } },
-  ...over,
+  ...members,
 });
 
 /** Paths of a document of each family, and two states of the document. */
@@ -90,8 +90,8 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
     ]);
     expect(list.versions[2]).toMatchObject({ note: 'begun', request_id: 'req-1' });
     expect(`"${list.versions[2]!.etag}"`).toBe(firstTag!.replace(/\..*"$/, '"'));
-    const paged = (await ask<VersionList>('GET', `${path}/versions?limit=1&before=3`)).body;
-    expect([paged.total, paged.versions.map(({ version }) => version)]).toEqual([3, [2]]);
+    const pagedAnswer = (await ask<VersionList>('GET', `${path}/versions?limit=1&before=3`)).body;
+    expect([pagedAnswer.total, pagedAnswer.versions.map(({ version }) => version)]).toEqual([3, [2]]);
 
     const read = await service.download(`${path}/versions/1`, { headers: keys['anna']! });
     expect([read.headers.get('x-version'), read.headers.get('etag')]).toEqual(['1', `"${list.versions[2]!.etag}"`]);
@@ -99,8 +99,8 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
     expect(rest['strategy'] ?? rest).toMatchObject((await read.json()) as object);
 
     expect((await ask('POST', `${path}/versions/1/restore`)).status).toBe(200);
-    const { updated_at: _again, ...back } = (await ask('GET', path)).body;
-    expect(back).toMatchObject(rest);
+    const { updated_at: _again, ...restoredBody } = (await ask('GET', path)).body;
+    expect(restoredBody).toMatchObject(rest);
     expect((await ask('POST', `${path}/versions/1/restore`)).status).toBe(200);
     const after = (await ask<VersionList>('GET', `${path}/versions`)).body.versions;
     expect([after.length, after[0]!.action, after[0]!.etag]).toEqual([4, 'restored', list.versions[2]!.etag]);
@@ -108,17 +108,17 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
   });
 
   test('has no version after its last, and the version of a deletion is neither read nor restored', async () => {
-    const refusalOf = async (method: string, at: string) => {
+    const readRefusal = async (method: string, at: string) => {
       const { status, body } = await ask<{ readonly error: { readonly code: string } }>(method, `${path}${at}`);
       return [status, body.error.code];
     };
-    expect(await refusalOf('GET', '/versions/9')).toEqual([404, 'VERSION_NOT_FOUND']);
-    expect(await refusalOf('GET', '/versions/3')).toEqual([404, 'VERSION_NOT_FOUND']);
-    expect(await refusalOf('POST', '/versions/3/restore')).toEqual([422, 'VERSION_NOT_RESTORABLE']);
-    expect(await refusalOf('GET', '/versions/diff?from=1&to=9')).toEqual([404, 'VERSION_NOT_FOUND']);
+    expect(await readRefusal('GET', '/versions/9')).toEqual([404, 'VERSION_NOT_FOUND']);
+    expect(await readRefusal('GET', '/versions/3')).toEqual([404, 'VERSION_NOT_FOUND']);
+    expect(await readRefusal('POST', '/versions/3/restore')).toEqual([422, 'VERSION_NOT_RESTORABLE']);
+    expect(await readRefusal('GET', '/versions/diff?from=1&to=9')).toEqual([404, 'VERSION_NOT_FOUND']);
     expect((await ask('POST', `${path}/versions/2/restore`, undefined, { 'if-match': '"other"' })).status).toBe(412);
-    const never = await ask<{ readonly error: { readonly code: string } }>('GET', `${path}x/versions`);
-    expect([never.status, never.body.error.code]).toEqual([404, expect.stringMatching(/_NOT_FOUND$/)]);
+    const neverAnswer = await ask<{ readonly error: { readonly code: string } }>('GET', `${path}x/versions`);
+    expect([neverAnswer.status, neverAnswer.body.error.code]).toEqual([404, expect.stringMatching(/_NOT_FOUND$/)]);
   });
 
   test('is purged only by an administrator, whether it is stored or deleted', async () => {
@@ -149,8 +149,8 @@ test('two versions of an index differ by paths, and by sentences of the methodol
     before: 'monthly',
     after: 'weekly',
   });
-  const readSentences = async (at: 1 | 2) => {
-    await ask('POST', `/indices/DIFF/versions/${at}/restore`);
+  const readSentences = async (version: 1 | 2) => {
+    await ask('POST', `/indices/DIFF/versions/${version}/restore`);
     const { sentences: all } = (
       await ask<{ readonly sentences: readonly { readonly text: string }[] }>('GET', '/indices/DIFF/methodology')
     ).body;
@@ -196,11 +196,11 @@ describe('the declaration of a data store', () => {
   };
 
   test('has a version for each change of it, none for new data', async () => {
-    const imported = { store_id: 'two', name: 'Two', tables, activate: false };
-    expect((await ask('POST', '/data/import', imported)).status).toBe(201);
+    const importBody = { store_id: 'two', name: 'Two', tables, activate: false };
+    expect((await ask('POST', '/data/import', importBody)).status).toBe(201);
     await ask('PATCH', '/data/stores/two', { name: 'Both' });
-    const more = { market: { ...tables.market, data: [['A', '2024-01-04', 3]], index: [0] } };
-    await ask('POST', '/data/import', { ...imported, name: 'Both', tables: more, on_exists: 'append' });
+    const replacedBody = { market: { ...tables.market, data: [['A', '2024-01-04', 3]], index: [0] } };
+    await ask('POST', '/data/import', { ...importBody, name: 'Both', tables: replacedBody, on_exists: 'append' });
     const { versions } = (await ask<VersionList>('GET', path)).body;
     expect(versions.map(({ action, author }) => [action, author])).toEqual([
       ['updated', 'anna'],
@@ -214,16 +214,16 @@ describe('the declaration of a data store', () => {
     const createNoteHeaders = (note: string) => ({ 'x-change-note': note, 'x-request-id': `r-${note.length}` });
     await ask('POST', '/data/stores/two/activate', undefined, createNoteHeaders('Go live'));
     await service.finished('load:two', keys['anna']);
-    const later = { market: { ...tables.market, data: [['A', '2024-01-05', 4]], index: [0] } };
-    const more = { store_id: 'two', name: 'Both', tables: later, on_exists: 'append' };
-    await ask('POST', '/data/import', more, createNoteHeaders('Friday'));
+    const laterRows = { market: { ...tables.market, data: [['A', '2024-01-05', 4]], index: [0] } };
+    const appendBody = { store_id: 'two', name: 'Both', tables: laterRows, on_exists: 'append' };
+    await ask('POST', '/data/import', appendBody, createNoteHeaders('Friday'));
     const { versions } = (await ask<DataVersions>('GET', '/data/stores/two/versions')).body;
     expect(versions.map(({ source, author, note, request_id: id }) => [source, author, note, id])).toEqual([
       ['append', 'anna', 'Friday', 'r-6'],
       ['import', 'anna', 'Go live', 'r-7'],
     ]);
-    const logged = await ask<AuditLog>('GET', '/audit?id=two', undefined, keys['root']);
-    expect(logged.body.entries.map((entry) => [entry.action, entry.kind, entry.version, entry.note])).toEqual([
+    const loggedAnswer = await ask<AuditLog>('GET', '/audit?id=two', undefined, keys['root']);
+    expect(loggedAnswer.body.entries.map((entry) => [entry.action, entry.kind, entry.version, entry.note])).toEqual([
       ['created', 'store', 1, null],
       ['updated', 'store', 2, null],
       ['loaded', 'store', null, null],
@@ -232,8 +232,8 @@ describe('the declaration of a data store', () => {
       ['loaded', 'store', null, 'Friday'],
       ['created', 'data-version', 2, 'Friday'],
     ]);
-    expect(new Set(logged.body.entries.map(({ author }) => author))).toEqual(new Set(['anna']));
-    const other = { ...more, store_id: 'three', name: 'Three', on_exists: 'refuse', activate: true };
+    expect(new Set(loggedAnswer.body.entries.map(({ author }) => author))).toEqual(new Set(['anna']));
+    const other = { ...appendBody, store_id: 'three', name: 'Three', on_exists: 'refuse', activate: true };
     expect((await ask('POST', '/data/import', other)).status).toBe(201); // the served store cannot be deleted
   });
 

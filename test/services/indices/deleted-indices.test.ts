@@ -69,13 +69,13 @@ async function waitForState(jobId: string, state: string): Promise<void> {
 test('results of a deleted index are deleted with their files, those of another index stay', async () => {
   const remaining = await runEveryJob('KEPT');
   const between = await readFiles();
-  const deleted = await runEveryJob('GONE');
+  const deletedRun = await runEveryJob('GONE');
   expect((await listArtifactFiles()).length).toBeGreaterThan(between.length);
   const { body } = await service.ask<IndexDeletion>('DELETE', '/indices/GONE');
   expect(body.deleted).toEqual([
     { index_id: 'GONE', backtest_record_deleted: true, backtest_results_deleted: 5, derived_from: null },
   ]);
-  for (const jobId of deleted)
+  for (const jobId of deletedRun)
     expect(await service.refusal('GET', `/jobs/${jobId}`)).toMatchObject({ status: 404, code: 'JOB_NOT_FOUND' });
   for (const jobId of remaining) expect((await service.ask('GET', `/jobs/${jobId}`)).status).toBe(200);
   const list = (await service.ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs')).body.jobs.map(
@@ -119,10 +119,11 @@ test.each([
   const { body: running } = await service.ask<JobStatus>('POST', path, request);
   await waitForState(running.job_id, 'running');
   // The job waits for the running job on the only worker.
-  const waiting = (await service.ask<JobStatus>('POST', '/analytics/BUSY/backtest', { transaction_cost_bps: 1 })).body;
-  expect(waiting.status).toBe('pending');
+  const waitingAnswer = (await service.ask<JobStatus>('POST', '/analytics/BUSY/backtest', { transaction_cost_bps: 1 }))
+    .body;
+  expect(waitingAnswer.status).toBe('pending');
   expect((await service.ask('DELETE', '/indices/BUSY')).status).toBe(200);
-  for (const { job_id: jobId } of [running, waiting])
+  for (const { job_id: jobId } of [running, waitingAnswer])
     expect((await service.refusal('GET', `/jobs/${jobId}`)).code).toBe('JOB_NOT_FOUND');
   await service.ask('PUT', '/indices/BUSY', createDefinition('BUSY'));
   expect((await runJob('/analytics/BUSY/backtest')).status).toBe('succeeded');
@@ -136,9 +137,9 @@ test.each([
 test('a running backtest of a deleted index is cancelled, and a late one ends with INDEX_DELETED', async () => {
   await service.ask('PUT', '/indices/LATE', createDefinition('LATE'));
   for (let turn = 0; turn < 10; turn++) {
-    const submitted = service.ask<JobStatus>('POST', '/analytics/LATE/backtest', {});
+    const submittedAnswer = service.ask<JobStatus>('POST', '/analytics/LATE/backtest', {});
     await service.ask('DELETE', '/indices/LATE');
-    const { status, body } = await submitted;
+    const { status, body } = await submittedAnswer;
     if (status === 202) {
       let result = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
       while (result.body.status === 'running' || result.body.status === 'pending')

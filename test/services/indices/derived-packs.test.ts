@@ -92,10 +92,10 @@ test('the next rebalance of a pack is that of the run', async () => {
 
 test('the orders of a rebalance lead to the weights of the run on its date', async () => {
   for (const date of (await readRebalances()).slice(1)) {
-    const packed = await pack(date);
-    expect(packed.basis).toBe('announced');
+    const datePack = await pack(date);
+    expect(datePack.basis).toBe('announced');
     const { weights } = await client.call('getWeights', { params, query: { as_of: date } });
-    const wanted = new Map(packed.accounts[0]!.trades.map((trade) => [trade.identifier, trade.weight_target]));
-    for (const { identifier, weight } of weights) expect(wanted.get(identifier)).toBeCloseTo(weight, 9);
+    const wantedWeights = new Map(datePack.accounts[0]!.trades.map((trade) => [trade.identifier, trade.weight_target]));
+    for (const { identifier, weight } of weights) expect(wantedWeights.get(identifier)).toBeCloseTo(weight, 9);
   }
 });

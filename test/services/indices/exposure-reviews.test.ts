@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const levelsOf = async (index_id: string, variant: 'price' | 'total') =>
+const readLevels = async (index_id: string, variant: 'price' | 'total') =>
   (await client.call('getLevels', { params: { index_id }, query: { variant } })).levels.data.map(Number);
 
 test('the preview of a risk control explains its exposure', async () => {
@@ -35,8 +35,8 @@ test('the preview of a risk control explains its exposure', async () => {
     const isWithin = Math.abs(target - before!) <= 0.05;
     const isLimited = Math.abs(target - before!) > 0.1;
     expect(reason).toBe(isWithin ? 'within_tolerance' : isLimited ? 'max_change' : 'target');
-    const limited = before! + Math.sign(target - before!) * 0.1;
-    expect(exposure).toBeCloseTo(isWithin ? before! : isLimited ? limited : target, 12);
+    const limitedExposure = before! + Math.sign(target - before!) * 0.1;
+    expect(exposure).toBeCloseTo(isWithin ? before! : isLimited ? limitedExposure : target, 12);
     if (k > 0) expect(before).toBe(steps[k - 1]!.exposure);
   }
   const document = { ...ON_TOP, id: 'SENT', overlay } as const;
@@ -50,16 +50,16 @@ test('a quanto is run, extended, reconciled and viewed without an exchange rate'
   await client.call('createIndex', { body: quanto });
   expect((await client.call('getIndex', { params: { index_id: 'QUANTO' } })).currency).toBe('JPY');
   await client.run('startBacktest', { params: { index_id: 'QUANTO' }, body: { end: '2022-11-30' } });
-  const again = await client.run('startBacktest', { params: { index_id: 'QUANTO' }, body: {} });
-  expect([again.extended_from, again.full_run_reason]).toEqual(['2022-11-30', null]);
-  const [own, underlying] = [await levelsOf('QUANTO', 'price'), await levelsOf('TOP', 'price')];
-  own.forEach((level, t) => expect(level / underlying[t]!).toBeCloseTo(own[0]! / underlying[0]!, 12));
+  const secondRun = await client.run('startBacktest', { params: { index_id: 'QUANTO' }, body: {} });
+  expect([secondRun.extended_from, secondRun.full_run_reason]).toEqual(['2022-11-30', null]);
+  const [quantoLevels, topLevels] = [await readLevels('QUANTO', 'price'), await readLevels('TOP', 'price')];
+  quantoLevels.forEach((level, t) => expect(level / topLevels[t]!).toBeCloseTo(quantoLevels[0]! / topLevels[0]!, 12));
   const { checks } = await client.call('reconcileRun', { params: { index_id: 'QUANTO' } });
   expect(checks.filter(({ holds }) => !holds)).toEqual([]);
   for (const view of ['overview', 'record', 'weights', 'exports/constituents', 'exports/trades', 'exposures'])
     expect([view, (await service.ask('GET', `/analytics/QUANTO/${view}`)).status]).toEqual([view, 200]);
-  const [ofQuanto, ofTop] = await Promise.all(
+  const [quantoEvents, topEvents] = await Promise.all(
     ['QUANTO', 'TOP'].map((index_id) => client.call('getWeights', { params: { index_id }, query: { risk: true } })),
   );
-  expect(ofQuanto!.risk!.volatility).toBeCloseTo(ofTop!.risk!.volatility, 12);
+  expect(quantoEvents!.risk!.volatility).toBeCloseTo(topEvents!.risk!.volatility, 12);
 });

@@ -16,12 +16,12 @@ type Entry = StoredDocument | UnreadableDocument;
 function createMemoryStore(): DocumentStore & { readonly entries: Map<string, Entry> } {
   const entries = new Map<string, Entry>();
   let writes = 0;
-  const keyOf = (kind: DocumentKind, id: string) => `${kind} ${id}`;
+  const formatKey = (kind: DocumentKind, id: string) => `${kind} ${id}`;
   const reader = {
-    get: async (kind: DocumentKind, id: string) => entries.get(keyOf(kind, id)),
+    get: async (kind: DocumentKind, id: string) => entries.get(formatKey(kind, id)),
     ids: async (kind: DocumentKind) =>
       [...entries.values()]
-        .filter(({ id }) => entries.has(keyOf(kind, id)))
+        .filter(({ id }) => entries.has(formatKey(kind, id)))
         .map(({ id }) => id)
         .filter((id, i, all) => all.indexOf(id) === i)
         .toSorted(),
@@ -36,7 +36,7 @@ function createMemoryStore(): DocumentStore & { readonly entries: Map<string, En
       const causes = { unreadable: 0, invalid: 0, unsupported: 0 };
       const ids = await reader.ids(kind);
       const documents = ids.flatMap((id) => {
-        const entry = entries.get(keyOf(kind, id))!;
+        const entry = entries.get(formatKey(kind, id))!;
         if ('unreadable' in entry) {
           causes[entry.unreadable]++;
           return [];
@@ -53,12 +53,12 @@ function createMemoryStore(): DocumentStore & { readonly entries: Map<string, En
         ...reader,
         async put(kind, id, body) {
           const etag = `etag-${++writes}`;
-          entries.set(keyOf(kind, id), { id, body, etag, updatedAt: '' });
+          entries.set(formatKey(kind, id), { id, body, etag, updatedAt: '' });
           return etag;
         },
         async delete(kind, id) {
           writes++;
-          return entries.delete(keyOf(kind, id));
+          return entries.delete(formatKey(kind, id));
         },
         publish: () => {},
       };
@@ -77,7 +77,7 @@ function createMemoryStore(): DocumentStore & { readonly entries: Map<string, En
 
 function setUp(live: readonly string[] = []) {
   const documents = createMemoryStore();
-  const cancelled: string[] = [];
+  const cancelledJobs: string[] = [];
   const jobs: Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'> = {
     get: async () => undefined,
     ids: async () => [],
@@ -85,7 +85,7 @@ function setUp(live: readonly string[] = []) {
     async cancel(jobId) {
       // the job is cancelled before anything is removed
       expect(documents.entries.has(`index ${jobId.split(':')[1]}`)).toBe(true);
-      cancelled.push(jobId);
+      cancelledJobs.push(jobId);
       return {} as Awaited<ReturnType<Jobs['cancel']>>; // the service does not read the result
     },
   };
@@ -105,7 +105,7 @@ function setUp(live: readonly string[] = []) {
     calendars: { list: () => [calendar], get: () => undefined },
     approvals: createApprovals({ documents, rules: {}, hours: 72, now: Date.now }),
   });
-  return { documents, indices, cancelled };
+  return { documents, indices, cancelled: cancelledJobs };
 }
 
 const createRules = (id: string) => ({

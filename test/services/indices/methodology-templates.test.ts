@@ -9,21 +9,21 @@ const refuseCall = (): never => {
 
 test('templates that were checked one by one are those that a request checks at once', () => {
   let reads = 0;
-  const some = readMethodologies().slice(0, 3);
+  const someMethodologies = readMethodologies().slice(0, 3);
   const input = {
-    read: () => (reads++, some),
+    read: () => (reads++, someMethodologies),
     calendars: openCalendars(),
     markets: { current: () => undefined, require: refuseCall },
     jobs: { query: refuseCall },
   };
   const templates = createMethodologyTemplates(input);
   const checks = templates.listChecks();
-  expect(checks.map(({ name }) => name)).toEqual(some.map(({ id }) => `methodology template ${id}`));
+  expect(checks.map(({ name }) => name)).toEqual(someMethodologies.map(({ id }) => `methodology template ${id}`));
   for (const { run } of checks) run();
-  const listed = templates.list();
+  const listedTemplates = templates.list();
   expect(reads).toBe(1);
-  expect(listed.templates.map(({ id }) => id)).toEqual(some.map(({ id }) => id));
-  expect(listed).toEqual(createMethodologyTemplates(input).list());
+  expect(listedTemplates.templates.map(({ id }) => id)).toEqual(someMethodologies.map(({ id }) => id));
+  expect(listedTemplates).toEqual(createMethodologyTemplates(input).list());
 });
 
 test('the check of a template throws if a column of its rules is not described, and other checks do not', () => {

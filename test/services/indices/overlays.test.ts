@@ -24,22 +24,22 @@ beforeAll(async () => {
   await client.run('startBacktest', { params: { index_id: 'TOP' }, body: {} });
   await client.call('createIndex', { body: { ...DOUBLE, overlay: twiceLeverage } });
   await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: { end: '2022-11-30' } });
-  const extended = await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: {} });
-  expect([extended.extended_from, extended.full_run_reason]).toEqual(['2022-11-30', null]);
+  const extendedAnswer = await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: {} });
+  expect([extendedAnswer.extended_from, extendedAnswer.full_run_reason]).toEqual(['2022-11-30', null]);
 });
 afterAll(() => service.close());
 
 const params = { index_id: 'DOUBLE' };
-const levelsOf = async (index_id: string, variant: 'price' | 'total') =>
+const readLevels = async (index_id: string, variant: 'price' | 'total') =>
   (await client.call('getLevels', { params: { index_id }, query: { variant } })).levels.data.map(Number);
 
 test('twice the return in every return variant, contributions of securities and parts sum to the total return', async () => {
   for (const variant of ['price', 'total'] as const) {
-    const [own, underlying] = [await levelsOf('DOUBLE', variant), await levelsOf('TOP', variant)];
+    const [doubleLevels, topLevels] = [await readLevels('DOUBLE', variant), await readLevels('TOP', variant)];
     let level = 1000;
-    for (let t = 1; t < own.length; t++) {
-      level *= 1 + 2 * (underlying[t]! / underlying[t - 1]! - 1);
-      expect(own[t]! / level).toBeCloseTo(1, 12);
+    for (let t = 1; t < doubleLevels.length; t++) {
+      level *= 1 + 2 * (topLevels[t]! / topLevels[t - 1]! - 1);
+      expect(doubleLevels[t]! / level).toBeCloseTo(1, 12);
     }
   }
   const view = await client.call('getAttribution', { params, query: {} });
@@ -72,11 +72,11 @@ test('contributions of securities and its own parts sum together, and the answer
   await client.run('startBacktest', { params: of, body: {} });
   const view = await client.call('getAttribution', { params: of, query: {} });
   const days = (Date.parse('2022-12-30') - Date.parse('2022-06-01')) / 86_400_000;
-  const [own, underlying] = [await levelsOf('COSTLY', 'price'), await levelsOf('TOP', 'price')];
-  expect(own.at(-1)! / own[0]!).toBeCloseTo((underlying.at(-1)! / underlying[0]!) * 0.95 ** (days / 365), 10);
+  const [levels, topLevels] = [await readLevels('COSTLY', 'price'), await readLevels('TOP', 'price')];
+  expect(levels.at(-1)! / levels[0]!).toBeCloseTo((topLevels.at(-1)! / topLevels[0]!) * 0.95 ** (days / 365), 10);
   expect(view.overlay_parts_sum).toBeLessThan(-0.02);
-  const added = view.contributions.reduce((all, { contribution }) => all + contribution, 0);
-  expect(view.contributions_sum).toBeCloseTo(added, 12);
+  const contributionSum = view.contributions.reduce((all, { contribution }) => all + contribution, 0);
+  expect(view.contributions_sum).toBeCloseTo(contributionSum, 12);
   expect(view.contributions_sum).not.toBeCloseTo(view.total_return, 2);
   expect(view.contributions_sum + view.overlay_parts_sum!).toBeCloseTo(view.total_return, 12);
   await client.call('deleteIndex', { params: of });
@@ -100,8 +100,8 @@ test('its preview has its holdings after the close, through the underlying index
   expect(await requestPreviewOn(null)).toMatchObject({ as_of: '2022-06-01', total_weight: expect.closeTo(2, 12) });
   await expect(requestPreviewOn('2022-05-31')).rejects.toMatchObject({ code: 'NO_DATA_AT_DATE' });
   const document = { ...DOUBLE, id: 'SENT', overlay: { type: 'fee', percent: 1 } } as const;
-  const sent = await client.call('previewDocument', { body: { document, as_of: '2022-11-16' } });
-  expect([sent.index_version, sent.total_weight]).toEqual([null, expect.closeTo(1, 12)]);
+  const sentAnswer = await client.call('previewDocument', { body: { document, as_of: '2022-11-16' } });
+  expect([sentAnswer.index_version, sentAnswer.total_weight]).toEqual([null, expect.closeTo(1, 12)]);
 });
 
 test('the levels of an unsaved document are those of its run', async () => {
@@ -114,8 +114,8 @@ test('the levels of an unsaved document are those of its run', async () => {
   const levelOn = new Map(levels.index.map((date, k) => [String(date).slice(0, 10), Number(levels.data[k])]));
   expect([level.index.length, level.index[0], level.index.at(-1)]).toEqual([80, '2022-06-01', '2022-12-30']);
   level.data.forEach((value, k) => expect(Number(value) / levelOn.get(String(level.index[k]))!).toBeCloseTo(1, 12));
-  const none = { document: { ...DOUBLE, source_index_id: 'NONE', overlay: twiceLeverage } };
-  await expect(client.call('sketchLevel', { body: none })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  const body = { document: { ...DOUBLE, source_index_id: 'NONE', overlay: twiceLeverage } };
+  await expect(client.call('sketchLevel', { body })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
 test('an unknown member is an error, which names the one that may be meant', async () => {
@@ -137,8 +137,8 @@ test('an unknown member is an error, which names the one that may be meant', asy
       },
     },
   });
-  const nested = { ...DOUBLE, id: 'ODD', overlay: { type: 'blend', parts: [{ index_id: 'TOP', weight: 1, size: 2 }] } };
-  const { source_index_id: _, ...blend } = nested;
+  const draft = { ...DOUBLE, id: 'ODD', overlay: { type: 'blend', parts: [{ index_id: 'TOP', weight: 1, size: 2 }] } };
+  const { source_index_id: _, ...blend } = draft;
   expect((await service.ask('POST', '/indices/validate', blend)).body).toMatchObject({
     valid: false,
     findings: [{ severity: 'error', code: 'UNKNOWN_FIELD', path: 'overlay.parts[0].size' }],
@@ -146,29 +146,29 @@ test('an unknown member is an error, which names the one that may be meant', asy
 });
 
 test('its next rebalances are those of the underlying index', async () => {
-  const scheduleOf = (index_id: string) =>
+  const readSchedule = (index_id: string) =>
     client.call('getSchedule', { params: { index_id }, query: { as_of: '2022-12-30' } });
-  const [own, underlying] = [await scheduleOf('DOUBLE'), await scheduleOf('TOP')];
-  expect(underlying.frequency).toBe('monthly');
-  expect({ ...own, index_id: 'TOP' }).toEqual(underlying);
+  const [doubleSchedule, topSchedule] = [await readSchedule('DOUBLE'), await readSchedule('TOP')];
+  expect(topSchedule.frequency).toBe('monthly');
+  expect({ ...doubleSchedule, index_id: 'TOP' }).toEqual(topSchedule);
   const { events } = await client.call('listEvents', { query: { from: '2023-01-01', to: '2023-06-30' } });
-  const daysOf = (id: string) => events.filter(({ index_id }) => index_id === id).map(({ date }) => date);
-  expect(daysOf('DOUBLE')).toEqual(daysOf('TOP'));
-  expect(daysOf('TOP').length).toBeGreaterThan(4);
+  const listDays = (id: string) => events.filter(({ index_id }) => index_id === id).map(({ date }) => date);
+  expect(listDays('DOUBLE')).toEqual(listDays('TOP'));
+  expect(listDays('TOP').length).toBeGreaterThan(4);
 });
 
 test('every view of its run answers as that of the underlying index, and the stored run reconciles', async () => {
   const views = ['overview', 'record', 'rebalances', 'performance', 'factor-risk', 'rolling', 'limits', 'exposures'];
-  const others = [
+  const otherViews = [
     'dividend-points',
     'attribution/groups?by=SECTOR',
     'exports/weights',
     'exports/trades',
     'exports/events',
   ];
-  const statusOf = async (id: string, view: string) => (await service.ask('GET', `/analytics/${id}/${view}`)).status;
-  for (const view of [...views, ...others])
-    expect([view, await statusOf('DOUBLE', view)]).toEqual([view, await statusOf('TOP', view)]);
+  const readStatus = async (id: string, view: string) => (await service.ask('GET', `/analytics/${id}/${view}`)).status;
+  for (const view of [...views, ...otherViews])
+    expect([view, await readStatus('DOUBLE', view)]).toEqual([view, await readStatus('TOP', view)]);
   const { checks } = await client.call('reconcileRun', { params });
   expect(checks.filter(({ holds }) => !holds)).toEqual([]);
 });
@@ -178,8 +178,8 @@ test('a strategy on it and an overlay of another calendar reconcile, and are ext
   await client.call('createStrategy', { body: { id: 'HALF', name: 'Half', index_id: 'DOUBLE', exposure: 0.5 } });
   for (const index_id of ['LONDON', 'HALF']) {
     await client.run('startBacktest', { params: { index_id }, body: { end: '2022-11-30' } });
-    const again = await client.run('startBacktest', { params: { index_id }, body: {} });
-    expect([again.extended_from, again.full_run_reason]).toEqual(['2022-11-30', null]);
+    const secondRun = await client.run('startBacktest', { params: { index_id }, body: {} });
+    expect([secondRun.extended_from, secondRun.full_run_reason]).toEqual(['2022-11-30', null]);
     const { checks } = await client.call('reconcileRun', { params: { index_id } });
     expect(checks.filter(({ holds }) => !holds)).toEqual([]);
   }
@@ -198,7 +198,7 @@ test('it explains itself, and a variant of it can be swept', async () => {
     body: { index_id: 'DOUBLE', grid: { '/document/overlay/factor': [1, 2] }, rank_by: 'total_return' },
   });
   const returns = new Map(sweep.rows.map(({ patch, metrics }) => [JSON.stringify(patch), metrics?.total_return]));
-  const top = await levelsOf('TOP', 'price');
+  const top = await readLevels('TOP', 'price');
   expect(returns.get('{"/document/overlay/factor":1}')).toBeCloseTo(top.at(-1)! / top[0]! - 1, 12);
 });
 
@@ -218,9 +218,9 @@ test('a rate that the store lacks is refused with its name before a job is creat
     { '/document/overlay/factor': 0 },
     { '/document/source_index_id': 'GONE' },
   ];
-  const swept = await service.refusal('POST', '/analytics/sweeps', { index_id: 'DOUBLE', patches });
-  expect(swept.message).toBe('3 errors in the sweep: variants 1, 2 and 3 of 4 are refused.');
-  expect(swept.detail).toMatchObject({
+  const sweptRefusal = await service.refusal('POST', '/analytics/sweeps', { index_id: 'DOUBLE', patches });
+  expect(sweptRefusal.message).toBe('3 errors in the sweep: variants 1, 2 and 3 of 4 are refused.');
+  expect(sweptRefusal.detail).toMatchObject({
     variants: [1, 2, 3],
     findings: [
       { code: 'FX_MISSING', path: 'patches[1]/document' },
@@ -232,18 +232,18 @@ test('a rate that the store lacks is refused with its name before a job is creat
 });
 
 test('a report of several indices begins each on a new page, with the parts of overlays', async () => {
-  const rendered = await client.run('renderReport', {
+  const renderedAnswer = await client.run('renderReport', {
     body: { template_id: 'FACTSHEET-A4', index_ids: ['TOP', 'DOUBLE'] },
   });
-  const answer = await service.download(`/reports/renders/${rendered.render_id}`);
+  const answer = await service.download(`/reports/renders/${renderedAnswer.render_id}`);
   const bytes = new Uint8Array(await answer.arrayBuffer());
   if (process.env['REPORT_FILE']) writeFileSync(process.env['REPORT_FILE'], bytes);
   const { pages } = readPdf(bytes);
-  const textOf = ({ texts }: (typeof pages)[number]): string => texts.map(({ text }) => text).join(' ');
-  expect(pages.map((page) => /Index factsheet/.test(textOf(page)))).toEqual([true, false, true, false]);
-  expect(pages.map((page) => /Return of the overlay/.test(textOf(page)))).toEqual([false, false, false, true]);
-  expect(textOf(pages[2]!)).toMatch(/^Double/);
-  expect(pages.filter((page) => /Definitions/.test(textOf(page)))).toHaveLength(1);
+  const joinTexts = ({ texts }: (typeof pages)[number]): string => texts.map(({ text }) => text).join(' ');
+  expect(pages.map((page) => /Index factsheet/.test(joinTexts(page)))).toEqual([true, false, true, false]);
+  expect(pages.map((page) => /Return of the overlay/.test(joinTexts(page)))).toEqual([false, false, false, true]);
+  expect(joinTexts(pages[2]!)).toMatch(/^Double/);
+  expect(pages.filter((page) => /Definitions/.test(joinTexts(page)))).toHaveLength(1);
   await expect(
     client.run('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: 'TOP', index_ids: ['TOP'] } }),
   ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
@@ -252,43 +252,43 @@ test('a report of several indices begins each on a new page, with the parts of o
 interface FindingsBody {
   readonly findings: readonly { readonly severity: string; readonly path: string; readonly accepted?: string[] }[];
 }
-const errorsOf = async (document: object) =>
+const listErrors = async (document: object) =>
   (await service.ask<FindingsBody>('POST', '/indices/validate', document)).body.findings.filter(
     ({ severity }) => severity === 'error',
   );
 
 test('it has the currency of its conversion, otherwise that of the underlying index, unless it states another', async () => {
   const overlay = { type: 'currency', to: 'EUR' } as const;
-  const sent = { ...DOUBLE, id: 'E', overlay } as const;
-  const currencyOf = async (index_id: string) => (await client.call('getIndex', { params: { index_id } })).currency;
-  await client.call('createIndex', { body: sent });
+  const sentDocument = { ...DOUBLE, id: 'E', overlay } as const;
+  const readCurrency = async (index_id: string) => (await client.call('getIndex', { params: { index_id } })).currency;
+  await client.call('createIndex', { body: sentDocument });
   const parts = [{ index_id: 'E', weight: 1 }];
   const blend = { ...BASE, id: 'B', name: 'B', kind: 'overlay', overlay: { type: 'blend', parts } } as const;
   await client.call('createIndex', { body: blend });
-  expect(await Promise.all(['E', 'B', 'DOUBLE'].map(currencyOf))).toEqual(['EUR', 'EUR', 'USD']);
-  expect(await errorsOf({ ...sent, id: 'F', currency: 'USD' })).toMatchObject([
+  expect(await Promise.all(['E', 'B', 'DOUBLE'].map(readCurrency))).toEqual(['EUR', 'EUR', 'USD']);
+  expect(await listErrors({ ...sentDocument, id: 'F', currency: 'USD' })).toMatchObject([
     { path: 'currency', accepted: ['EUR'] },
   ]);
   for (const index_id of ['B', 'E']) await client.call('deleteIndex', { params: { index_id } });
 });
 
 test('a basis other than 360 and 365 is refused with both, and costs of trading are refused before a job is created', async () => {
-  const errors = await errorsOf({ ...DOUBLE, overlay: { ...twiceLeverage, basis: 252 } });
+  const errors = await listErrors({ ...DOUBLE, overlay: { ...twiceLeverage, basis: 252 } });
   expect(errors).toMatchObject([{ path: 'overlay.basis', accepted: ['360', '365'] }]);
-  const refused = await service.refusal('POST', '/analytics/DOUBLE/backtest', { transaction_cost_bps: 5 });
-  expect(refused).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+  const refusal = await service.refusal('POST', '/analytics/DOUBLE/backtest', { transaction_cost_bps: 5 });
+  expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
   const strategy = { id: 'HELD', name: 'Held', index_id: 'DOUBLE', rebalance: { frequency: 'monthly' } };
-  const findingsOf = async (body: object) =>
+  const listFindings = async (body: object) =>
     (await service.ask<{ findings: object[] }>('POST', '/strategies/validate', { ...strategy, ...body })).body.findings;
-  expect(await findingsOf({})).toEqual([]);
-  expect(await findingsOf({ transaction_cost_bps: 5 })).toMatchObject([
+  expect(await listFindings({})).toEqual([]);
+  expect(await listFindings({ transaction_cost_bps: 5 })).toMatchObject([
     { severity: 'error', code: 'NOT_IN_CHOICES', path: 'transaction_cost_bps' },
   ]);
-  expect(await findingsOf({ index_id: 'TOP', transaction_cost_bps: 5 })).toEqual([]);
+  expect(await listFindings({ index_id: 'TOP', transaction_cost_bps: 5 })).toEqual([]);
 });
 
 test('it refuses circles, costs and decisions, and is deleted with its underlying index', async () => {
-  const findingsOf = async (body: object): Promise<unknown> => {
+  const listFindings = async (body: object): Promise<unknown> => {
     const { body: report } = await service.ask<{ findings: { code: string; path: string }[] }>(
       'POST',
       '/indices/validate',
@@ -300,19 +300,19 @@ test('it refuses circles, costs and decisions, and is deleted with its underlyin
   };
   const createBlend = (index_id: string) => ({ type: 'blend', parts: [{ index_id, weight: 1 }] });
   expect(
-    await findingsOf({ ...BASE, id: 'TOP', name: 'Top', kind: 'overlay', overlay: createBlend('DOUBLE') }),
+    await listFindings({ ...BASE, id: 'TOP', name: 'Top', kind: 'overlay', overlay: createBlend('DOUBLE') }),
   ).toEqual([['CIRCULAR_REFERENCE', 'overlay.parts[0].index_id']]);
-  expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'excess_return', cash: 'SOFR' } })).toEqual([
+  expect(await listFindings({ ...DOUBLE, id: 'B', overlay: { type: 'excess_return', cash: 'SOFR' } })).toEqual([
     ['UNKNOWN_IDENTIFIER', 'overlay.cash'],
   ]);
-  expect(await findingsOf({ ...DOUBLE, id: 'B', currency: 'EUR', overlay: twiceLeverage })).toEqual([
+  expect(await listFindings({ ...DOUBLE, id: 'B', currency: 'EUR', overlay: twiceLeverage })).toEqual([
     ['NOT_IN_CHOICES', 'currency'],
   ]);
-  expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'decrement' } })).toEqual([
+  expect(await listFindings({ ...DOUBLE, id: 'B', overlay: { type: 'decrement' } })).toEqual([
     ['REQUIRED', 'overlay.percent'],
   ]);
   const listHedgeFindings = (rest: object) =>
-    findingsOf({
+    listFindings({
       ...DOUBLE,
       id: 'B',
       overlay: { type: 'currency_hedged', to: 'USD', rates: { domestic: 'A' }, ...rest },
@@ -337,8 +337,8 @@ test('it refuses circles, costs and decisions, and is deleted with its underlyin
   const whatIf = client.call('whatIf', { body: { index_id: 'DOUBLE', patch: { overlay: { factor: 3 } } } });
   await expect(whatIf).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   await client.call('createConstraintSet', { body: { id: 'NONE', name: 'None', constraints: [] } });
-  const optimised = client.call('startOptimisation', { body: { index_id: 'DOUBLE', constraint_set_id: 'NONE' } });
-  await expect(optimised).rejects.toMatchObject({ detail: { findings: [{ path: 'index_id', accepted: ['TOP'] }] } });
+  const call = client.call('startOptimisation', { body: { index_id: 'DOUBLE', constraint_set_id: 'NONE' } });
+  await expect(call).rejects.toMatchObject({ detail: { findings: [{ path: 'index_id', accepted: ['TOP'] }] } });
   const { indices } = await client.call('listIndices', {});
   expect(indices.find(({ id }) => id === 'DOUBLE')).toMatchObject({ kind: 'overlay', source_index_id: 'TOP' });
   const { deleted } = await client.call('deleteIndex', { params: { index_id: 'TOP' } });

@@ -33,14 +33,14 @@ const market = generateMarket(
   () => {},
 );
 const endedSecurity = market.identifiers.at(-1)!;
-const dateOf = (row: number): string => formatDay(market.dates[row]!);
+const formatDate = (row: number): string => formatDay(market.dates[row]!);
 
 let service: RunningService;
 let client: DivisorClient;
 beforeAll(async () => {
   for (const panel of market.fields.values())
     for (let row = EXIT_ROW; row < market.dates.length; row++) panel[(row + 1) * market.identifiers.length - 1] = NaN;
-  const acquired = {
+  const acquiredMarket = {
     type: 'ACQUISITION',
     value: 120,
     exDay: market.dates[EXIT_ROW]!,
@@ -51,18 +51,18 @@ beforeAll(async () => {
   service = await runService();
   client = createDivisorClient({ url: service.url() });
   const folder = join(service.root, 'ended');
-  await writeMarket(folder, { ...market, actions: [...market.actions, { ...acquired, ...of }] }, () => {});
+  await writeMarket(folder, { ...market, actions: [...market.actions, { ...acquiredMarket, ...of }] }, () => {});
   const store = { store_id: 'ended', name: 'Ended', kind: 'folder', location: folder, activate: true } as const;
   await client.call('createStore', { body: store });
   await service.finished('load:ended');
   const rebalance = {
     frequency: 'custom',
-    dates: [dateOf(EFFECTIVE)],
+    dates: [formatDate(EFFECTIVE)],
     effective_lag: EFFECTIVE - DECISION_ROW,
     weights_as: 'weights',
   } as const;
   const pipeline = { weighting: { type: 'EqualWeight' } } as const;
-  const index = { id: 'E', name: 'Ended', calendar: 'XNYS', base_date: dateOf(1), rebalance, pipeline };
+  const index = { id: 'E', name: 'Ended', calendar: 'XNYS', base_date: formatDate(1), rebalance, pipeline };
   await client.call('createIndex', { body: index });
   await client.run('startBacktest', { params, body: {} });
 });
@@ -72,40 +72,43 @@ const params = { index_id: 'E' };
 
 test('a security that has ended since the announcement is not bought: the pack equals the trades of the index', async () => {
   const accounts = [{ name: 'F', cash: 1e6, holdings: [{ identifier: endedSecurity, shares: 100 }] }];
-  const pack = await client.call('packRebalance', { params, body: { as_of: dateOf(EFFECTIVE), accounts } });
-  const { weights } = await client.call('getWeights', { params, query: { as_of: dateOf(EFFECTIVE) } });
-  const wanted = pack.accounts[0]!.trades.filter(({ side }) => side === 'buy');
+  const pack = await client.call('packRebalance', { params, body: { as_of: formatDate(EFFECTIVE), accounts } });
+  const { weights } = await client.call('getWeights', { params, query: { as_of: formatDate(EFFECTIVE) } });
+  const purchases = pack.accounts[0]!.trades.filter(({ side }) => side === 'buy');
   expect(pack.basis).toBe('announced');
-  expect(wanted.map(({ identifier }) => identifier)).toEqual(weights.map(({ identifier }) => identifier).toSorted());
-  for (const { identifier, weight_target } of wanted)
-    expect(weight_target).toBeCloseTo(weights.find((own) => own.identifier === identifier)!.weight, 12);
-  expect(wanted).toHaveLength(3);
+  expect(purchases.map(({ identifier }) => identifier)).toEqual(weights.map(({ identifier }) => identifier).toSorted());
+  for (const { identifier, weight_target } of purchases)
+    expect(weight_target).toBeCloseTo(weights.find((row) => row.identifier === identifier)!.weight, 12);
+  expect(purchases).toHaveLength(3);
   const reports = pack.findings.map(({ code, places, value }) => [code, places ?? value]);
   expect(reports).toContainEqual(['NOT_IN_INDEX', [endedSecurity]]);
   expect(reports).toContainEqual(['STALE_FILL', endedSecurity]);
   const orders = pack.reconciliation!.accounts[0]!.orders;
-  const gone = orders.find(({ identifier }) => identifier === endedSecurity)!;
-  expect(gone.shares_announced).toBeGreaterThan(0);
-  expect(gone.shares).toBe(0);
+  const endedOrder = orders.find(({ identifier }) => identifier === endedSecurity)!;
+  expect(endedOrder.shares_announced).toBeGreaterThan(0);
+  expect(endedOrder.shares).toBe(0);
 });
 
 test('a holding that has ended is neither sold nor counted, and its payment is reported', async () => {
   const packFor = (holdings: readonly { identifier: string; shares: number }[]) => {
     const accounts = [{ name: 'F', cash: 1e6, holdings: [...holdings] }];
-    return client.call('packRebalance', { params, body: { as_of: dateOf(EFFECTIVE), accounts } });
+    return client.call('packRebalance', { params, body: { as_of: formatDate(EFFECTIVE), accounts } });
   };
-  const held = await packFor([{ identifier: endedSecurity, shares: 100 }]);
-  const without = await packFor([]);
-  expect(held.accounts).toEqual(without.accounts);
-  expect(held.accounts[0]!.value).toBe(1e6);
-  expect([held.liquidation, held.reconciliation]).toEqual([without.liquidation, without.reconciliation]);
-  const [told] = held.findings.filter(({ value }) => value === endedSecurity);
+  const heldPack = await packFor([{ identifier: endedSecurity, shares: 100 }]);
+  const packWithout = await packFor([]);
+  expect(heldPack.accounts).toEqual(packWithout.accounts);
+  expect(heldPack.accounts[0]!.value).toBe(1e6);
+  expect([heldPack.liquidation, heldPack.reconciliation]).toEqual([
+    packWithout.liquidation,
+    packWithout.reconciliation,
+  ]);
+  const [told] = heldPack.findings.filter(({ value }) => value === endedSecurity);
   expect(told).toMatchObject({ code: 'STALE_FILL', path: 'accounts[0].holdings[0].identifier' });
-  expect(told!.message).toContain(`(ACQUISITION of ${dateOf(EXIT_ROW)}): paid 120 per share.`);
+  expect(told!.message).toContain(`(ACQUISITION of ${formatDate(EXIT_ROW)}): paid 120 per share.`);
 });
 
 test('before it has ended the announced orders contain it', async () => {
-  const body = { as_of: dateOf(EXIT_ROW - 1), aum: 1e6 };
+  const body = { as_of: formatDate(EXIT_ROW - 1), aum: 1e6 };
   const { accounts, findings } = await client.call('packRebalance', { params, body });
   expect(accounts[0]!.trades.map(({ weight_target }) => weight_target)).toEqual([0.25, 0.25, 0.25, 0.25]);
   expect(findings).toEqual([]);
@@ -116,19 +119,21 @@ test('a pack without an announced rebalance states the next one, or that there i
     const { basis, findings } = await client.call('packRebalance', { params, body: { as_of, aum: 1e6 } });
     return [basis, findings.filter(({ code }) => code === 'NOT_ANNOUNCED')];
   };
-  const [basis, told] = await packOn(dateOf(DECISION_ROW - 1));
+  const [basis, told] = await packOn(formatDate(DECISION_ROW - 1));
   expect([basis, told]).toMatchObject(['indicative', [{ severity: 'info', path: 'as_of' }]]);
-  expect(JSON.stringify(told)).toContain(`effective on ${dateOf(EFFECTIVE)}, is decided on ${dateOf(DECISION_ROW)}`);
-  expect(await packOn(dateOf(DECISION_ROW))).toEqual(['announced', []]);
-  const none = await packOn(dateOf(EFFECTIVE + 1));
-  expect(none).toMatchObject(['indicative', [{ severity: 'warning' }]]);
-  expect(JSON.stringify(none)).toContain(`E has no rebalance on or after ${dateOf(EFFECTIVE + 1)}`);
+  expect(JSON.stringify(told)).toContain(
+    `effective on ${formatDate(EFFECTIVE)}, is decided on ${formatDate(DECISION_ROW)}`,
+  );
+  expect(await packOn(formatDate(DECISION_ROW))).toEqual(['announced', []]);
+  const laterPack = await packOn(formatDate(EFFECTIVE + 1));
+  expect(laterPack).toMatchObject(['indicative', [{ severity: 'warning' }]]);
+  expect(JSON.stringify(laterPack)).toContain(`E has no rebalance on or after ${formatDate(EFFECTIVE + 1)}`);
 });
 
 test('a mean volume of more sessions than exist states their number', async () => {
-  const packOf = (adv_sessions: number) =>
-    client.call('packRebalance', { params, body: { as_of: dateOf(DECISION_ROW), aum: 1e6, adv_sessions } });
-  const [all, more] = await Promise.all([DECISION_ROW + 1, 1000].map(packOf));
+  const createPack = (adv_sessions: number) =>
+    client.call('packRebalance', { params, body: { as_of: formatDate(DECISION_ROW), aum: 1e6, adv_sessions } });
+  const [all, more] = await Promise.all([DECISION_ROW + 1, 1000].map(createPack));
   const [cut] = more!.findings;
   expect(cut).toMatchObject({ severity: 'warning', code: 'WINDOW_CUT', path: 'adv_sessions', value: 1000 });
   expect(cut!.message).toContain(`adv_sessions is 1000, and the store has ${DECISION_ROW + 1} sessions`);

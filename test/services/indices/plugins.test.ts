@@ -49,15 +49,15 @@ const byExpressions = {
 };
 
 test('a definition with the three examples has the weights of equivalent expressions', async () => {
-  const weightsOf = async (document: object) => {
+  const readWeights = async (document: object) => {
     const body = { document, as_of: '2022-03-31' };
     const { weights } = await service.ok<PreviewResponse>('POST', '/indices/preview', body);
     return Object.entries(weights);
   };
-  const [own, written] = [await weightsOf(definition), await weightsOf(byExpressions)];
-  expect(own.length).toBeGreaterThan(3);
-  expect(own.map(([name]) => name)).toEqual(written.map(([name]) => name));
-  own.forEach(([, weight], i) => expect(weight).toBeCloseTo(written[i]![1], 14));
+  const [pluginWeights, writtenWeights] = [await readWeights(definition), await readWeights(byExpressions)];
+  expect(pluginWeights.length).toBeGreaterThan(3);
+  expect(pluginWeights.map(([name]) => name)).toEqual(writtenWeights.map(([name]) => name));
+  pluginWeights.forEach(([, weight], i) => expect(weight).toBeCloseTo(writtenWeights[i]![1], 14));
 });
 
 test('a run is stale once its plug-in has changed', async () => {
@@ -139,7 +139,11 @@ describe('a preview', () => {
 });
 
 describe('a plug-in that reads a column which the store lacks', () => {
-  const lacking = { ...definition, id: 'LACKING', plugins: { ...definition.plugins, RESIDUAL: { plugin: 'esg' } } };
+  const lackingIndex = {
+    ...definition,
+    id: 'LACKING',
+    plugins: { ...definition.plugins, RESIDUAL: { plugin: 'esg' } },
+  };
   const message = 'The store has no ESG_SCORE; the input score of the plug-in esg reads it.';
   beforeAll(() =>
     service.ok('PUT', '/plugins/esg', {
@@ -159,12 +163,12 @@ describe('a plug-in that reads a column which the store lacks', () => {
     const { valid, findings } = await service.ok<{ valid: boolean; findings: Finding[] }>(
       'POST',
       '/indices/validate',
-      lacking,
+      lackingIndex,
     );
     expect(valid).toBe(true);
     expect(listUnknownNames(findings)).toEqual([['warning', location, message]]);
-    const stored = await service.ok<{ findings: Finding[] }>('PUT', '/indices/LACKING', lacking);
-    expect(listUnknownNames(stored.findings)).toEqual([['warning', location, message]]);
+    const storedIndex = await service.ok<{ findings: Finding[] }>('PUT', '/indices/LACKING', lackingIndex);
+    expect(listUnknownNames(storedIndex.findings)).toEqual([['warning', location, message]]);
   });
 
   test('refuses a preview and a backtest before anything is computed', async () => {
@@ -186,7 +190,7 @@ describe('a plug-in that reads a column which the store lacks', () => {
       {
         expression: 'RESIDUAL * 2',
         expects: 'number',
-        plugins: lacking.plugins,
+        plugins: lackingIndex.plugins,
       },
     );
     expect(valid).toBe(false);

@@ -59,12 +59,12 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const actionsOf = async (id: string) =>
+const listActions = async (id: string) =>
   (await client.call('getIndexActions', { params: { index_id: id } })).actions.map((action) => ({
     of: `${action.identifier} ${action.type} ${action.state}`,
     action,
   }));
-const findOnlyAction = async (id: string, of: string) => (await actionsOf(id)).find((one) => one.of === of)!.action;
+const findOnlyAction = async (id: string, of: string) => (await listActions(id)).find((one) => one.of === of)!.action;
 
 test('a merger into a security outside the universe is listed as a removal', async () => {
   const merger = await findOnlyAction('remove', 'A MERGER effective');
@@ -77,8 +77,8 @@ test('a merger into a security outside the universe is listed as a removal', asy
 });
 
 test('an announced merger is shown pro forma as it will be', async () => {
-  const coming = await findOnlyAction('remove', 'B MERGER coming');
-  expect(coming).toMatchObject({ proceeds: 80, received: null });
+  const comingAction = await findOnlyAction('remove', 'B MERGER coming');
+  expect(comingAction).toMatchObject({ proceeds: 80, received: null });
   expect(await findOnlyAction('convert', 'B MERGER coming')).toMatchObject({ received: { identifier: 'D', ratio: 4 } });
 });
 

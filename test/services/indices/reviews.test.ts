@@ -128,9 +128,11 @@ describe.each([
     const pack = await client.call('packRebalance', { params, body: { as_of: date, accounts } });
     const { weights } = (await readSnapshots()).find((one) => one.date === date)!;
     expect(pack).toMatchObject({ effective: date, basis: 'announced' });
-    const wanted = Object.fromEntries(pack.accounts[0]!.trades.map((trade) => [trade.identifier, trade.weight_target]));
-    expect(Object.keys(wanted).toSorted()).toEqual(Object.keys(weights).toSorted());
-    for (const [name, weight] of Object.entries(weights)) expect(wanted[name]).toBeCloseTo(weight, 12);
+    const wantedWeights = Object.fromEntries(
+      pack.accounts[0]!.trades.map((trade) => [trade.identifier, trade.weight_target]),
+    );
+    expect(Object.keys(wantedWeights).toSorted()).toEqual(Object.keys(weights).toSorted());
+    for (const [name, weight] of Object.entries(weights)) expect(wantedWeights[name]).toBeCloseTo(weight, 12);
   });
 });
 
@@ -147,15 +149,15 @@ test('a preview of a reference date and an explanation have the weights of the r
   const [, monthly] = await readSnapshots();
   expect(monthly!.target_weights).toEqual(preview.weights);
   const [identifier] = Object.keys(monthly!.weights);
-  const explained = await client.call('explainName', {
+  const explainedAnswer = await client.call('explainName', {
     params: { ...params, identifier: identifier! },
     query: { as_of: '2024-02-20' },
   });
-  expect(explained).toMatchObject({ reviews: ['monthly'], decision_date: '2024-02-12', included: true });
+  expect(explainedAnswer).toMatchObject({ reviews: ['monthly'], decision_date: '2024-02-12', included: true });
   // The selection dates from the base date, the weight from the review.
-  expect(explained.rules.map(({ rule_id, kept }) => [rule_id, kept])).toEqual([['top', true]]);
-  expect(explained.weighting!.uncapped_weight).toBe(0.25);
-  expect(explained.weight).toBeCloseTo(monthly!.weights[identifier!]!, 15);
+  expect(explainedAnswer.rules.map(({ rule_id, kept }) => [rule_id, kept])).toEqual([['top', true]]);
+  expect(explainedAnswer.weighting!.uncapped_weight).toBe(0.25);
+  expect(explainedAnswer.weight).toBeCloseTo(monthly!.weights[identifier!]!, 15);
 });
 
 test('the methodology states the dates and the reviews', async () => {
@@ -178,9 +180,9 @@ describe('a document is checked', () => {
 
   test('for dates out of order, on the sessions of its calendar', async () => {
     const announcement = { rule: 'nth_weekday', nth: 3, weekday: 4 };
-    const [found] = await check({ rebalance: { ...rebalance, announcement } });
-    expect(found!.at).toBe('error INVALID_RANGE rebalance.announcement');
-    expect(found!.message).toContain('gives 2024-03-15 for the rebalance effective on 2024-03-15');
+    const [finding] = await check({ rebalance: { ...rebalance, announcement } });
+    expect(finding!.at).toBe('error INVALID_RANGE rebalance.announcement');
+    expect(finding!.message).toContain('gives 2024-03-15 for the rebalance effective on 2024-03-15');
     const [later] = await check({ reviews: [{ ...monthly, schedule: { ...monthly.schedule, announcement } }] });
     expect(later!.at).toBe('error INVALID_RANGE reviews[0].schedule.announcement');
   });
@@ -220,9 +222,9 @@ describe('a document is checked', () => {
   });
 
   test('for two selections that take effect on one date', async () => {
-    const { phase: _phase, ...plain } = rebalance;
-    const twice = { ...monthly, scope: 'membership', schedule: plain };
-    const result = await check({ rebalance: plain, reviews: [twice] });
+    const { phase: _phase, ...rebalanceFields } = rebalance;
+    const secondReview = { ...monthly, scope: 'membership', schedule: rebalanceFields };
+    const result = await check({ rebalance: rebalanceFields, reviews: [secondReview] });
     expect(result.find(({ at }) => at === 'warning NO_EFFECT reviews[0].schedule')!.message).toContain(
       'The reviews rebalance and monthly both have the scope membership on 2024-03-15',
     );
@@ -239,19 +241,19 @@ describe('a document is checked', () => {
       at: 'warning NO_EFFECT amendments[0].changes',
       message: 'amendments[0].changes changes nothing, because the document already has these values.',
     });
-    const later = {
+    const laterReviews = {
       amendments: [{ effective_from: '2024-02-01', changes: { rounding: { level: 2 } } }],
       reviews: undefined,
     };
-    expect((await check({ ...later, rebalance: { frequency: 'none' } })).map(({ at }) => at)).toContain(
+    expect((await check({ ...laterReviews, rebalance: { frequency: 'none' } })).map(({ at }) => at)).toContain(
       'warning NO_EFFECT amendments[0].effective_from',
     );
   });
 
   test('for more than two reviews of one date: each that has no effect is reported once', async () => {
-    const alike = ['a', 'b', 'c', 'd'].map((id) => ({ ...monthly, id }));
-    const found = (await check({ reviews: alike })).filter(({ message }) => message.includes('runs last'));
-    expect(found.map(({ message }) => message.slice(0, 24))).toEqual([
+    const equalReviews = ['a', 'b', 'c', 'd'].map((id) => ({ ...monthly, id }));
+    const findings = (await check({ reviews: equalReviews })).filter(({ message }) => message.includes('runs last'));
+    expect(findings.map(({ message }) => message.slice(0, 24))).toEqual([
       'The reviews a and b both',
       'The reviews b and c both',
       'The reviews c and d both',

@@ -10,7 +10,7 @@ let home: Home;
 let store: Store;
 let strategies: Strategies;
 const liveIndices = new Set<string>();
-const cancelled: string[] = [];
+const cancelledJobs: string[] = [];
 
 const throwCause = (cause: unknown): never => {
   throw cause;
@@ -20,13 +20,13 @@ beforeEach(async () => {
   home = await openHome(await temporaryFolder());
   store = await openStore({ home, onFailure: throwCause });
   liveIndices.clear();
-  cancelled.length = 0;
+  cancelledJobs.length = 0;
   const jobs = {
     get: async () => undefined,
     ids: async () => [],
     isLive: async (id: string) => liveIndices.has(id),
     cancel: async (id: string) => {
-      cancelled.push(id);
+      cancelledJobs.push(id);
       return {} as JobStatus; // the result is not read
     },
   };
@@ -86,6 +86,6 @@ describe('stored strategies', () => {
     await strategies.create({ id: 'S', name: 'S', index_id: 'I' });
     liveIndices.add('backtest:S');
     await strategies.remove('S', undefined);
-    expect(cancelled).toEqual(['backtest:S']);
+    expect(cancelledJobs).toEqual(['backtest:S']);
   });
 });

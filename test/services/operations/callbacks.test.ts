@@ -16,14 +16,14 @@ interface ReceivedRequest {
 
 /** Creates a receiver of callbacks whose responses the test determines. */
 async function createReceiver() {
-  const received: ReceivedRequest[] = [];
+  const receivedRequests: ReceivedRequest[] = [];
   const state = { status: 204, redirect: '', isSilent: false };
   let resolveArrival = (): void => {};
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
-      received.push({ headers: incoming.headers, body: Buffer.concat(chunks).toString() });
+      receivedRequests.push({ headers: incoming.headers, body: Buffer.concat(chunks).toString() });
       if (!state.isSilent)
         outgoing.writeHead(state.status, state.redirect === '' ? {} : { Location: state.redirect }).end();
       resolveArrival();
@@ -32,11 +32,11 @@ async function createReceiver() {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return {
     host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    received,
+    received: receivedRequests,
     state,
     /** Resolves after at least this number of messages has arrived. */
-    async count(least: number) {
-      while (received.length < least) await new Promise<void>((resolve) => void (resolveArrival = resolve));
+    async count(countMin: number) {
+      while (receivedRequests.length < countMin) await new Promise<void>((resolve) => void (resolveArrival = resolve));
     },
     close: () => server.close(),
   };
@@ -126,13 +126,13 @@ test('a redirect is a failure, and a receiver that no longer exists is not retri
 });
 
 test('an address that is not allowed is refused before anything is queued, and only where jobs start', async () => {
-  const elsewhere = encodeURIComponent('https://elsewhere.test/');
-  expect(await service.refusal('POST', `/data/synthetic?callback=${elsewhere}`, { store_id: 'd' })).toMatchObject({
+  const otherAddress = encodeURIComponent('https://elsewhere.test/');
+  expect(await service.refusal('POST', `/data/synthetic?callback=${otherAddress}`, { store_id: 'd' })).toMatchObject({
     status: 422,
     detail: { findings: [{ code: 'CALLBACK_NOT_ALLOWED', path: 'callback' }] },
   });
   expect(await service.refusal('GET', '/jobs/generate:d')).toMatchObject({ status: 404 });
-  expect(await service.refusal('GET', `/jobs?callback=${elsewhere}`)).toMatchObject({ status: 422 });
+  expect(await service.refusal('GET', `/jobs?callback=${otherAddress}`)).toMatchObject({ status: 422 });
 });
 
 test('a service with hosts and no secret does not start', async () => {

@@ -81,7 +81,7 @@ test.each(['', '1', '1.2', 'latest', '1.2.3.4', '01.2.3', '1.2.3-', 'Unreleased'
 
 describe('versions', () => {
   test('precede each other as the specification lists them', () => {
-    const ordered = [
+    const orderedTexts = [
       '1.0.0-alpha',
       '1.0.0-alpha.1',
       '1.0.0-alpha.beta',
@@ -95,8 +95,8 @@ describe('versions', () => {
       '1.10.0',
       '2.0.0',
     ];
-    const parsed = ordered.map((text) => parseVersion(text)!);
-    expect(parsed.toReversed().toSorted(compareVersions)).toEqual(parsed);
+    const parsedVersions = orderedTexts.map((text) => parseVersion(text)!);
+    expect(parsedVersions.toReversed().toSorted(compareVersions)).toEqual(parsedVersions);
   });
 
   test('are ordered: a reversed comparison changes its sign', () => {
@@ -115,9 +115,9 @@ describe('versions', () => {
 
 test('the shipped changelog has a valid form, and an entry for the running version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-  const shipped = createChangelog({ text: readFileSync('CHANGELOG.md', 'utf8'), version }).read(undefined);
+  const shippedChangelog = createChangelog({ text: readFileSync('CHANGELOG.md', 'utf8'), version }).read(undefined);
   expect(
-    ChangelogResponse.parse(shipped)
+    ChangelogResponse.parse(shippedChangelog)
       .entries.slice(0, 2)
       .map((entry) => entry.version),
   ).toEqual(['Unreleased', version]);

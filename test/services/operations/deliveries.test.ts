@@ -18,10 +18,10 @@ async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['
   const home = await openHome(await newFolder());
   const { documents, close } = await openStore({ home, onFailure: () => {} });
   const time = createTestClock();
-  const sent: { readonly delivery: Delivery; readonly atMs: number }[] = [];
+  const sentDeliveries: { readonly delivery: Delivery; readonly atMs: number }[] = [];
   const send: SendDelivery = async (delivery) => {
-    sent.push({ delivery, atMs: time.clock.monotonicMs() });
-    return answers[Math.min(sent.length, answers.length) - 1];
+    sentDeliveries.push({ delivery, atMs: time.clock.monotonicMs() });
+    return answers[Math.min(sentDeliveries.length, answers.length) - 1];
   };
   const destinations = createCallbackDestinations({ hosts, isPrivateAllowed: false, hasSecret: true });
   const open = () => createDeliveries({ documents, destinations, send, clock: time.clock, log });
@@ -40,7 +40,7 @@ async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['
     documents,
     open,
     add,
-    sent,
+    sent: sentDeliveries,
     until: advanceUntil,
     async discard() {
       await close();
@@ -54,62 +54,66 @@ const countStored = async ({ documents }: Awaited<ReturnType<typeof createWorld>
   (await documents.ids('delivery')).length;
 
 test('a message is sent until its receiver accepts it, after pauses that double', async () => {
-  const here = await createWorld([busyFailure, busyFailure, busyFailure, undefined]);
-  const deliveries = here.open();
-  await here.add('a');
-  await here.until(async () => (await countStored(here)) === 0);
-  const pauses = here.sent.slice(1).map(({ atMs }, i) => atMs - here.sent[i]!.atMs);
+  const firstWorld = await createWorld([busyFailure, busyFailure, busyFailure, undefined]);
+  const deliveries = firstWorld.open();
+  await firstWorld.add('a');
+  await firstWorld.until(async () => (await countStored(firstWorld)) === 0);
+  const pauses = firstWorld.sent.slice(1).map(({ atMs }, i) => atMs - firstWorld.sent[i]!.atMs);
   // The pause is at least as long as requested; this clock advances in steps of a second.
   for (const [i, pauseMs] of pauses.entries()) expect(pauseMs).toBeGreaterThanOrEqual(1000 * 2 ** i);
-  expect(here.sent.map(({ delivery }) => delivery.delivery_id)).toEqual(['a', 'a', 'a', 'a']);
+  expect(firstWorld.sent.map(({ delivery }) => delivery.delivery_id)).toEqual(['a', 'a', 'a', 'a']);
   await deliveries.close();
-  await here.discard();
+  await firstWorld.discard();
 });
 
 test('it is abandoned after the last attempt, or when the receiver rejects it finally', async () => {
-  const here = await createWorld([busyFailure]);
-  const deliveries = here.open();
-  await here.add('a');
-  await here.until(async () => (await countStored(here)) === 0);
-  expect(here.sent).toHaveLength(LIMITS.MAX_CALLBACK_ATTEMPTS);
+  const firstWorld = await createWorld([busyFailure]);
+  const deliveries = firstWorld.open();
+  await firstWorld.add('a');
+  await firstWorld.until(async () => (await countStored(firstWorld)) === 0);
+  expect(firstWorld.sent).toHaveLength(LIMITS.MAX_CALLBACK_ATTEMPTS);
   await deliveries.close();
-  await here.discard();
+  await firstWorld.discard();
 
-  const gone = await createWorld([{ reason: 'The receiver answered 410.', isFinal: true }]);
-  const others = gone.open();
-  await gone.add('a');
-  await gone.until(async () => (await countStored(gone)) === 0);
-  expect(gone.sent).toHaveLength(1);
-  await others.close();
-  await gone.discard();
+  const goneWorld = await createWorld([{ reason: 'The receiver answered 410.', isFinal: true }]);
+  const otherDeliveries = goneWorld.open();
+  await goneWorld.add('a');
+  await goneWorld.until(async () => (await countStored(goneWorld)) === 0);
+  expect(goneWorld.sent).toHaveLength(1);
+  await otherDeliveries.close();
+  await goneWorld.discard();
 });
 
 test('the next process delivers the pending messages, with the attempts so far', async () => {
-  const here = await createWorld([busyFailure, undefined]);
-  const first = here.open();
-  await here.add('a');
-  await here.until(async () => {
-    const stored = await here.documents.get('delivery', 'a');
-    return stored !== undefined && !('unreadable' in stored) && (stored.body as Delivery).attempts === 1;
+  const firstWorld = await createWorld([busyFailure, undefined]);
+  const first = firstWorld.open();
+  await firstWorld.add('a');
+  await firstWorld.until(async () => {
+    const storedDelivery = await firstWorld.documents.get('delivery', 'a');
+    return (
+      storedDelivery !== undefined &&
+      !('unreadable' in storedDelivery) &&
+      (storedDelivery.body as Delivery).attempts === 1
+    );
   });
   await first.close();
-  expect(here.sent).toHaveLength(1);
-  const second = here.open();
+  expect(firstWorld.sent).toHaveLength(1);
+  const second = firstWorld.open();
   await second.start();
-  await here.until(async () => (await countStored(here)) === 0);
-  expect(here.sent.map(({ delivery }) => delivery.attempts)).toEqual([0, 1]);
+  await firstWorld.until(async () => (await countStored(firstWorld)) === 0);
+  expect(firstWorld.sent.map(({ delivery }) => delivery.attempts)).toEqual([0, 1]);
   await second.close();
-  await here.discard();
+  await firstWorld.discard();
 });
 
 test('nothing is sent to a host that the operator removed from the list', async () => {
-  const here = await createWorld([undefined], ['other.test']);
-  const deliveries = here.open();
-  await here.add('a');
-  await here.until(async () => (await countStored(here)) === 0);
-  expect(here.sent).toEqual([]);
+  const firstWorld = await createWorld([undefined], ['other.test']);
+  const deliveries = firstWorld.open();
+  await firstWorld.add('a');
+  await firstWorld.until(async () => (await countStored(firstWorld)) === 0);
+  expect(firstWorld.sent).toEqual([]);
   await deliveries.close();
-  await here.discard();
+  await firstWorld.discard();
 });
 
 test.each([
@@ -136,13 +140,13 @@ test.each([
 });
 
 test('private networks are reached if they are allowed, but never cloud metadata addresses', () => {
-  const allowed = createCallbackDestinations({ hosts: [], isPrivateAllowed: true, hasSecret: true }).isAddressAllowed;
-  expect(['127.0.0.1', '10.0.0.1', '192.168.1.1', 'fd00::1', '8.8.8.8'].map(allowed)).toEqual(Array(5).fill(true));
-  expect(['169.254.169.254', 'fe80::1', '0.0.0.0', '224.0.0.1', '::'].map(allowed)).toEqual(Array(5).fill(false));
+  const isAllowed = createCallbackDestinations({ hosts: [], isPrivateAllowed: true, hasSecret: true }).isAddressAllowed;
+  expect(['127.0.0.1', '10.0.0.1', '192.168.1.1', 'fd00::1', '8.8.8.8'].map(isAllowed)).toEqual(Array(5).fill(true));
+  expect(['169.254.169.254', 'fe80::1', '0.0.0.0', '224.0.0.1', '::'].map(isAllowed)).toEqual(Array(5).fill(false));
   // IPv4 addresses embedded in IPv6 addresses: compatible, mapped, translated, and by 6to4 and NAT64.
-  const within = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
-  expect([...within, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(allowed)).toEqual([]);
-  expect(['::1', '::ffff:127.0.0.1'].filter(allowed)).toHaveLength(2);
+  const embeddedAddresses = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
+  expect([...embeddedAddresses, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(isAllowed)).toEqual([]);
+  expect(['::1', '::ffff:127.0.0.1'].filter(isAllowed)).toHaveLength(2);
   const refusal = createCallbackDestinations({ hosts: [], isPrivateAllowed: false, hasSecret: true }).isAddressAllowed;
   expect(['127.0.0.1', '::1', '::ffff:10.0.0.1', 'fd00::1'].map(refusal)).toEqual(Array(4).fill(false));
 });

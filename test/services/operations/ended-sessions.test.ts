@@ -22,35 +22,41 @@ afterEach(async () => {
 
 const HOUR = 3_600_000;
 const readFront = (isReadOnly = false) => createEndedSessions({ documents, isReadOnly, now: () => nowMs });
-const sessionOf = (id: string, subject = 'ada', scopes = ['read']) => ({ id, subject, scopes, ends: nowMs + 8 * HOUR });
+const createSession = (id: string, subject = 'ada', scopes = ['read']) => ({
+  id,
+  subject,
+  scopes,
+  ends: nowMs + 8 * HOUR,
+});
 
 test('a session that ends at one process ends at every other, and remains ended after a restart', async () => {
   const [one, other] = [await readFront(), await readFront()];
-  const session = sessionOf('s1');
+  const session = createSession('s1');
   expect([one.has(session), other.has(session)]).toEqual([false, false]);
   await one.add(session);
   expect(one.has(session)).toBe(true);
   await expect.poll(() => other.has(session)).toBe(true);
   expect((await readFront()).has(session)).toBe(true);
-  for (const others of [sessionOf('s2'), sessionOf('s1', 'bob')]) expect(other.has(others)).toBe(false);
+  for (const otherSession of [createSession('s2'), createSession('s1', 'bob')])
+    expect(other.has(otherSession)).toBe(false);
 });
 
 test('sign-outs of two processes at once end both sessions', async () => {
   const [one, other] = [await readFront(), await readFront()];
-  await Promise.all([one.add(sessionOf('s1')), other.add(sessionOf('s2'))]);
-  const later = await readFront();
-  expect([later.has(sessionOf('s1')), later.has(sessionOf('s2'))]).toEqual([true, true]);
+  await Promise.all([one.add(createSession('s1')), other.add(createSession('s2'))]);
+  const laterFront = await readFront();
+  expect([laterFront.has(createSession('s1')), laterFront.has(createSession('s2'))]).toEqual([true, true]);
 });
 
 test('no number of sign-outs revives a session, or needs more space than sixteen per person', async () => {
-  const ended = await readFront();
-  const sessions = Array.from({ length: 40 }, (_, i) => sessionOf(`s${i}`));
+  const endedFront = await readFront();
+  const sessions = Array.from({ length: 40 }, (_, i) => createSession(`s${i}`));
   for (const session of sessions) {
-    await ended.add(session);
+    await endedFront.add(session);
     nowMs += 1000;
   }
-  const begunLater = sessionOf('later');
-  for (const each of [ended, await readFront()]) {
+  const begunLater = createSession('later');
+  for (const each of [endedFront, await readFront()]) {
     expect(sessions.filter((session) => !each.has(session))).toEqual([]);
     expect(each.has(begunLater)).toBe(false);
   }
@@ -60,17 +66,17 @@ test('no number of sign-outs revives a session, or needs more space than sixteen
 });
 
 test('expired sign-outs are deleted, and those without effect are not stored', async () => {
-  const ended = await readFront();
-  for (const subject of ['ada', 'bob', 'eve']) await ended.add(sessionOf('s', subject));
-  await ended.add(sessionOf('s', 'nobody', []));
+  const endedFront = await readFront();
+  for (const subject of ['ada', 'bob', 'eve']) await endedFront.add(createSession('s', subject));
+  await endedFront.add(createSession('s', 'nobody', []));
   expect(await documents.ids('ended-sessions')).toHaveLength(3);
   nowMs += 8 * HOUR;
-  await ended.add(sessionOf('t', 'dan'));
+  await endedFront.add(createSession('t', 'dan'));
   expect(await documents.ids('ended-sessions')).toHaveLength(1);
 });
 
 test('a process that writes nothing ends its session', async () => {
-  const ended = await readFront(true);
-  await ended.add(sessionOf('s1'));
-  expect([ended.has(sessionOf('s1')), await documents.ids('ended-sessions')]).toEqual([true, []]);
+  const endedFront = await readFront(true);
+  await endedFront.add(createSession('s1'));
+  expect([endedFront.has(createSession('s1')), await documents.ids('ended-sessions')]).toEqual([true, []]);
 });

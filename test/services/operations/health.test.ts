@@ -59,8 +59,8 @@ test('health is ok with a served store and passing checks', async () => {
 
 test('health is answered while documents and jobs cannot be read, with the last values', async () => {
   const outage = { is: true };
-  const broken: Check = { name: 'database', look: () => (outage.is ? 'Gone.' : undefined) };
-  const { health } = createService([broken], { outage });
+  const brokenCheck: Check = { name: 'database', look: () => (outage.is ? 'Gone.' : undefined) };
+  const { health } = createService([brokenCheck], { outage });
   expect(await health()).toMatchObject({ status: 'degraded', jobs: { pending: 0 }, store: { active: 'main' } });
   outage.is = false;
   const before = await health();
@@ -76,12 +76,12 @@ test('health is answered while documents and jobs cannot be read, with the last 
 
 test('health lists the latest 20 changes of its state with their causes', async () => {
   const outage = { is: false };
-  const free = { mib: 3 };
-  const disk: Check = { name: 'disk', look: () => (outage.is ? `${free.mib} MiB are free.` : undefined) };
+  const freeSpace = { mib: 3 };
+  const disk: Check = { name: 'disk', look: () => (outage.is ? `${freeSpace.mib} MiB are free.` : undefined) };
   const { look, health } = createService([disk]);
   for (let change = 0; change < 12; change++) {
     outage.is = change % 2 === 1;
-    free.mib = change;
+    freeSpace.mib = change;
     await look();
     await look();
   }
@@ -97,22 +97,22 @@ test('health lists the latest 20 changes of its state with their causes', async 
     await look();
   }
   await new Promise((resolve) => setImmediate(resolve)); // callers within one turn of the event loop share a response
-  const later = (await health()).states;
-  expect([later.length, later.at(-1)]).toEqual([20, { since, ...ok }]);
+  const laterStates = (await health()).states;
+  expect([laterStates.length, laterStates.at(-1)]).toEqual([20, { since, ...ok }]);
 });
 
 test('the last values of jobs remain while the store is slow', async () => {
-  const slow = createService([passingCheck], { storeMs: 5 });
-  expect(await slow.health()).toMatchObject({ jobs: { pending: 2, running: 1 }, store: { active: 'main' } });
+  const slowService = createService([passingCheck], { storeMs: 5 });
+  expect(await slowService.health()).toMatchObject({ jobs: { pending: 2, running: 1 }, store: { active: 'main' } });
 });
 
 test('callers of the same turn get the same answer, later callers another', async () => {
   const { health } = createService([passingCheck]);
-  const [answered, beside] = await Promise.all([health(), health()]);
-  expect(beside).toBe(answered);
-  expect(health()).toBe(answered);
+  const [firstAnswer, secondAnswer] = await Promise.all([health(), health()]);
+  expect(secondAnswer).toBe(firstAnswer);
+  expect(health()).toBe(firstAnswer);
   await new Promise((resolve) => setImmediate(resolve));
-  expect(await health()).not.toBe(answered);
+  expect(await health()).not.toBe(firstAnswer);
 });
 
 test('health reports the jobs and the store as of the last read of each', async () => {
@@ -124,8 +124,8 @@ test('health reports the jobs and the store as of the last read of each', async 
     jobs: { pending: 2, lanes: { heavy: { places: 4 } } },
     store: { active: 'main' },
   });
-  const later = createService([passingCheck], { outage });
-  expect(await later.health()).toMatchObject({ jobs: { pending: 0 }, store: { active: 'main' } });
+  const laterService = createService([passingCheck], { outage });
+  expect(await laterService.health()).toMatchObject({ jobs: { pending: 0 }, store: { active: 'main' } });
 });
 
 /** Returns the part of a request that both handlers read. */

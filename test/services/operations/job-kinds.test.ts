@@ -32,9 +32,10 @@ test('jobs of a paused kind wait, across a restart too, until an operator resume
     body: { lane: 'light', pause: { author: 'operator', reason: 'move' } },
   });
   expect((await generate('one', '', desk)).body).toMatchObject({ status: 'pending', priority: 'normal' });
-  const statusOf = async () => (await service.ask<JobStatus>('GET', '/jobs/generate:one', undefined, desk)).body.status;
+  const readStatus = async () =>
+    (await service.ask<JobStatus>('GET', '/jobs/generate:one', undefined, desk)).body.status;
   await service.restart();
-  expect(await statusOf()).toBe('pending');
+  expect(await readStatus()).toBe('pending');
   expect((await service.ask('GET', '/jobs/kinds', undefined, desk)).body['kinds']).toContainEqual(
     expect.objectContaining({ kind: 'generate', pause: expect.objectContaining({ reason: 'move' }) }),
   );
@@ -43,9 +44,9 @@ test('jobs of a paused kind wait, across a restart too, until an operator resume
 });
 
 test('a key without the scope admin neither pauses a kind nor submits jobs of high priority', async () => {
-  const refused = { status: 403, body: { error: { code: 'FORBIDDEN_SCOPE' } } };
-  expect(await service.ask('POST', '/jobs/kinds/sweep/pause', {}, desk)).toMatchObject(refused);
-  expect(await generate('two', '?priority=high', desk)).toMatchObject(refused);
+  const refusal = { status: 403, body: { error: { code: 'FORBIDDEN_SCOPE' } } };
+  expect(await service.ask('POST', '/jobs/kinds/sweep/pause', {}, desk)).toMatchObject(refusal);
+  expect(await generate('two', '?priority=high', desk)).toMatchObject(refusal);
   expect(await generate('two', '?priority=low', desk)).toMatchObject({ status: 202, body: { priority: 'low' } });
   expect(await generate('three', '?priority=high', operator)).toMatchObject({
     status: 202,

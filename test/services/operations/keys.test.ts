@@ -40,8 +40,8 @@ test('a limited key is stored without the digest that releases without limits re
   const limits = [{ prefixes: ['a-'] }, { sources: ['10.0.0.0/8'] }];
   for (const [i, limit] of limits.entries()) {
     const { key, record } = await keys.create({ name: `limited-${i}`, scopes: ['read'], expires: null, ...limit });
-    const stored = (await documents.get('key', record.id)) as { readonly body: Record<string, unknown> };
-    expect([stored.body['sha256'], stored.body['limited_sha256']]).toEqual([undefined, record.sha256]);
+    const storedKey = (await documents.get('key', record.id)) as { readonly body: Record<string, unknown> };
+    expect([storedKey.body['sha256'], storedKey.body['limited_sha256']]).toEqual([undefined, record.sha256]);
     expect((await open()).verify(key, '10.0.0.1')).toMatchObject({ keyId: record.id });
     await documents.transaction(async (tx) => void (await tx.put('key', record.id, record))); // as release 0.3.0 stored it
     expect((await open()).verify(key, '10.0.0.1')).toMatchObject({ keyId: record.id });
@@ -95,19 +95,19 @@ test('a rotated key is accepted together with its successor for the overlap, wit
   nowMs = Date.parse('2026-11-20T12:00:00Z');
   const keys = await open();
   const terms = { name: 'ci', scopes: ['run'] as const, prefixes: ['a-'], sources: ['10.0.0.0/8'] };
-  const old = await keys.create({ ...terms, expires: '2026-11-30T12:00:00.000000+00:00' });
+  const oldKey = await keys.create({ ...terms, expires: '2026-11-30T12:00:00.000000+00:00' });
   nowMs = Date.parse('2026-11-25T12:00:00Z');
-  const { key, record } = await keys.rotate(old.record.id, 3_600_000);
+  const { key, record } = await keys.rotate(oldKey.record.id, 3_600_000);
   expect(record).toMatchObject(terms);
   expect(Date.parse(record.expires!)).toBe(Date.parse('2026-12-05T12:00:00Z')); // valid for ten days, like the first key
-  expect([keys.verify(old.key, '10.1.1.1') !== undefined, keys.verify(key, '10.1.1.1') !== undefined]).toEqual([
+  expect([keys.verify(oldKey.key, '10.1.1.1') !== undefined, keys.verify(key, '10.1.1.1') !== undefined]).toEqual([
     true,
     true,
   ]);
   nowMs = Date.parse('2026-11-25T13:00:00Z');
-  expect([keys.verify(old.key, '10.1.1.1'), keys.verify(key, '10.1.1.1')?.keyId]).toEqual([undefined, record.id]);
-  await expect(keys.rotate(old.record.id, 1000)).rejects.toThrow('is not accepted any more');
-  expect((await open()).verify(old.key, '10.1.1.1')).toBeUndefined();
+  expect([keys.verify(oldKey.key, '10.1.1.1'), keys.verify(key, '10.1.1.1')?.keyId]).toEqual([undefined, record.id]);
+  await expect(keys.rotate(oldKey.record.id, 1000)).rejects.toThrow('is not accepted any more');
+  expect((await open()).verify(oldKey.key, '10.1.1.1')).toBeUndefined();
 });
 
 test('a key that is limited to addresses is rejected elsewhere', async () => {

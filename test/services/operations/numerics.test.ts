@@ -21,7 +21,7 @@ const closes = NAMES.map(() => {
 });
 
 /** Computes 252 times the sample covariance of two securities over a range of closes. */
-function covarianceOf(i: number, j: number, from = 0, to = DAYS.length): number {
+function computeCovariance(i: number, j: number, from = 0, to = DAYS.length): number {
   const [x, y] = [i, j].map((name) =>
     closes[name]!.slice(from + 1, to).map((close, t) => close / closes[name]![from + t]! - 1),
   );
@@ -59,7 +59,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
   });
   afterAll(() => service.close());
   /** With `auto`, the health report names the chosen engine, which is also tested under its own name. */
-  const worked = test.skipIf(setting === 'auto' && !IS_SOAK);
+  const testWhenSet = test.skipIf(setting === 'auto' && !IS_SOAK);
 
   test('reports in its health the running engine and why others do not run', async () => {
     const { body } = await service.ask<{ status: string; checks: { name: string; ok: boolean; message: string }[] }>(
@@ -74,7 +74,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     expect(body.status).toBe(choice.asAsked ? 'ok' : 'degraded');
   });
 
-  worked('estimates with it, and the model states its precision', async () => {
+  testWhenSet('estimates with it, and the model states its precision', async () => {
     const { body: job } = await service.ask<JobStatus>('POST', '/risk-models/trio/estimate', {
       identifiers: NAMES,
       intensity: 0,
@@ -86,7 +86,8 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     const errors = model.covariance.data.flatMap((row, i) =>
       row.map(
         (value, j) =>
-          Math.abs((value as number) - covarianceOf(i, j)) / Math.sqrt(covarianceOf(i, i) * covarianceOf(j, j)),
+          Math.abs((value as number) - computeCovariance(i, j)) /
+          Math.sqrt(computeCovariance(i, i) * computeCovariance(j, j)),
       ),
     );
     expect(Math.max(...errors)).toBeLessThan(precision === 'float64' ? 1e-12 : 1e-5);
@@ -106,7 +107,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
   };
 
-  worked('weighs indices in float64, whatever it is', async () => {
+  testWhenSet('weighs indices in float64, whatever it is', async () => {
     // The thirty returns before Good Friday contain no holiday.
     const document = {
       ...index,
@@ -122,13 +123,14 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     const weights = NAMES.map((name) => body.assets.find(({ identifier }) => identifier === name)!.weight);
     const to = DAYS.indexOf('2023-04-06') + 1;
     const contributions = weights.map(
-      (weight, i) => weight * weights.reduce((total, other, j) => total + other * covarianceOf(i, j, to - 31, to), 0),
+      (weight, i) =>
+        weight * weights.reduce((total, other, j) => total + other * computeCovariance(i, j, to - 31, to), 0),
     );
     for (const contribution of contributions)
       expect(Math.abs(contribution / contributions[0]! - 1)).toBeLessThan(1e-10);
   });
 
-  worked('simulates with it, and the simulation states its precision', async () => {
+  testWhenSet('simulates with it, and the simulation states its precision', async () => {
     expect((await service.ask('POST', '/indices', index)).status).toBe(200);
     const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
     expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });

@@ -51,7 +51,7 @@ async function runOf(constraints: object[], terms: object): Promise<Optimisation
   return result as OptimisationRunResult;
 }
 
-const previewOf = (constraints: object[], terms: object) =>
+const requestPreview = (constraints: object[], terms: object) =>
   service.ask<PreviewResponse>('POST', '/optimise/preview', { index_id: 'P', constraints, ...terms });
 
 const readWeights = ({ weights }: OptimisationRunResult) =>
@@ -61,7 +61,7 @@ const readWeights = ({ weights }: OptimisationRunResult) =>
 const listSentences = (findings: readonly { readonly message: string }[]) => findings.map(({ message }) => message);
 
 describe('a preview of an optimisation', () => {
-  const rowsOf = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.3 } }];
+  const boundRows = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.3 } }];
 
   test.each([
     ['of the least variance', { objective: 'min_variance' }],
@@ -70,27 +70,27 @@ describe('a preview of an optimisation', () => {
     ['at an earlier rebalance', { objective: 'min_variance', as_of: '2024-02-14' }],
     ['among the universe', { objective: 'min_variance', candidates: 'universe' }],
   ])('%s has the weights and the findings of its run', async (_, terms) => {
-    const { status, body } = await previewOf(rowsOf, terms);
+    const { status, body } = await requestPreview(boundRows, terms);
     expect(status, JSON.stringify(body)).toBe(200);
-    const run = await runOf(rowsOf, terms);
+    const run = await runOf(boundRows, terms);
     expect(body.weights).toEqual(readWeights(run));
     expect(body.solve!.rebalance_date).toBe(run.rebalance_date);
     expect(listSentences(run.findings)).toEqual(expect.arrayContaining(listSentences(body.findings)));
   });
 
   test('omits securities that the window of its run does not cover, and both report them', async () => {
-    const { body } = await previewOf(rowsOf, { objective: 'min_variance' });
-    const run = await runOf(rowsOf, { objective: 'min_variance' });
+    const { body } = await requestPreview(boundRows, { objective: 'min_variance' });
+    const run = await runOf(boundRows, { objective: 'min_variance' });
     expect(body.weights['LATE']).toBeUndefined();
-    for (const found of [listSentences(body.findings), listSentences(run.findings)])
-      expect(found).toContainEqual(
+    for (const sentences of [listSentences(body.findings), listSentences(run.findings)])
+      expect(sentences).toContainEqual(
         expect.stringMatching(
           /^1 of 5 securities \(\d+\.\d\d% of the index\) have no risk estimate and are excluded; .*: LATE \(.*\)\.$/,
         ),
       );
     // The prices of LATE cover enough of the last 504 sessions, which a derived index uses.
-    const derived = { id: 'D', name: 'D', objective: 'min_variance', constraints: rowsOf };
-    expect((await service.ask('POST', '/indices/P/optimise', derived)).status).toBe(200);
+    const derivedBody = { id: 'D', name: 'D', objective: 'min_variance', constraints: boundRows };
+    expect((await service.ask('POST', '/indices/P/optimise', derivedBody)).status).toBe(200);
     const { body: later } = await service.ask<PreviewResponse>('POST', '/indices/D/preview', { as_of: DAYS.at(-1) });
     expect(later.weights['LATE']).toBeGreaterThan(0);
   });
@@ -98,7 +98,7 @@ describe('a preview of an optimisation', () => {
   test('and its run list the soft bounds that the weights violate', async () => {
     // Five securities of at most 10 % cannot add up to 100 %.
     const soft = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.1, soft: 1 } }];
-    const { body } = await previewOf(soft, {});
+    const { body } = await requestPreview(soft, {});
     const run = await runOf(soft, {});
     const above = Object.entries(body.weights).filter(([, weight]) => weight > 0.1 + 1e-6);
     expect(above.length).toBeGreaterThan(0);
@@ -113,7 +113,7 @@ describe('a preview of an optimisation', () => {
       limit: 0.1,
     });
     expect(run.exceeded).toEqual(body.solve!.exceeded);
-    expect((await previewOf(rowsOf, {})).body.solve!.exceeded).toEqual([]);
+    expect((await requestPreview(boundRows, {})).body.solve!.exceeded).toEqual([]);
   });
 
   test('refuses the requests that its run refuses', async () => {
@@ -125,8 +125,10 @@ describe('a preview of an optimisation', () => {
       code: 'INFEASIBLE',
       detail: { conflict: [{ id: 'pos' }, { type: 'FullInvestment' }] },
     });
-    const unknown = [{ type: 'PositionBound', params: {} }];
-    expect(await service.refusal('POST', '/optimise/preview', { index_id: 'P', constraints: unknown })).toMatchObject({
+    const unknownRows = [{ type: 'PositionBound', params: {} }];
+    expect(
+      await service.refusal('POST', '/optimise/preview', { index_id: 'P', constraints: unknownRows }),
+    ).toMatchObject({
       status: 422,
       detail: { findings: [{ code: 'UNKNOWN_TYPE', path: 'constraints[0].type' }] },
     });

@@ -44,11 +44,11 @@ describe('the backtest of an account', () => {
       for (const { date, amount } of view.entries) if (date === session.date) cash += amount;
       expectClose(session.cash, cash, 1_000_000);
     }
-    const spent = view.rebalances.slice(1).every(({ date }) => {
+    const isSpent = view.rebalances.slice(1).every(({ date }) => {
       const { value, cash: left } = view.sessions.find((session) => session.date === date)!;
       return left > -1e-6 * value && left < 0.011 * value;
     });
-    expect(spent).toBe(true);
+    expect(isSpent).toBe(true);
     expect(new Set(view.entries.map(({ kind }) => kind)).size).toBeGreaterThanOrEqual(4);
   });
 
@@ -58,13 +58,13 @@ describe('the backtest of an account', () => {
     const [{ short_gain: short, long_gain: long, tax }] = view.years as [AccountBacktestView['years'][number]];
     expect(long).toBe(0); // no lot was held for more than a year
     expectClose(tax, 0.37 * Math.max(0, short), 1_000_000);
-    const paid = view.entries.filter(({ kind }) => kind === 'tax');
-    expect(paid.map(({ date, amount }) => [date, -amount])).toEqual(tax > 0 ? [['2024-01-02', tax]] : []);
+    const taxEntries = view.entries.filter(({ kind }) => kind === 'tax');
+    expect(taxEntries.map(({ date, amount }) => [date, -amount])).toEqual(tax > 0 ? [['2024-01-02', tax]] : []);
     expectClose(view.tax_paid, tax, 1_000_000);
   });
 
   test('is bit-identical when repeated, and is refused if the model is later than a rebalance', async () => {
-    const lots = world.accountsOf(1)[0]!.lots.filter(({ acquired }) => acquired < '2023-01-03');
+    const lots = world.createAccounts(1)[0]!.lots.filter(({ acquired }) => acquired < '2023-01-03');
     const account = { account_id: 'B', cash: 50_000, lots, tax: { lot_method: 'hifo' } };
     const [one, two] = [
       await run('one', { account, rebalance: 'monthly' }),
@@ -75,10 +75,10 @@ describe('the backtest of an account', () => {
     const { backtest_id: __, ...second } = two.result as AccountBacktestView;
     expect(second).toEqual(first);
     expect(first.tax_paid).toBeGreaterThanOrEqual(0);
-    const late = await run('late', { start: '2022-06-01' });
-    expect(late.error).toMatchObject({ code: 'LOOK_AHEAD' });
+    const lateView = await run('late', { start: '2022-06-01' });
+    expect(lateView.error).toMatchObject({ code: 'LOOK_AHEAD' });
     const future = { account_id: 'C', lots: [{ ...lots[0]!, acquired: '2023-06-01' }] };
-    const wrong = await run('wrong', { account: future });
-    expect(JSON.stringify(wrong.error)).toContain('account.lots[0].acquired');
+    const wrongRun = await run('wrong', { account: future });
+    expect(JSON.stringify(wrongRun.error)).toContain('account.lots[0].acquired');
   });
 });

@@ -24,9 +24,9 @@ export interface BatchWorld {
   /** Runs a batch that must succeed, and waits for its end. */
   batch(batchId: string, accounts: readonly unknown[], terms?: object): Promise<BatchView>;
   /** Returns all accounts of a batch, in order. */
-  resultsOf(batchId: string): Promise<AccountResult[]>;
+  readResults(batchId: string): Promise<AccountResult[]>;
   /** Returns accounts of about a million each, with lots that are up to three years old. */
-  accountsOf(count: number, more?: (at: number) => object): readonly TestAccount[];
+  createAccounts(count: number, more?: (i: number) => object): readonly TestAccount[];
 }
 
 export interface TestAccount {
@@ -54,8 +54,8 @@ export async function openBatches(start = MARKET.start, running?: RunningService
   // Securities that were listed late have no estimate.
   const { body: model } = await service.ask<{ covariance: { index: string[] } }>('GET', '/risk-models/factors');
   const universe = { kind: 'list', identifiers: model.covariance.index };
-  const stored = await service.ask('PUT', '/indices/CORE', { ...index, id: 'CORE', universe });
-  expect(stored.status, JSON.stringify(stored.body)).toBeLessThan(300);
+  const storedIndex = await service.ask('PUT', '/indices/CORE', { ...index, id: 'CORE', universe });
+  expect(storedIndex.status, JSON.stringify(storedIndex.body)).toBeLessThan(300);
 
   async function submit(batchId: string, accounts: readonly unknown[], terms: object = {}): Promise<string> {
     const request = { ...TERMS, ...terms, batch_id: batchId, accounts };
@@ -71,32 +71,32 @@ export async function openBatches(start = MARKET.start, running?: RunningService
   }
 
   await batch('empty', [{ account_id: 'cash', cash: 1000 }]);
-  const common = (await service.ask<CommonJson>('GET', '/optimise/batches/empty/common')).body;
+  const commonTerms = (await service.ask<CommonJson>('GET', '/optimise/batches/empty/common')).body;
   return {
     service,
-    common,
+    common: commonTerms,
     start: submit,
     batch,
-    async resultsOf(batchId) {
-      const found: AccountResult[] = [];
+    async readResults(batchId) {
+      const results: AccountResult[] = [];
       for (let block = 0, blocks = 1; block < blocks; block++) {
         const path = `/optimise/batches/${batchId}/accounts?block=${block}`;
         const { body: read } = await service.ask<{ blocks: number; accounts: AccountResult[] }>('GET', path);
         blocks = read.blocks;
-        found.push(...read.accounts);
+        results.push(...read.accounts);
       }
-      return found;
+      return results;
     },
-    accountsOf(count, more = () => ({})) {
+    createAccounts(count, more = () => ({})) {
       const random = seeded(11);
       return Array.from({ length: count }, (_, at) => ({
         account_id: `A${at}`,
         cash: 5000,
-        lots: common.identifiers.flatMap((identifier, i) =>
+        lots: commonTerms.identifiers.flatMap((identifier, i) =>
           Array.from({ length: 1 + Math.floor(3 * random()) }, () => ({
             identifier,
-            shares: 1 + Math.floor((8000 * random()) / common.prices[i]!),
-            cost: common.prices[i]! * (0.6 + 0.7 * random()),
+            shares: 1 + Math.floor((8000 * random()) / commonTerms.prices[i]!),
+            cost: commonTerms.prices[i]! * (0.6 + 0.7 * random()),
             acquired: `202${2 + Math.floor(2 * random())}-0${1 + Math.floor(5 * random())}-11`,
           })),
         ),

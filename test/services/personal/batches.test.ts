@@ -30,45 +30,45 @@ afterAll(() => world?.service.close());
 describe('a batch of accounts', () => {
   test('has results that are verified without the solver', async () => {
     const methods = ['specific', 'hifo', 'fifo'];
-    const accounts = world.accountsOf(12, (at) => ({
-      exclusions: at % 4 === 0 ? world.common.identifiers.slice(0, 2) : [],
-      minimum_trade: at % 3 === 0 ? 500 : 0,
-      tax: { lot_method: methods[at % 3] },
+    const accounts = world.createAccounts(12, (i) => ({
+      exclusions: i % 4 === 0 ? world.common.identifiers.slice(0, 2) : [],
+      minimum_trade: i % 3 === 0 ? 500 : 0,
+      tax: { lot_method: methods[i % 3] },
     }));
     const view = await world.batch('twelve', accounts, { whole_shares: true });
     expect(view.accounts).toBe(12);
     expect((view.by_status['optimal'] ?? 0) + (view.by_status['feasible'] ?? 0)).toBe(12);
     const data = readCommon(world.common);
-    for (const [at, result] of (await world.resultsOf('twelve')).entries()) {
+    for (const [i, result] of (await world.readResults('twelve')).entries()) {
       const terms = { ...data.terms, whole_shares: true };
-      const account = Account.parse(accounts[at]);
+      const account = Account.parse(accounts[i]);
       expect(verifyResult({ ...data, terms }, account, result)).toEqual([]);
       expect(result.certificate.gap).toBeLessThan(1e-3);
       const first = result.trades[0]!;
-      const more = { ...result, trades: [{ ...first, shares: first.shares + 7 }, ...result.trades.slice(1)] };
-      expect(verifyResult({ ...data, terms }, account, more)).not.toEqual([]);
+      const changedResult = { ...result, trades: [{ ...first, shares: first.shares + 7 }, ...result.trades.slice(1)] };
+      expect(verifyResult({ ...data, terms }, account, changedResult)).not.toEqual([]);
     }
   });
 
   test('proves trades with fractional shares to 1e-8 of the value', async () => {
-    const view = await world.batch('fractions', world.accountsOf(6));
+    const view = await world.batch('fractions', world.createAccounts(6));
     expect(view.by_status).toEqual({ optimal: 6 });
     expect(view.largest_gap).toBeLessThan(1e-8);
   });
 
   test('reports an invalid account with its position and runs the others', async () => {
-    const [good, bad] = world.accountsOf(2);
-    bad!.lots[3]!.shares = -1;
-    bad!.lots[4]!.identifier = 'NOBODY';
+    const [goodAccount, badAccount] = world.createAccounts(2);
+    badAccount!.lots[3]!.shares = -1;
+    badAccount!.lots[4]!.identifier = 'NOBODY';
     const view = await world.batch('mixed', [
-      bad,
-      good,
+      badAccount,
+      goodAccount,
       'text',
-      { ...good, account_id: 'gone', lots: [{ ...good!.lots[0], identifier: 'NOBODY' }] },
+      { ...goodAccount, account_id: 'gone', lots: [{ ...goodAccount!.lots[0], identifier: 'NOBODY' }] },
     ]);
     expect(view.by_status).toEqual({ optimal: 1, refused: 3 });
-    const listed = await world.service.ask<BatchCollection>('GET', '/optimise/batches?limit=1');
-    expect(listed.body.batches).toEqual([{ ...view, refused: [] }]);
+    const listedBatches = await world.service.ask<BatchCollection>('GET', '/optimise/batches?limit=1');
+    expect(listedBatches.body.batches).toEqual([{ ...view, refused: [] }]);
     const paths = view.refused.map(({ position, findings }) => [position, findings[0]!.path]);
     expect(paths).toEqual([
       [0, 'accounts[0].lots[3].shares'],
@@ -113,7 +113,7 @@ describe('a batch of accounts', () => {
   }, 60_000);
 
   test('reads a stream of Arrow, with a row per account or per lot, as it reads lines of JSON', async () => {
-    const accounts = world.accountsOf(3).map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
+    const accounts = world.createAccounts(3).map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
     await world.batch('lines', accounts);
     const send = (batchId: string, table: Table, inQuery: boolean) => {
       const terms = JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId });
@@ -148,24 +148,26 @@ describe('a batch of accounts', () => {
       ['by-account', byAccount, false],
       ['by-lot', byLot, true],
     ] as const) {
-      const sent = await send(id, table, inQuery);
-      expect(sent.status, await sent.text()).toBe(202);
+      const sentAnswer = await send(id, table, inQuery);
+      expect(sentAnswer.status, await sentAnswer.text()).toBe(202);
       await world.service.finished(`batch:${id}`);
-      expect(await world.resultsOf(id)).toEqual(await world.resultsOf('lines'));
+      expect(await world.readResults(id)).toEqual(await world.readResults('lines'));
     }
-    const broken = await world.service.download('/optimise/batches?terms=%7B%7D', {
+    const brokenAnswer = await world.service.download('/optimise/batches?terms=%7B%7D', {
       method: 'POST',
       headers: { 'content-type': 'application/vnd.apache.arrow.stream' },
       body: 'account_id,identifier',
     });
-    expect(broken.status).toBe(422);
+    expect(brokenAnswer.status).toBe(422);
   }, 60_000);
 
   test('reads Parquet with a row per account or per lot as it reads lines of JSON, and names row and column', async () => {
-    const [first, ...others] = world.accountsOf(3).map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
-    const accounts = [first!, ...others];
+    const [first, ...otherAccounts] = world
+      .createAccounts(3)
+      .map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
+    const accounts = [first!, ...otherAccounts];
     await world.batch('json', accounts);
-    const parquetOf = await createParquetMaker();
+    const encodeParquet = await createParquetMaker();
     const send = (batchId: string, body: Uint8Array<ArrayBuffer>) =>
       world.service.download(
         `/optimise/batches?terms=${encodeURIComponent(JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId }))}`,
@@ -179,35 +181,40 @@ describe('a batch of accounts', () => {
       ['nested', accounts],
       ['flat', lots],
     ] as const) {
-      const sent = await send(id, await parquetOf(rows));
-      const job = (await sent.json()) as JobStatus;
-      expect([sent.status, job.message]).toEqual([202, expect.stringMatching(/^3 accounts: about \d+ s of processor/)]);
+      const sentAnswer = await send(id, await encodeParquet(rows));
+      const job = (await sentAnswer.json()) as JobStatus;
+      expect([sentAnswer.status, job.message]).toEqual([
+        202,
+        expect.stringMatching(/^3 accounts: about \d+ s of processor/),
+      ]);
       await world.service.finished(`batch:${id}`);
-      expect(await world.resultsOf(id)).toEqual(await world.resultsOf('json'));
+      expect(await world.readResults(id)).toEqual(await world.readResults('json'));
     }
     lots[50] = { ...lots[50]!, cost: null };
-    expect((await send('bad', await parquetOf(lots))).status).toBe(202);
+    expect((await send('bad', await encodeParquet(lots))).status).toBe(202);
     const { result } = await world.service.finished('batch:bad');
     expect((result as BatchView).refused.map(({ findings }) => findings[0]!.message)).toEqual([
       expect.stringMatching(/^row 51, column 4, account A\d: .*cost is required/),
     ]);
-    const broken = await send('broken', new Uint8Array(Buffer.from('PAR1 and no more')));
-    expect([broken.status, await broken.text()]).toEqual([422, expect.stringContaining('UNREADABLE_FILE')]);
+    const brokenAnswer = await send('broken', new Uint8Array(Buffer.from('PAR1 and no more')));
+    expect([brokenAnswer.status, await brokenAnswer.text()]).toEqual([422, expect.stringContaining('UNREADABLE_FILE')]);
   }, 60_000);
 
   test('is read as tables in Arrow and Parquet', async () => {
-    const accounts = world.accountsOf(3);
+    const accounts = world.createAccounts(3);
     await world.batch('tables', accounts);
-    const results = await world.resultsOf('tables');
+    const results = await world.readResults('tables');
     const path = '/optimise/batches/tables/accounts?block=0';
-    const tableOf = async (more: string) =>
+    const readTable = async (more: string) =>
       tableFromIPC(new Uint8Array(await (await world.service.download(`${path}&format=arrow${more}`)).arrayBuffer()));
-    const rows = await tableOf('');
+    const rows = await readTable('');
     expect(rows.getChild('account_id')!.toArray()).toEqual(results.map(({ account_id }) => account_id));
     expect([...rows.getChild('tax_saved')!]).toEqual(results.map(({ tax_saved }) => tax_saved));
-    const trades = await tableOf('&table=trades');
-    expect(trades.numRows).toBe(results.reduce((sum, own) => sum + own.trades.length, 0));
-    expect([...trades.getChild('shares')!]).toEqual(results.flatMap((own) => own.trades.map(({ shares }) => shares)));
+    const trades = await readTable('&table=trades');
+    expect(trades.numRows).toBe(results.reduce((sum, result) => sum + result.trades.length, 0));
+    expect([...trades.getChild('shares')!]).toEqual(
+      results.flatMap((result) => result.trades.map(({ shares }) => shares)),
+    );
     const parquet = await world.service.download(`${path}&format=parquet`);
     expect(parquet.headers.get('content-type')).toBe('application/vnd.apache.parquet');
     const bytes = Buffer.from(await parquet.arrayBuffer());
@@ -215,7 +222,7 @@ describe('a batch of accounts', () => {
   }, 60_000);
 
   test('trades the first of two accounts with one id, with terms in the query and lines of JSON', async () => {
-    const [one] = world.accountsOf(1);
+    const [one] = world.createAccounts(1);
     const terms = {
       parent: 'CORE',
       risk_model: 'factors',
@@ -223,12 +230,12 @@ describe('a batch of accounts', () => {
     };
     const query = new URLSearchParams({ terms: JSON.stringify(terms), batch_id: 'repeated' });
     const lines = [one, { account_id: 'B', cash: 1000, exclusions: ['NOBODY'] }, { ...one, cash: 1 }];
-    const sent = await world.service.download(`/optimise/batches?${query}`, {
+    const sentAnswer = await world.service.download(`/optimise/batches?${query}`, {
       method: 'POST',
       headers: { 'content-type': 'application/x-ndjson' },
       body: lines.map((line) => JSON.stringify(line)).join('\n'),
     });
-    expect(sent.status, await sent.text()).toBe(202);
+    expect(sentAnswer.status, await sentAnswer.text()).toBe(202);
     const { result, message } = await world.service.finished('batch:repeated');
     const { refused } = result as BatchView;
     expect(message).toBe('Done. 1 of 3 accounts is optimal, 2 refused.');
@@ -237,7 +244,7 @@ describe('a batch of accounts', () => {
       ['DUPLICATE_ID', 'line 3, account A0'],
     ]);
     const [excluded] = terms.defaults.exclusions;
-    const [first] = await world.resultsOf('repeated');
+    const [first] = await world.readResults('repeated');
     expect(first!.trades.filter(({ identifier }) => identifier === excluded).every(({ side }) => side === 'sell')).toBe(
       true,
     );
@@ -259,27 +266,27 @@ describe('a batch of accounts', () => {
     const query = new URLSearchParams({
       terms: JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: 'example' }),
     });
-    const sent = await world.service.download(`/optimise/batches?${query}`, {
+    const sentAnswer = await world.service.download(`/optimise/batches?${query}`, {
       method: 'POST',
       headers: { 'content-type': 'text/csv' },
       // Acquisition dates after the end of the data are moved into its range.
       body: text.replaceAll('2024-1', '2023-1'),
     });
-    expect(sent.status).toBe(202);
+    expect(sentAnswer.status).toBe(202);
     const { result } = await world.service.finished('batch:example');
     expect((result as BatchView).refused).toEqual([]);
   });
 
   test('reports the conflicting rows of an infeasible account', async () => {
     const account = {
-      ...world.accountsOf(1)[0]!,
+      ...world.createAccounts(1)[0]!,
       tracking_error_limit: 0.0001,
       exclusions: world.common.identifiers.slice(0, 20),
     };
     const view = await world.batch('infeasible', [account]);
     expect(view.by_status).toEqual({ infeasible: 1 });
     expect(view.conflicts).toMatchObject({ tracking_error_limit: 1 });
-    const [result] = await world.resultsOf('infeasible');
+    const [result] = await world.readResults('infeasible');
     expect(result!.trades).toEqual([]);
     const readTable = async (name: string) => {
       const path = `/optimise/batches/infeasible/accounts?table=${name}&format=csv`;
@@ -290,10 +297,10 @@ describe('a batch of accounts', () => {
   });
 
   test('is bit-identical when repeated, with any other accounts', async () => {
-    const accounts = world.accountsOf(30);
+    const accounts = world.createAccounts(30);
     await world.batch('many', accounts);
     await world.batch('one', [accounts[27]]);
-    expect((await world.resultsOf('one'))[0]).toEqual((await world.resultsOf('many'))[27]);
+    expect((await world.readResults('one'))[0]).toEqual((await world.readResults('many'))[27]);
   });
 });
 

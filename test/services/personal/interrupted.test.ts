@@ -28,26 +28,26 @@ async function waitForProgress(jobId: string, share = 0.2): Promise<JobStatus> {
 
 describe('an interrupted batch', () => {
   test('continues after its node ends in the middle, and has every account once', async () => {
-    const accounts = world.accountsOf(ACCOUNT_COUNT);
+    const accounts = world.createAccounts(ACCOUNT_COUNT);
     const jobId = await world.start('away', accounts, { whole_shares: true });
     expect(await waitForProgress(jobId)).toMatchObject({ status: 'running', attempt: 1 });
     await world.service.restart(undefined, 'new');
     const { status, error, attempt, result } = await world.service.finished(jobId);
     expect([status, error, attempt]).toEqual(['succeeded', null, 2]);
     expect((result as BatchView).accounts).toBe(ACCOUNT_COUNT);
-    const results = await world.resultsOf('away');
+    const results = await world.readResults('away');
     expect(results.map(({ account_id }) => account_id)).toEqual(accounts.map(({ account_id }) => account_id));
     await world.batch('whole', accounts, { whole_shares: true });
-    expect(await world.resultsOf('whole')).toEqual(results);
+    expect(await world.readResults('whole')).toEqual(results);
   });
 
   test('releases its thread long before its end when it is cancelled', async () => {
-    const [one] = world.accountsOf(1);
-    const accounts = world.accountsOf(LONG_ACCOUNT_COUNT);
-    const submitted = performance.now();
+    const [one] = world.createAccounts(1);
+    const accounts = world.createAccounts(LONG_ACCOUNT_COUNT);
+    const startMs = performance.now();
     const jobId = await world.start('cancelled', accounts, { whole_shares: true });
     expect((await waitForProgress(jobId, 0.05)).status).toBe('running');
-    const firstPartMs = performance.now() - submitted;
+    const firstPartMs = performance.now() - startMs;
     const start = performance.now();
     const { body } = await world.service.ask<JobStatus>('DELETE', `/jobs/${jobId}`);
     expect(body.status).toBe('cancelled');

@@ -14,22 +14,22 @@ const DEPENDENCIES = {
 } as unknown as BatchJobDependencies;
 
 test('a batch queued with its accounts in the payload is computed in the same parts as one with a file', async () => {
-  const accounts = Array.from({ length: 60 }, (_, at) => ({ account_id: `A${at}` }));
+  const accounts = Array.from({ length: 60 }, (_, i) => ({ account_id: `A${i}` }));
   const { decode, runParts } = createBatchJob(DEPENDENCIES);
-  const stored = { batch_id: 'b', terms: {}, documents: {}, models: {}, accounts, engine_version: '0.4.0' };
-  const payload = decode(JSON.parse(JSON.stringify(stored))) as BatchPayload;
-  const computed: PartLines[] = [];
+  const storedBatch = { batch_id: 'b', terms: {}, documents: {}, models: {}, accounts, engine_version: '0.4.0' };
+  const payload = decode(JSON.parse(JSON.stringify(storedBatch))) as BatchPayload;
+  const computedLines: PartLines[] = [];
   const attempt = {
     outputs: () => ({}),
     compute: (_: string, { lines }: { lines: PartLines[] }) => {
-      computed.push(...lines);
+      computedLines.push(...lines);
       return Promise.resolve({ outcomes: 'file' });
     },
   } as unknown as Attempt;
   await runParts!(payload, [0, 2], attempt);
-  expect(computed.map(({ position, line, text }) => [position, line, text.split('\n').length])).toEqual([
+  expect(computedLines.map(({ position, line, text }) => [position, line, text.split('\n').length])).toEqual([
     [0, null, 25],
     [50, null, 10],
   ]);
-  expect(JSON.parse(computed[1]!.text.split('\n')[9]!)).toEqual({ account_id: 'A59' });
+  expect(JSON.parse(computedLines[1]!.text.split('\n')[9]!)).toEqual({ account_id: 'A59' });
 });

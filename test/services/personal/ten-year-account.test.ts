@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => world?.service.close());
 
-async function decadeOf(method: string): Promise<AccountBacktestView> {
+async function runDecade(method: string): Promise<AccountBacktestView> {
   const { body } = await world.service.ask<JobStatus>('POST', '/analytics/DECADE/accounts/backtest', {
     backtest_id: method,
     risk_model: 'first-year',
@@ -61,25 +61,28 @@ test.runIf(IS_SOAK)(
     );
     const { body: core } = await world.service.ask<object>('GET', '/indices/CORE');
     const universe = { kind: 'list', identifiers: model.covariance.index };
-    const stored = await world.service.ask('PUT', '/indices/DECADE', { ...core, id: 'DECADE', universe });
-    expect(stored.status, JSON.stringify(stored.body)).toBeLessThan(300);
+    const storedIndex = await world.service.ask('PUT', '/indices/DECADE', { ...core, id: 'DECADE', universe });
+    expect(storedIndex.status, JSON.stringify(storedIndex.body)).toBeLessThan(300);
     for (const method of ['specific', 'hifo', 'fifo']) {
-      const view = await decadeOf(method);
+      const view = await runDecade(method);
       expect(view.sessions.length).toBeGreaterThan(2600);
       expect(view.years).toHaveLength(10);
       const worst = computeLargestGap(view);
-      const paid = view.entries.reduce((sum, { kind, amount }) => (kind === 'tax' ? sum - amount : sum), 0);
-      const due = view.years.reduce((sum, { tax }) => sum + tax, 0);
-      const received = view.entries.reduce((sum, { kind, amount }) => (kind === 'dividend' ? sum + amount : sum), 0);
+      const paidTax = view.entries.reduce((sum, { kind, amount }) => (kind === 'tax' ? sum - amount : sum), 0);
+      const dueTax = view.years.reduce((sum, { tax }) => sum + tax, 0);
+      const receivedDividends = view.entries.reduce(
+        (sum, { kind, amount }) => (kind === 'dividend' ? sum + amount : sum),
+        0,
+      );
       const kinds = new Set(view.entries.map(({ kind }) => kind));
       console.log(
         `${method}: ${view.sessions.length} sessions, ${view.entries.length} entries (${[...kinds].join(', ')}), ` +
-          `${view.rebalances.length} rebalances, cash within ${worst.toExponential(1)}, tax ${paid.toFixed(2)}, largest gap ${view.largest_gap}`,
+          `${view.rebalances.length} rebalances, cash within ${worst.toExponential(1)}, tax ${paidTax.toFixed(2)}, largest gap ${view.largest_gap}`,
       );
       expect(worst).toBeLessThan(1e-9);
-      expect(Math.abs(paid - due)).toBeLessThan(1e-9 * CASH);
-      expect(Math.abs(received - view.dividends)).toBeLessThan(1e-9 * CASH);
-      expect(Math.abs(paid - view.tax_paid)).toBeLessThan(1e-9 * CASH);
+      expect(Math.abs(paidTax - dueTax)).toBeLessThan(1e-9 * CASH);
+      expect(Math.abs(receivedDividends - view.dividends)).toBeLessThan(1e-9 * CASH);
+      expect(Math.abs(paidTax - view.tax_paid)).toBeLessThan(1e-9 * CASH);
     }
   },
   1_800_000,

@@ -84,14 +84,18 @@ test('twenty closes are published, an amendment keeps the run current, and twent
   expect([first.status, first.body.published]).toEqual([200, 20]);
   const before = await readEntries();
 
-  const saved = await service.ask(
+  const savedAnswer = await service.ask(
     'PUT',
     '/indices/AMD',
     createDefinition({ amendments: [findAmendment(sessions[22]!)] }),
   );
-  expect(saved.status).toBe(200);
-  const again = await publish();
-  expect([again.status, again.body.published, again.body.stale]).toEqual([200, 0, null]);
+  expect(savedAnswer.status).toBe(200);
+  const secondPublication = await publish();
+  expect([secondPublication.status, secondPublication.body.published, secondPublication.body.stale]).toEqual([
+    200,
+    0,
+    null,
+  ]);
 
   writeBars(40);
   await refresh();
@@ -105,7 +109,7 @@ test('twenty closes are published, an amendment keeps the run current, and twent
 });
 
 test('the extended run is bit-identical to a whole one, and has other levels than without the amendment', async () => {
-  const extended = (await readEntries()).slice(20).map(({ price }) => price);
+  const extendedEntries = (await readEntries()).slice(20).map(({ price }) => price);
   await service.ask('PUT', '/indices/TWIN', {
     ...createDefinition({ amendments: [findAmendment(sessions[22]!)] }),
     id: 'TWIN',
@@ -119,11 +123,11 @@ test('the extended run is bit-identical to a whole one, and has other levels tha
     }>('GET', `/analytics/${id}/exports/levels?format=json`);
     return answer.body.data.map((row) => row[answer.body.columns.indexOf('price')]!);
   };
-  expect((await readLevels('TWIN')).slice(20)).toEqual(extended);
-  const plain = await readLevels('PLAIN');
-  const changed = sessions.findIndex((date, t) => t >= 22 && new Date(date).getUTCDay() === 5);
-  expect(plain.slice(20, changed + 1)).toEqual(extended.slice(0, changed - 19));
-  expect(plain[39]).not.toBe(extended[19]);
+  expect((await readLevels('TWIN')).slice(20)).toEqual(extendedEntries);
+  const plainLevels = await readLevels('PLAIN');
+  const changedRow = sessions.findIndex((date, t) => t >= 22 && new Date(date).getUTCDay() === 5);
+  expect(plainLevels.slice(20, changedRow + 1)).toEqual(extendedEntries.slice(0, changedRow - 19));
+  expect(plainLevels[39]).not.toBe(extendedEntries[19]);
 });
 
 test('an amendment within the run is a change of its definition', async () => {

@@ -14,12 +14,12 @@ afterAll(() => rm(folder, { recursive: true }));
 test.each(['', '{"entries":[]}'])('a file without entries (%j) is no valid log', async (text) => {
   const file = join(folder, 'log');
   await writeFile(file, text);
-  const judged = [
+  const verdicts = [
     await runInPython([file]),
     await runHere(['verify-published', file]),
     await runHere(['audit', '--check', file]),
   ];
-  for (const each of judged) {
+  for (const each of verdicts) {
     expect(each.status).toBe(1);
     expect(JSON.stringify(each)).toContain('Entry 1: it is missing: the file has no entries.');
   }

@@ -4,7 +4,7 @@ import type { PublishedError } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import { measureDisagreements } from '#services/publication/disagreements.js';
 import { verifyLog } from '#store/publication/verify-log.js';
-import { createFamilyOn, fileOf, performDay, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
+import { createFamilyOn, createFiles, performDay, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with an index whose vendor corrects prices; each test depends on the previous test. */
@@ -27,7 +27,7 @@ async function rerun(): Promise<void> {
 
 /** Delivers the file of a session for the first time, or again. */
 async function deliverDay(k: number, edit?: Edit): Promise<void> {
-  await folder.write(fileOf(readSession(k), edit));
+  await folder.write(createFiles(readSession(k), edit));
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });
   expect((await service.finished(body.job_id)).status).toBe('succeeded');
 }
@@ -51,10 +51,14 @@ test('levels that differ by rounding only are no changed levels', () => {
     dates: [readSession(0), readSession(1), readSession(2)],
     price: [level * 1.001, level * (1 + 4e-16), level],
   };
-  const standing = new Map(closes.dates.map((date) => [date, { price: level, total: null, net: null }]));
+  const publishedLevels = new Map(closes.dates.map((date) => [date, { price: level, total: null, net: null }]));
   const all = closes.dates.map((date, position) => ({ date, position }));
-  const none = [null, null, null];
-  const sizes = measureDisagreements(all, { ...closes, total: none, net: none } as never, standing as never);
+  const noLevels = [null, null, null];
+  const sizes = measureDisagreements(
+    all,
+    { ...closes, total: noLevels, net: noLevels } as never,
+    publishedLevels as never,
+  );
   expect(sizes).toMatchObject({ levels_changed: 1, largest: { date: readSession(0) } });
 });
 
@@ -62,8 +66,8 @@ test('a difference below the threshold is not restated, and the next close has t
   await deliverDay(9, createScalingEdit('FF', 1.0005)); // a change in one of six equal weights, about a basis point in total
   await deliverDay(10);
   await rerun();
-  const refused = await service.refusal('POST', '/analytics/CORE/publish', {});
-  expect(refused.code).toBe('RESTATEMENT'); // without a restatement policy
+  const refusal = await service.refusal('POST', '/analytics/CORE/publish', {});
+  expect(refusal.code).toBe('RESTATEMENT'); // without a restatement policy
   const before = await readEntries();
   const answer = await publish({ error_policy: policy });
   expect(answer).toMatchObject({
@@ -74,8 +78,8 @@ test('a difference below the threshold is not restated, and the next close has t
   const log = await readEntries();
   expect(log.slice(0, 10)).toEqual(before);
   expect(log[10]).toMatchObject({ kind: 'close', date: readSession(10), reason: answer.error!.notice });
-  const [error, ...others] = await readErrorRegister();
-  expect(others).toEqual([]);
+  const [error, ...otherErrors] = await readErrorRegister();
+  expect(otherErrors).toEqual([]);
   // Computed by hand: the published level compared with the level of the run.
   const { published, run, change_bps } = error!.largest!;
   expect(change_bps).toBeCloseTo(10_000 * (run / published - 1), 9);
@@ -90,12 +94,12 @@ test('a difference below the threshold is not restated, and the next close has t
 
 test('a material error within the window is restated from its first material date by a schedule', async () => {
   await deliverDay(11, createScalingEdit('BB', 1.05));
-  await folder.write(fileOf(readSession(12)));
+  await folder.write(createFiles(readSession(12)));
   const steps = [{ type: 'refresh' }, { type: 'run' }, { type: 'publish', errors: policy }];
   await putSchedule(service, { enabled: false, indices: ['CORE'], starts_on: readSession(12), steps });
-  const done = await performDay(service, readSession(12));
-  expect(done.state).toBe('done');
-  expect(done.steps[2]!.items[0]!.message).toContain('published again');
+  const doneDay = await performDay(service, readSession(12));
+  expect(doneDay.state).toBe('done');
+  expect(doneDay.steps[2]!.items[0]!.message).toContain('published again');
   const log = await readEntries();
   expect(log.filter(({ kind }) => kind === 'restatement').map(({ date }) => date)).toEqual([readSession(11)]);
   expect(log.at(-1)).toMatchObject({ kind: 'close', date: readSession(12) });

@@ -61,12 +61,12 @@ const createDefinition = (weighting: object) => ({
 });
 
 beforeAll(async () => {
-  const given = [
+  const apiKeys = [
     createKey('root', ['admin']),
     createKey('desk', ['read', 'publish']),
     createKey('analyst', ['read', 'write', 'run', 'data']),
   ];
-  service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
+  service = await runService([], { DIVISOR_API_KEYS: apiKeys.join(',') });
   await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 12, start: '2023-01-03', end: '2023-06-30' });
   await ask('PUT', '/indices/PUB', createDefinition({ type: 'EqualWeight' }));
   await runToEnd('/analytics/PUB/backtest', {});
@@ -74,11 +74,11 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const publish = (request: object, who = 'desk') => ask<Publication>('POST', '/analytics/PUB/publish', request, who);
-const entriesOf = async (query = '') =>
+const listEntries = async (query = '') =>
   (await ask<{ readonly entries: PublicationEntry[] }>('GET', `/analytics/PUB/published${query}`)).body.entries;
 
 /** Returns the columns of an export as rows. */
-async function rowsOf(table: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+async function readRows(table: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const { body } = await ask<{ readonly columns: string[]; readonly data: unknown[][] }>(
     'GET',
     `/analytics/PUB/exports/${table}?format=json`,
@@ -101,9 +101,9 @@ test('closes are published once: existing ones are not repeated, later ones are 
   expect(first).toMatchObject({ restated: 0, through: '2023-03-31', run_id: runs[0]!.run_id, stale: null });
   expect((await publish({ through: '2023-03-31' })).body).toEqual({ ...first, published: 0 });
   const rest = (await publish({ through: '2023-07-02' })).body; // the Sunday after the last session
-  const levels = await rowsOf('levels');
+  const levels = await readRows('levels');
   expect(first.published + rest.published).toBe(levels.length);
-  const entries = await entriesOf();
+  const entries = await listEntries();
   expect(entries.map(({ date, price, total, net, divisor }) => ({ date, price, total, net, divisor }))).toEqual(
     levels.map(({ date, price, total, net, divisor }) => ({ date, price, total, net, divisor })),
   );
@@ -114,9 +114,9 @@ test('closes are published once: existing ones are not repeated, later ones are 
 
 test('a composition hash is that of the index weights of the close, and can be recomputed from the export', async () => {
   const byDate = new Map<string, Record<string, number>>();
-  for (const { date, identifier, index_weight: weight } of await rowsOf('weights'))
+  for (const { date, identifier, index_weight: weight } of await readRows('weights'))
     byDate.set(String(date), { ...byDate.get(String(date)), [String(identifier)]: Number(weight) });
-  for (const { date, composition_hash: hash } of await entriesOf()) {
+  for (const { date, composition_hash: hash } of await listEntries()) {
     const weights = byDate.get(date) ?? {};
     const text = `{${Object.keys(weights)
       .toSorted()
@@ -127,7 +127,7 @@ test('a composition hash is that of the index weights of the close, and can be r
 });
 
 test('a run that disagrees is refused with its dates and changes nothing; it is restated only with a reason', async () => {
-  const before = await entriesOf();
+  const before = await listEntries();
   await ask('PUT', '/indices/PUB', createDefinition({ type: 'PriceWeight' }));
   await runToEnd('/analytics/PUB/backtest', {});
   const refusal = await ask<{
@@ -137,12 +137,12 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   const { dates, largest, levels_changed: changed } = refusal.body.error.detail;
   expect(dates).toEqual(before.slice(0, 100).map(({ date }) => date));
   // Computed from the exported levels, which every client can read.
-  const levels = new Map((await rowsOf('levels')).map((row) => [String(row['date']), row]));
+  const levels = new Map((await readRows('levels')).map((row) => [String(row['date']), row]));
   const ratios = before.flatMap((entry) =>
     (['price', 'total', 'net'] as const).map((variant) => {
       const run = levels.get(entry.date)?.[variant];
-      const standing = entry[variant];
-      return { date: entry.date, ratio: run == null || standing === null ? 1 : Number(run) / standing };
+      const publishedLevel = entry[variant];
+      return { date: entry.date, ratio: run == null || publishedLevel === null ? 1 : Number(run) / publishedLevel };
     }),
   );
   const computeErrorSize = ({ ratio }: { readonly ratio: number }) => Math.abs(ratio - 1);
@@ -151,46 +151,49 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   expect(largest!.change).toBe(largest!.run - largest!.published);
   expect(changed).toBe(new Set(ratios.filter(({ ratio }) => ratio !== 1).map(({ date }) => date)).size);
   expect((await publish({ restate: true })).status).toBe(422);
-  expect(await entriesOf()).toEqual(before);
+  expect(await listEntries()).toEqual(before);
 
   const { body } = await publish({ restate: true, reason: 'A wrong weighting' });
-  const after = await entriesOf();
+  const after = await listEntries();
   expect(after.slice(0, before.length)).toEqual(before);
-  const restated = after.slice(before.length);
-  expect(restated.map(({ kind, reason, index_version: version }) => [kind, reason, version])).toEqual(
-    restated.map(() => ['restatement', 'A wrong weighting', 2]),
+  const restatedEntries = after.slice(before.length);
+  expect(restatedEntries.map(({ kind, reason, index_version: version }) => [kind, reason, version])).toEqual(
+    restatedEntries.map(() => ['restatement', 'A wrong weighting', 2]),
   );
-  expect(restated.map(({ date }) => date)).toEqual(before.map(({ date }) => date));
-  expect([body.restated, body.published, body.head]).toEqual([restated.length, 0, restated.at(-1)!.hash]);
+  expect(restatedEntries.map(({ date }) => date)).toEqual(before.map(({ date }) => date));
+  expect([body.restated, body.published, body.head]).toEqual([restatedEntries.length, 0, restatedEntries.at(-1)!.hash]);
   expect((await publish({ through: '2023-01-31' })).body).toMatchObject({ published: 0, restated: 0 });
 });
 
 test('a new key signs afterwards, and the log shows which key signed which entry', async () => {
-  const keysOf = async () =>
+  const listKeys = async () =>
     (await ask<{ readonly keys: PublicKey[] }>('GET', '/analytics/PUB/published/keys')).body.keys;
-  const [old] = await keysOf();
+  const [old] = await listKeys();
   expect((await ask('POST', '/publication/keys', undefined, 'desk')).status).toBe(403);
-  const before = (await entriesOf()).length;
+  const before = (await listEntries()).length;
   await ask('GET', '/audit'); // signs the audit log with the old key as well
   // The clock steps back to before the last signature of the old key, whose signatures must remain valid.
-  const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.parse((await entriesOf()).at(-1)!.at) - 10_000);
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.parse((await listEntries()).at(-1)!.at) - 10_000);
   expect((await ask('POST', '/publication/keys')).status).toBe(200);
   await ask('PUT', '/indices/PUB', createDefinition({ type: 'EqualWeight' }));
   await runToEnd('/analytics/PUB/backtest', {});
   await publish({ restate: true, reason: 'The weighting of before' });
   const { head, seals, entries: writes } = (await ask<z.infer<typeof AuditLog>>('GET', '/audit')).body;
   clock.mockRestore();
-  const entries = await entriesOf();
-  const signing = new Map((await keysOf()).map((key) => [key.key_id, key]));
-  expect(verifyLog(entries, { head: null, keys: signing })).toMatchObject({ entries: entries.length });
-  expect(verifyAudit(writes, { head: head.hash, seals, keys: signing })).toMatchObject({ ...head, sealed: head.seq });
-  const [first, second] = await keysOf();
+  const entries = await listEntries();
+  const signingKeys = new Map((await listKeys()).map((key) => [key.key_id, key]));
+  expect(verifyLog(entries, { head: null, keys: signingKeys })).toMatchObject({ entries: entries.length });
+  expect(verifyAudit(writes, { head: head.hash, seals, keys: signingKeys })).toMatchObject({
+    ...head,
+    sealed: head.seq,
+  });
+  const [first, second] = await listKeys();
   expect(first).toEqual({ ...old, valid_until: second!.valid_from });
   expect(second!.valid_until).toBeNull();
   expect(entries.map(({ key_id: id }) => id)).toEqual(
     entries.map((_, i) => (i < before ? first!.key_id : second!.key_id)),
   );
-  expect(JSON.stringify(await keysOf())).not.toContain('private');
+  expect(JSON.stringify(await listKeys())).not.toContain('private');
 });
 
 test('the log is verified without the service, by the command and by a Python script, and an edited log fails', async () => {
@@ -203,7 +206,7 @@ test('the log is verified without the service, by the command and by a Python sc
   const toPath = (name: string) => join(service.root, name);
   await writeFile(toPath('keys.json'), JSON.stringify(body));
   await writeFile(toPath('log'), text);
-  await writeFile(toPath('log.json'), JSON.stringify({ entries: await entriesOf() }));
+  await writeFile(toPath('log.json'), JSON.stringify({ entries: await listEntries() }));
   expect(await verifyPublished([toPath('log'), '--key', toPath('keys.json')])).toBe(0);
   expect(await verifyPublished([toPath('log.json'), '--key', toPath('keys.json')])).toBe(0);
   expect(await verifyPublished([toPath('log')])).toBe(0);
@@ -211,15 +214,15 @@ test('the log is verified without the service, by the command and by a Python sc
   expect(await runInPython([toPath('log'), toPath('keys.json'), 'zz'])).toMatchObject({ status: 64 });
 
   // Signatures in pure Python are slow, so a few entries around the key change suffice.
-  const some = text.split('\n').slice(0, 6).join('\n') + '\n';
-  await writeFile(toPath('some'), some);
+  const cutText = text.split('\n').slice(0, 6).join('\n') + '\n';
+  await writeFile(toPath('some'), cutText);
   expect(await runInPython([toPath('log')])).toMatchObject({
     status: 0,
     text: expect.stringContaining('signatures not verified') as string,
   });
   expect(await runInPython([toPath('some'), toPath('keys.json')])).toMatchObject({ status: 0 });
   expect(await runInPython([toPath('log.json')])).toMatchObject({ status: 0 });
-  const head = (await entriesOf()).at(-1)!.hash;
+  const head = (await listEntries()).at(-1)!.hash;
   for (const [hash, status] of [
     [head, 0],
     ['0'.repeat(64), 1],
@@ -239,18 +242,18 @@ test('the log is verified without the service, by the command and by a Python sc
     ['"seq":4', '"seq":4,"seq":4'],
   ];
   for (const [from, to] of edits) {
-    const edited = some.split('\n').map((line, i) => (i === 3 ? line.replace(from, to) : line));
-    await writeFile(toPath('edited'), edited.join('\n'));
+    const editedLines = cutText.split('\n').map((line, i) => (i === 3 ? line.replace(from, to) : line));
+    await writeFile(toPath('edited'), editedLines.join('\n'));
     expect(await verifyPublished([toPath('edited'), '--key', toPath('keys.json')]), to).toBe(1);
-    const judged = await runInPython([toPath('edited'), toPath('keys.json')]);
-    expect(judged, to).toMatchObject({ status: 1, text: expect.stringMatching(/^Entry 4:/) });
+    const judgedRun = await runInPython([toPath('edited'), toPath('keys.json')]);
+    expect(judgedRun, to).toMatchObject({ status: 1, text: expect.stringMatching(/^Entry 4:/) });
   }
 });
 
 test('the log is kept after its index is deleted, and continues when the index is restored', async () => {
-  const before = await entriesOf();
+  const before = await listEntries();
   await ask('DELETE', '/indices/PUB');
-  expect(await entriesOf()).toEqual(before);
+  expect(await listEntries()).toEqual(before);
   expect((await publish({})).status).toBe(404);
   await ask('POST', '/indices/PUB/versions/3/restore');
   await runToEnd('/analytics/PUB/backtest', {});
@@ -264,8 +267,8 @@ test('the audit log shows the publisher and the author of the definition, to adm
   const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit');
   expect(body.entries.map(({ seq }) => seq)).toEqual(Array.from({ length: body.head.seq }, (_, i) => i + 1));
   // Checks the log as a client would, against its hash chain and the keys that signed publications.
-  const signing = new Map(body.keys.map((key) => [key.key_id, key]));
-  const verdict = verifyAudit(body.entries, { head: body.head.hash, seals: body.seals, keys: signing });
+  const signingKeys = new Map(body.keys.map((key) => [key.key_id, key]));
+  const verdict = verifyAudit(body.entries, { head: body.head.hash, seals: body.seals, keys: signingKeys });
   expect(verdict).toMatchObject({ ...body.head, sealed: body.head.seq });
   expect(body.keys.length).toBeGreaterThan(1); // one key was replaced
   const lines = await (await service.download('/audit', { headers: { ...keys['root'], accept: LOG_MEDIA } })).text();
@@ -274,25 +277,27 @@ test('the audit log shows the publisher and the author of the definition, to adm
     .split('\n')
     .filter((line) => line.startsWith('{"seal"'));
   expect(seals).toHaveLength(body.seals.length);
-  const published = body.entries.filter(({ kind }) => kind === 'publication');
-  expect(new Set(published.map(({ author, id }) => `${author} ${id.split('/')[0]!}`))).toEqual(new Set(['desk PUB']));
+  const publishedEntries = body.entries.filter(({ kind }) => kind === 'publication');
+  expect(new Set(publishedEntries.map(({ author, id }) => `${author} ${id.split('/')[0]!}`))).toEqual(
+    new Set(['desk PUB']),
+  );
   expect(body.entries.find(({ kind }) => kind === 'index')).toMatchObject({ author: 'root', id: 'PUB', version: 1 });
   const run = body.entries.find(({ kind }) => kind === 'run')!;
   expect(run.request_id).not.toBe('');
   expect(run.author).toBe('root'); // the name of the key that requested the backtest
   const { runs } = (await ask<{ readonly runs: readonly { readonly run_id: string }[] }>('GET', '/analytics/PUB/runs'))
     .body;
-  const told = body.entries.flatMap(({ run_id: id }) => id ?? []);
-  expect(told).toEqual(expect.arrayContaining(runs.map(({ run_id: id }) => id)));
+  const runIds = body.entries.flatMap(({ run_id: id }) => id ?? []);
+  expect(runIds).toEqual(expect.arrayContaining(runs.map(({ run_id: id }) => id)));
   expect(body.entries.find(({ kind }) => kind === 'signing-key')).toMatchObject({ author: 'desk', action: 'created' });
   // Times are compared as instants, whatever their time zones and fractions are.
-  const times = body.entries.map(({ at }) => at);
+  const times = body.entries.map(({ at: timestamp }) => timestamp);
   const middle = times[Math.floor(times.length / 2)]!;
-  const elsewhere = new Date(Date.parse(middle) + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
+  const shiftedTime = new Date(Date.parse(middle) + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
   for (const [query, count] of [
-    [`start=${encodeURIComponent(elsewhere)}`, times.filter((at) => Date.parse(at) >= Date.parse(middle)).length],
-    [`end=${encodeURIComponent(elsewhere)}`, times.filter((at) => Date.parse(at) <= Date.parse(middle)).length],
-    ['kind=publication&id=PUB', published.length],
+    [`start=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) >= Date.parse(middle)).length],
+    [`end=${encodeURIComponent(shiftedTime)}`, times.filter((time) => Date.parse(time) <= Date.parse(middle)).length],
+    ['kind=publication&id=PUB', publishedEntries.length],
     [`start=${middle.slice(0, 10)}&end=${times.at(-1)!.slice(0, 10)}`, times.length],
   ] as const) {
     const result = await ask<{ readonly entries: AuditEntry[] }>('GET', `/audit?${query}`);
@@ -302,15 +307,15 @@ test('the audit log shows the publisher and the author of the definition, to adm
     const refusal = await ask('GET', `${path}?start=2024-02-01&end=2024-01-01`);
     expect(refusal, path).toMatchObject({ status: 422, body: { error: { code: 'INVALID_RANGE' } } });
   }
-  const ofIndex = await ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=index&author=root&limit=1');
-  expect(ofIndex.body.entries).toEqual([body.entries.find(({ kind }) => kind === 'index')]);
+  const indexEntries = await ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=index&author=root&limit=1');
+  expect(indexEntries.body.entries).toEqual([body.entries.find(({ kind }) => kind === 'index')]);
 });
 
 test('closes based on bars of only some securities are refused with their counts, unless the request allows them', async () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-  const absent: Readonly<Record<string, readonly string[]>> = { '2024-01-04': ['A', 'B'], '2024-01-05': ['A'] };
+  const absentPrices: Readonly<Record<string, readonly string[]>> = { '2024-01-04': ['A', 'B'], '2024-01-05': ['A'] };
   const data = dates.flatMap((date) =>
-    ['A', 'B', 'C', 'D'].filter((name) => !absent[date]?.includes(name)).map((name) => [name, date, 100]),
+    ['A', 'B', 'C', 'D'].filter((name) => !absentPrices[date]?.includes(name)).map((name) => [name, date, 100]),
   );
   const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
   await ask('POST', '/data/import', { name: 'Partial', store_id: 'partial', tables: { market }, activate: true });

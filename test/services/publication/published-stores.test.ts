@@ -31,7 +31,7 @@ const requestPreview = (as_known_on: number) =>
     as_known_on,
   });
 
-let published: string;
+let publishedStore: string;
 let newest: string;
 let earlierAnswer: unknown;
 
@@ -41,7 +41,7 @@ beforeAll(async () => {
   const index = { id: 'CORE', name: 'Core', calendar: 'XNYS', base_date: '2024-01-02' };
   const rules = { rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'PriceWeight' } } };
   expect((await service.ask('PUT', '/indices/CORE', { ...index, ...rules })).status).toBe(200);
-  published = await runBacktestJob();
+  publishedStore = await runBacktestJob();
   earlierAnswer = (await requestPreview(1)).body.constituents;
   expect(await service.ask('POST', '/analytics/CORE/publish', {})).toMatchObject({ body: { published: 4 } });
   await importStatus('m', createTables(5, 2));
@@ -61,7 +61,7 @@ test('a store of published runs cannot be deleted, and the runs are computed aga
   expect((await requestPreview(1)).body.constituents).toEqual(earlierAnswer);
   newest = await runBacktestJob();
   const { body: asked } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/runs/diff', {
-    from: published,
+    from: publishedStore,
     to: newest,
   });
   const { status, result } = await service.finished(asked.job_id);
@@ -75,8 +75,8 @@ test('a store of published runs cannot be deleted, and the runs are computed aga
 });
 
 test('the log of writes has the reason of a restatement as its note', async () => {
-  const restated = { restate: true, reason: 'Another vendor' };
-  expect(await service.ask('POST', '/analytics/CORE/publish', restated)).toMatchObject({ body: { restated: 3 } });
+  const restatement = { restate: true, reason: 'Another vendor' };
+  expect(await service.ask('POST', '/analytics/CORE/publish', restatement)).toMatchObject({ body: { restated: 3 } });
   const { body } = await service.ask<{ readonly entries: readonly { readonly note: string | null }[] }>(
     'GET',
     '/audit?kind=publication&id=CORE',
@@ -100,8 +100,8 @@ test('when it is purged and imported again under its id, its numbers continue', 
 test('a store of the same id has no publication from before the purge, and is deleted like any other', async () => {
   await importStatus('other', createTables(6, 3));
   expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
-  const unserved = { store_id: 'm', name: 'm', tables: createTables(3, 5), on_exists: 'replace', activate: false };
-  await service.ask('POST', '/data/import', unserved);
+  const unservedStore = { store_id: 'm', name: 'm', tables: createTables(3, 5), on_exists: 'replace', activate: false };
+  await service.ask('POST', '/data/import', unservedStore);
   expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
   // The content matters rather than the id; this is the content of the first publication.
   await importStatus('m', createTables(4, 1));
@@ -112,22 +112,25 @@ test('a store of the same id has no publication from before the purge, and is de
 test('if the newest run was deleted, views name the existing ones', async () => {
   expect((await service.ask('DELETE', '/analytics/CORE/record')).status).toBe(204);
   const { code, detail } = await service.refusal('GET', '/analytics/CORE/levels');
-  expect([code, (detail as { readonly run_ids: unknown }).run_ids]).toEqual(['RUN_NOT_FOUND', [newest, published]]);
-  expect((await service.ask('GET', `/analytics/CORE/levels?run_id=${published}`)).status).toBe(200);
+  expect([code, (detail as { readonly run_ids: unknown }).run_ids]).toEqual([
+    'RUN_NOT_FOUND',
+    [newest, publishedStore],
+  ]);
+  expect((await service.ask('GET', `/analytics/CORE/levels?run_id=${publishedStore}`)).status).toBe(200);
 });
 
 test('an index that was deleted before is purged with its published runs, and its log is kept', async () => {
   expect((await service.ask('DELETE', '/indices/CORE')).status).toBe(200);
-  const kept = await service.ask('GET', '/analytics/CORE/runs');
-  expect(kept.body).toMatchObject({
+  const keptAnswer = await service.ask('GET', '/analytics/CORE/runs');
+  expect(keptAnswer.body).toMatchObject({
     total: 2,
-    runs: [{ published: true }, { run_id: published, published: true }],
+    runs: [{ published: true }, { run_id: publishedStore, published: true }],
   });
   expect((await service.ask('DELETE', '/indices/CORE?purge=true')).body).toMatchObject({
     deleted: [{ index_id: 'CORE', backtest_record_deleted: true, backtest_results_deleted: 2 }],
   });
   expect((await service.ask('GET', '/analytics/CORE/runs')).status).toBe(404);
-  expect((await service.ask('GET', `/analytics/CORE/overview?run_id=${published}`)).status).toBe(404);
+  expect((await service.ask('GET', `/analytics/CORE/overview?run_id=${publishedStore}`)).status).toBe(404);
   expect((await service.ask('GET', '/analytics/CORE/published')).body).toMatchObject({ entries: { length: 8 } });
   expect((await service.ask('DELETE', '/indices/CORE?purge=true')).status).toBe(404);
 });

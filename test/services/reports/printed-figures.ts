@@ -5,10 +5,10 @@ import type { Pdf, PlacedText } from '../../views/report/read-pdf.js';
 export function readLinesRightOf({ pages }: Pdf, title: string): string[] {
   const texts = pages.find((page) => page.texts.some(({ text }) => text === title))!.texts;
   const head = texts.find(({ text }) => text === title)!;
-  const below = texts.filter(({ x, y }) => x >= head.x - 1 && y < head.y - 1);
-  const end = Math.max(0, ...below.filter(({ size }) => size === head.size).map(({ y }) => y));
+  const belowTexts = texts.filter(({ x, y }) => x >= head.x - 1 && y < head.y - 1);
+  const end = Math.max(0, ...belowTexts.filter(({ size }) => size === head.size).map(({ y }) => y));
   const lines = new Map<number, PlacedText[]>();
-  for (const text of below.filter(({ y }) => y > end)) {
+  for (const text of belowTexts.filter(({ y }) => y > end)) {
     const line = [...lines.keys()].find((y) => Math.abs(y - text.y) < 2) ?? text.y;
     lines.set(line, [...(lines.get(line) ?? []), text]);
   }
@@ -24,8 +24,8 @@ export function readLinesRightOf({ pages }: Pdf, title: string): string[] {
  */
 export function computeTurnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
   const [day, notional] = [transactions.columns.indexOf('date'), transactions.columns.indexOf('notional')];
-  const traded = transactions.data
+  const tradedRows = transactions.data
     .filter((row) => row[day] === date)
     .reduce((sum, row) => sum + Math.abs(row[notional] as number), 0);
-  return traded / 2 / nav.data[nav.index.indexOf(date)]!;
+  return tradedRows / 2 / nav.data[nav.index.indexOf(date)]!;
 }

@@ -39,12 +39,12 @@ interface World {
 }
 
 async function render({ runs, hasIndex = true, draws }: World) {
-  let looked = 0;
-  const drawn: RenderOrder[] = [];
+  let lookedCount = 0;
+  const drawnOrders: RenderOrder[] = [];
   const documents = {
     get(kind: string) {
       if (kind === 'run') {
-        const body = runs[Math.min(looked++, runs.length - 1)];
+        const body = runs[Math.min(lookedCount++, runs.length - 1)];
         return body === null ? undefined : { id: 'CORE', body, etag: '', updatedAt: '' };
       }
       return kind === 'index' && hasIndex ? { id: 'CORE', body: {}, etag: '', updatedAt: '' } : undefined;
@@ -52,8 +52,8 @@ async function render({ runs, hasIndex = true, draws }: World) {
   } as unknown as DocumentStore;
   const attempt = {
     async compute(_: string, input: RenderOrder) {
-      drawn.push(input);
-      if (draws[Math.min(drawn.length, draws.length) - 1] === 'unreadable')
+      drawnOrders.push(input);
+      if (draws[Math.min(drawnOrders.length, draws.length) - 1] === 'unreadable')
         throw new Refusal('DOCUMENT_UNREADABLE', 'The file is not there.');
       return { pdf: { name: input.outputs.pdf, bytes: 3, sha256: '' }, pages: 2 };
     },
@@ -72,7 +72,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
     timestamp: () => '2026-11-20T03:05:40.123456+00:00',
     creator: 'Divisor 1.2.3+0123456789ab',
   });
-  return { completion: await job.run(payload, attempt), drawn };
+  return { completion: await job.run(payload, attempt), drawn: drawnOrders };
 }
 
 test('a render uses the latest run at its start, and is written with the end of its job', async () => {
@@ -101,11 +101,11 @@ test('a render uses the latest run at its start, and is written with the end of 
       pages: 2,
     },
   });
-  const written: unknown[] = [];
+  const writtenResults: unknown[] = [];
   await completion.effect!({
-    put: async (kind: string, id: string, body: object) => written.push([kind, id, body]),
+    put: async (kind: string, id: string, body: object) => writtenResults.push([kind, id, body]),
   } as never);
-  expect(written).toMatchObject([['render', 'r', { render_id: 'r', artifact: { name: 'pdf' } }]]);
+  expect(writtenResults).toMatchObject([['render', 'r', { render_id: 'r', artifact: { name: 'pdf' } }]]);
 });
 
 test('a run that is replaced while it is read is read again', async () => {

@@ -27,7 +27,7 @@ const folder = mkdtempSync(join(tmpdir(), 'divisor-figures-'));
 
 const COST_BPS = 8;
 const pickTop = (count: number) => [{ id: 'largest', type: 'TopN' as const, params: { field: 'MARKET_CAP', count } }];
-const common = {
+const commonFields = {
   calendar: 'XNYS',
   base_date: '2020-01-02',
   rebalance: { frequency: 'quarterly' as const, anchor: 'third_friday' as const },
@@ -42,7 +42,7 @@ beforeAll(async () => {
   await client.call('putIndex', {
     params: { index_id: 'PLAIN' },
     body: {
-      ...common,
+      ...commonFields,
       id: 'PLAIN',
       name: 'Plain',
       pipeline: { selection: pickTop(24), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await client.call('putIndex', {
     params: { index_id: 'CAPPED' },
     body: {
-      ...common,
+      ...commonFields,
       id: 'CAPPED',
       name: 'Capped',
       pipeline: { selection: pickTop(22), weighting: { type: 'MarketCapWeight', cap: 0.06 } },
@@ -65,9 +65,9 @@ beforeAll(async () => {
     client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: COST_BPS } });
   for (const index_id of ['PLAIN', 'CAPPED', 'DERIVED']) await run(index_id);
   const { weights } = await client.call('getWeights', { params: { index_id: 'CAPPED' } });
-  const short = { lower: -0.1, upper: -0.05, identifiers: weights.slice(0, 3).map(({ identifier }) => identifier) };
+  const bounds = { lower: -0.1, upper: -0.05, identifiers: weights.slice(0, 3).map(({ identifier }) => identifier) };
   const constraints = [
-    { type: 'PositionBounds' as const, params: short },
+    { type: 'PositionBounds' as const, params: bounds },
     { type: 'WeightSum' as const, params: { lower: 0.5, upper: 0.9 } },
   ];
   await client.call('optimiseIndex', {
@@ -85,9 +85,9 @@ const factsheets = new Map<string, ReturnType<typeof drawFactsheet>>();
 
 /** Returns the factsheet of an index's run, drawn once. */
 function createFactsheet(id: string): ReturnType<typeof drawFactsheet> {
-  const drawn = factsheets.get(id) ?? drawFactsheet(id);
-  factsheets.set(id, drawn);
-  return drawn;
+  const factsheet = factsheets.get(id) ?? drawFactsheet(id);
+  factsheets.set(id, factsheet);
+  return factsheet;
 }
 
 async function drawFactsheet(index_id: string) {
@@ -99,12 +99,12 @@ async function drawFactsheet(index_id: string) {
 }
 
 /** Returns every figure that a factsheet may print, read from the service's routes and formatted. */
-async function figuresOf(index_id: string): Promise<Set<string>> {
+async function listFigures(index_id: string): Promise<Set<string>> {
   const params = { index_id };
   const overview = await client.call('getOverview', { params });
   const { index } = await client.call('getRecord', { params });
   const { weights, concentration } = await client.call('getWeights', { params });
-  const rolling = await client.call('getRollingRisk', { params, query: { window: 252 } });
+  const rollingAnswer = await client.call('getRollingRisk', { params, query: { window: 252 } });
   const { contributions } = await client.call('getAttribution', { params });
   const names = weights.map(({ identifier }) => identifier);
   const { entries } = await client.call('getAssetReferences', { query: { identifiers: names, fields: ['SECTOR'] } });
@@ -113,7 +113,7 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
     sectors.set(entries[i]!.fields['SECTOR'], (sectors.get(entries[i]!.fields['SECTOR']) ?? 0) + weight),
   );
   const { sharpe_ratio: sharpe, ...fractions } = overview.metrics;
-  const volatility = rolling.risk.columns.indexOf('volatility');
+  const volatility = rollingAnswer.risk.columns.indexOf('volatility');
   return new Set([
     ...Object.values(fractions).map(formatPercent),
     formatRatio(sharpe),
@@ -129,7 +129,7 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
     ...computeMonthlyReturns(overview).map(formatPercent),
     ...[...sectors.values()].map(formatPercent),
     ...weights.flatMap(({ weight, raw_weight }) => [formatPercent(weight), formatPercent(raw_weight)]),
-    formatPercent(rolling.risk.data.at(-1)![volatility] as number),
+    formatPercent(rollingAnswer.risk.data.at(-1)![volatility] as number),
     ...rebalanceFigures((index.optimised ?? index.target)!),
   ]);
 }
@@ -177,7 +177,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
   });
 
   test('prints no figure that the routes of the service do not return', async () => {
-    const figures = await figuresOf(id);
+    const figures = await listFigures(id);
     const { portfolio } = await client.call('getRecord', { params: { index_id: id } });
     for (const text of texts) {
       const turnovers = listTurnovers(text);
@@ -219,20 +219,20 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
 
   test('lists the five largest contributors and the five largest detractors', async () => {
     const { contributions } = await client.call('getAttribution', { params: { index_id: id } });
-    const ranked = contributions.toSorted((a, b) => b.contribution - a.contribution);
+    const rankedContributions = contributions.toSorted((a, b) => b.contribution - a.contribution);
     const { entries } = await client.call('getAssetReferences', {
-      query: { identifiers: ranked.map(({ asset_id }) => asset_id), fields: ['NAME'] },
+      query: { identifiers: rankedContributions.map(({ asset_id }) => asset_id), fields: ['NAME'] },
     });
     const names = new Map(entries.map(({ identifier, fields }) => [identifier, fields['NAME']]));
-    const formatLine = ({ asset_id, contribution }: (typeof ranked)[number]) =>
+    const formatLine = ({ asset_id, contribution }: (typeof rankedContributions)[number]) =>
       `${names.get(asset_id)} ${formatPercent(contribution)}`;
-    const printed = readLinesRightOf(readPdf((await createFactsheet(id)).bytes), 'Contributors and detractors');
-    const lines = [...ranked.slice(0, 5), ...ranked.slice(-5)].map(formatLine);
-    expect(ranked[4]!.contribution).toBeGreaterThan(0);
-    expect(ranked.at(-5)!.contribution).toBeLessThan(0);
-    expect(printed.slice(0, 10)).toEqual(lines);
-    expect(printed.slice(10).join(' ')).toContain(
-      `5 largest contributors and 5 largest detractors of ${ranked.length} names`,
+    const printedLines = readLinesRightOf(readPdf((await createFactsheet(id)).bytes), 'Contributors and detractors');
+    const lines = [...rankedContributions.slice(0, 5), ...rankedContributions.slice(-5)].map(formatLine);
+    expect(rankedContributions[4]!.contribution).toBeGreaterThan(0);
+    expect(rankedContributions.at(-5)!.contribution).toBeLessThan(0);
+    expect(printedLines.slice(0, 10)).toEqual(lines);
+    expect(printedLines.slice(10).join(' ')).toContain(
+      `5 largest contributors and 5 largest detractors of ${rankedContributions.length} names`,
     );
   });
 
@@ -254,13 +254,13 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
 
 describe('a derived index', () => {
   /** Computes the annualised deviation of the daily return differences, from the levels in the record. */
-  const computeRealisedRisk = (own: SeriesPayload, parent: SeriesPayload): number => {
+  const computeRealisedRisk = (series: SeriesPayload, parent: SeriesPayload): number => {
     const levels = new Map(parent.index.map((date, i) => [date, parent.data[i]!]));
-    const shared = own.index.flatMap((date, i) => {
+    const common = series.index.flatMap((date, i) => {
       const level = levels.get(date);
-      return level === undefined ? [] : [{ own: own.data[i]!, parent: level }];
+      return level === undefined ? [] : [{ own: series.data[i]!, parent: level }];
     });
-    const gaps = shared.slice(1).map((after, i) => after.own / shared[i]!.own - after.parent / shared[i]!.parent);
+    const gaps = common.slice(1).map((after, i) => after.own / common[i]!.own - after.parent / common[i]!.parent);
     const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
     return Math.sqrt((252 * gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0)) / (gaps.length - 1));
   };
@@ -289,11 +289,11 @@ describe('a derived index', () => {
       params: { model_id: 'FIRST' },
       body: { identifiers: Object.keys(parents), end: date },
     });
-    const active = covariance.columns.map((name) => (weights[name] ?? 0) - parents[name]!);
+    const activeWeights = covariance.columns.map((name) => (weights[name] ?? 0) - parents[name]!);
     const product = covariance.data.map((row) =>
-      row.reduce((sum: number, cell, j) => sum + Number(cell) * active[j]!, 0),
+      row.reduce((sum: number, cell, j) => sum + Number(cell) * activeWeights[j]!, 0),
     );
-    const expected = Math.sqrt(active.reduce((sum, value, i) => sum + value * product[i]!, 0));
+    const expected = Math.sqrt(activeWeights.reduce((sum, value, i) => sum + value * product[i]!, 0));
     const { forecast } = (await client.call('getOverview', { params })).parent!;
     expect(forecast!.rebalances[0]).toMatchObject({ date, tracking_error: expect.closeTo(expected, 12) });
     expect(forecast!.rebalances.map((rebalance) => rebalance.date)).toEqual(
@@ -338,8 +338,8 @@ test('an index with short positions and cash reconciles', async () => {
 
 describe('the terms of a factsheet', () => {
   test('are those of its run: no cost, and prices that include dividends', async () => {
-    const patched = await service.ask('PATCH', '/data/stores/market', { adjustment: 'total' });
-    expect(patched.status).toBe(200);
+    const patchedAnswer = await service.ask('PATCH', '/data/stores/market', { adjustment: 'total' });
+    expect(patchedAnswer.status).toBe(200);
     await client.run('startBacktest', { params: { index_id: 'CAPPED' }, body: { transaction_cost_bps: 0 } });
     const { text } = readPdf((await drawFactsheet('CAPPED')).bytes);
     expect(text).toContain('No transaction cost');

@@ -66,9 +66,9 @@ async function renderToEnd(request: object): Promise<Result> {
 
 describe('templates', () => {
   test('are stored with their defaults, read back as PUT accepts them, listed by id and removed', async () => {
-    const saved = await put('MINE');
-    expect(saved.status).toBe(200);
-    expect(saved.body).toEqual({
+    const savedTemplate = await put('MINE');
+    expect(savedTemplate.status).toBe(200);
+    expect(savedTemplate.body).toEqual({
       ...createTemplate('MINE'),
       page: { size: 'A4', orientation: 'portrait', margin: 36 },
       blocks: [
@@ -77,8 +77,8 @@ describe('templates', () => {
       ],
     });
     const read = await service.ask('GET', '/reports/templates/MINE');
-    expect(read).toEqual(saved);
-    expect(await put('MINE', read.body)).toEqual(saved);
+    expect(read).toEqual(savedTemplate);
+    expect(await put('MINE', read.body)).toEqual(savedTemplate);
     await put('ALSO', createTemplate('ALSO', { blocks: [] }));
     const listing = (
       await service.ask<{ templates: { template_id: string }[]; built_in: string[]; skipped: number }>(
@@ -202,14 +202,14 @@ describe('an invalid render is refused before a job is created', () => {
 
 describe('renders', () => {
   test('of a built-in template state their index and print the numbers of the service', async () => {
-    const posted = await service.download('/reports/render', {
+    const postedAnswer = await service.download('/reports/render', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ template_id: 'TEARSHEET-A4', index_id: 'RUN' }),
     });
-    const { job_id } = (await posted.json()) as JobStatus;
-    expect(posted.status).toBe(202);
-    expect(posted.headers.get('location')).toBe(`/jobs/${job_id}`);
+    const { job_id } = (await postedAnswer.json()) as JobStatus;
+    expect(postedAnswer.status).toBe(202);
+    expect(postedAnswer.headers.get('location')).toBe(`/jobs/${job_id}`);
     expect(job_id).toMatch(/^render:\d{8}T\d{6}-[0-9a-f]{8}$/);
     const result = (await service.finished(job_id)).result as Result;
     expect(result).toMatchObject({ template_id: 'TEARSHEET-A4', name: 'Tear sheet', index_id: 'RUN' });
@@ -273,17 +273,17 @@ describe('renders', () => {
   test('of a copy of a built-in template equal those of the built-in', async () => {
     const { body } = await service.ask('GET', '/reports/templates/FACTSHEET-LETTER');
     await put('COPY', { ...body, template_id: 'COPY' });
-    const textOf = async (request: object) => {
+    const renderText = async (request: object) => {
       const { render_id: id, index_id } = await renderToEnd(request);
       const bytes = await (await service.download(`/reports/renders/${id}`)).arrayBuffer();
       return { index_id, text: readPdf(new Uint8Array(bytes)).text.replaceAll(/Rendered .*/g, '') };
     };
-    const copy = await textOf({ template_id: 'COPY', index_id: 'RUN' });
+    const copy = await renderText({ template_id: 'COPY', index_id: 'RUN' });
     expect(copy.index_id).toBe('RUN');
-    expect(copy.text).toBe((await textOf({ template_id: 'FACTSHEET-LETTER', index_id: 'RUN' })).text);
-    const ofTwo = { index_ids: ['RUN', 'GONE'] };
-    expect((await textOf({ template_id: 'COPY', ...ofTwo })).text).toBe(
-      (await textOf({ template_id: 'FACTSHEET-LETTER', ...ofTwo })).text,
+    expect(copy.text).toBe((await renderText({ template_id: 'FACTSHEET-LETTER', index_id: 'RUN' })).text);
+    const twoIndices = { index_ids: ['RUN', 'GONE'] };
+    expect((await renderText({ template_id: 'COPY', ...twoIndices })).text).toBe(
+      (await renderText({ template_id: 'FACTSHEET-LETTER', ...twoIndices })).text,
     );
   });
 
@@ -317,15 +317,15 @@ describe('renders', () => {
   });
 
   test('that are cancelled leave no files', async () => {
-    const submitted = await Promise.all(
+    const submittedJobs = await Promise.all(
       Array.from({ length: 3 }, () =>
         service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'RUN' }),
       ),
     );
-    const last = submitted.at(-1)!.body.job_id;
+    const last = submittedJobs.at(-1)!.body.job_id;
     const { status } = (await service.ask<JobStatus>('DELETE', `/jobs/${last}`)).body;
     expect(status).toBe('cancelled');
-    for (const { body } of submitted.slice(0, -1))
+    for (const { body } of submittedJobs.slice(0, -1))
       expect((await service.finished(body.job_id)).status).toBe('succeeded');
     expect(await service.refusal('GET', `/reports/renders/${last.slice('render:'.length)}`)).toMatchObject({
       status: 404,
@@ -334,13 +334,13 @@ describe('renders', () => {
   });
 
   test('whose index is deleted meanwhile either complete or fail with its name', async () => {
-    const submitted = await Promise.all(
+    const submittedJobs = await Promise.all(
       Array.from({ length: 5 }, () =>
         service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'GONE' }),
       ),
     );
     expect((await service.ask('DELETE', '/indices/GONE')).status).toBe(200);
-    for (const { body } of submitted) {
+    for (const { body } of submittedJobs) {
       const { status, error } = await service.finished(body.job_id);
       expect([`${status} undefined`, 'failed INDEX_DELETED']).toContain(`${status} ${error?.code}`);
       expect(['succeeded', 'failed']).toContain(status);

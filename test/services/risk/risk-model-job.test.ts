@@ -25,13 +25,13 @@ async function runJob(
   covered = identifiers.length,
   elsewhere: RemoteParts = [],
 ) {
-  const dropped: string[] = [];
-  const served = { market: { identifiers }, identity: { contentHash: 'content' } };
+  const droppedNames: string[] = [];
+  const servedMarket = { market: { identifiers }, identity: { contentHash: 'content' } };
   const kind = createRiskModelJob({
     documents: {} as never,
     artifacts: {} as never,
-    markets: { settled: async () => {}, require: () => served } as never,
-    dataVersions: { at: async () => ({ served }) as never },
+    markets: { settled: async () => {}, require: () => servedMarket } as never,
+    dataVersions: { at: async () => ({ served: servedMarket }) as never },
     workers: 2,
     wholeMax: WHOLE_MAX,
   });
@@ -46,10 +46,10 @@ async function runJob(
     },
     inParts: async ({ count, here }: Parts) => {
       const parts = Array.from({ length: count }, (_, part) => part);
-      const own = await Promise.all(parts.map(async (part) => ({ ...(await here(part, 0)), parts: [part] })));
-      return [...elsewhere, ...own.toReversed()];
+      const ownOutputs = await Promise.all(parts.map(async (part) => ({ ...(await here(part, 0)), parts: [part] })));
+      return [...elsewhere, ...ownOutputs.toReversed()];
     },
-    drop: async (names: readonly string[]) => void dropped.push(...names),
+    drop: async (names: readonly string[]) => void droppedNames.push(...names),
     outputs: (files: readonly string[]) => Object.fromEntries(files.map((file) => [file, file])),
   } as unknown as Attempt;
   const payload: RiskModelPayload = {
@@ -59,7 +59,15 @@ async function runJob(
     run: null,
   };
   const { result } = await kind.run(payload, attempt);
-  return { kind, payload, attempt, tasks, dropped, result, names: [...new Set(tasks.map(({ task }) => task))] };
+  return {
+    kind,
+    payload,
+    attempt,
+    tasks,
+    dropped: droppedNames,
+    result,
+    names: [...new Set(tasks.map(({ task }) => task))],
+  };
 }
 
 const LARGE = ['A', 'B', 'C', 'D'];
@@ -76,12 +84,12 @@ test('a model of more securities than one thread estimates is computed in parts'
 });
 
 test('the matrix consists of the files of its parts in order, each once, whichever node wrote them', async () => {
-  const theirs = {
+  const otherParts = {
     artifact: createRefTo('theirs'),
     files: [createRefTo('their 1'), createRefTo('their 2')],
     parts: [1, 2, EIGENVALUES_PART],
   };
-  const { result, dropped } = await runJob(LARGE, {}, LARGE.length, [theirs]);
+  const { result, dropped } = await runJob(LARGE, {}, LARGE.length, [otherParts]);
   const names = Array.from({ length: MODEL_PARTS }, (_, part) =>
     [1, 2].includes(part) ? `their ${part}` : `rows ${part}`,
   );

@@ -61,7 +61,7 @@ const ASSUMPTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the assumptions, by the response that reported them. */
-async function findingsOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
+async function listFindings(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
   const listCodes = (findings: readonly Finding[]) =>
     findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);
   expect((await service.ask('PUT', `/indices/${document.id}`, document)).status).toBe(200);
@@ -103,13 +103,13 @@ describe('the price basis', () => {
         },
       },
     });
-    expect(await findingsOf(INDEX)).toEqual(expectEverywhere('PRICE_BASIS pipeline.treatment.dividends'));
+    expect(await listFindings(INDEX)).toEqual(expectEverywhere('PRICE_BASIS pipeline.treatment.dividends'));
     const { body: saved } = await service.ask<{ index: Readonly<Record<string, unknown>> & { id: string } }>(
       'POST',
       '/indices/X/optimise',
       { id: 'CHILD', name: 'Child' },
     );
-    expect(await findingsOf(saved.index)).toEqual(expectEverywhere('PRICE_BASIS derivation.source_index_id'));
+    expect(await listFindings(saved.index)).toEqual(expectEverywhere('PRICE_BASIS derivation.source_index_id'));
 
     expect((await service.ask<OverviewView>('GET', '/analytics/X/overview')).body.return_variant).toBe('total');
     expect((await service.ask('GET', '/analytics/X/levels')).body).toMatchObject({ variant: 'total' });
@@ -156,9 +156,9 @@ describe('the price basis', () => {
         },
       },
     });
-    expect(await findingsOf(INDEX)).toEqual(expectEverywhere());
+    expect(await listFindings(INDEX)).toEqual(expectEverywhere());
     const pipeline = { ...INDEX.pipeline, treatment: { dividends: 'net', withholding_tax: 0.15 } };
-    expect(await findingsOf({ ...INDEX, pipeline })).toEqual(
+    expect(await listFindings({ ...INDEX, pipeline })).toEqual(
       expectEverywhere('NO_DIVIDENDS pipeline.treatment.dividends'),
     );
   });
@@ -176,13 +176,13 @@ describe('the currency of a store', () => {
     universe: { kind: 'list', identifiers: ['A', 'B'] },
   });
   const t = DAYS.length - 1;
-  const own = 50 * (TWO_SECURITIES.A(t) / TWO_SECURITIES.A(0) + TWO_SECURITIES.B(t) / TWO_SECURITIES.B(0));
+  const ownLevel = 50 * (TWO_SECURITIES.A(t) / TWO_SECURITIES.A(0) + TWO_SECURITIES.B(t) / TWO_SECURITIES.B(0));
 
   test('is assumed to be that of the index, and reported, while it is undeclared', async () => {
     await serve({ tables: { market: createMarket(FX) } });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: null });
-    expect(await findingsOf(createIndexBody('EUR'))).toEqual(expectEverywhere('CURRENCY_ASSUMED currency'));
-    expect(await readLastLevel('X')).toBeCloseTo(own, 9);
+    expect(await listFindings(createIndexBody('EUR'))).toEqual(expectEverywhere('CURRENCY_ASSUMED currency'));
+    expect(await readLastLevel('X')).toBeCloseTo(ownLevel, 9);
   });
 
   test('converts once it is declared, for runs, previews and validations of a store that remains served', async () => {
@@ -190,8 +190,8 @@ describe('the currency of a store', () => {
       .body;
     await change({ currency: 'USD' });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'USD', active: true });
-    expect(await findingsOf(createIndexBody('EUR'))).toEqual(expectEverywhere());
-    expect(await readLastLevel('X')).toBeCloseTo((own * FX.EURUSD(0)) / FX.EURUSD(t), 9);
+    expect(await listFindings(createIndexBody('EUR'))).toEqual(expectEverywhere());
+    expect(await readLastLevel('X')).toBeCloseTo((ownLevel * FX.EURUSD(0)) / FX.EURUSD(t), 9);
     const after = (
       await service.ask<{ run_hash: string; store_content_hash: string; full_run_reason: string }>(
         'GET',
@@ -202,8 +202,8 @@ describe('the currency of a store', () => {
     expect(after.store_content_hash).toBe(before.store_content_hash); // the values are unchanged
     expect(after.run_hash).not.toBe(before.run_hash);
     await change({ currency: 'EUR' });
-    await findingsOf(createIndexBody('EUR'));
-    expect(await readLastLevel('X')).toBeCloseTo(own, 9);
+    await listFindings(createIndexBody('EUR'));
+    expect(await readLastLevel('X')).toBeCloseTo(ownLevel, 9);
   });
 
   test('without a rate to that of the index refuses a run with the missing pair', async () => {
@@ -229,8 +229,8 @@ describe('the currency of a store', () => {
         await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', createIndexBody('EUR'))
       ).body.findings.map(({ code }) => code),
     ).toEqual([]);
-    const later = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-02-01', 131]] };
-    const append = { store_id: 'prices', name: 'prices', on_exists: 'append', tables: { market: later } };
+    const laterRows = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-02-01', 131]] };
+    const append = { store_id: 'prices', name: 'prices', on_exists: 'append', tables: { market: laterRows } };
     expect(await service.refusal('POST', '/data/import', { ...append, currency: 'EUR' })).toMatchObject({
       status: 422,
       detail: { findings: [{ code: 'NOT_IN_CHOICES', path: 'currency', accepted: ['USD'], value: 'EUR' }] },
@@ -286,7 +286,7 @@ describe('a security that the store does not contain', () => {
     await serve({ adjustment: 'splits', currency: 'USD', tables: { market: createMarket(TWO_SECURITIES) } });
     const rules = [{ id: 'in', type: 'IncludeList', params: { identifiers: ['A', 'B', 'C'] } }];
     const listing = { ...INDEX, id: 'LIST', pipeline: { ...INDEX.pipeline, selection: rules } };
-    expect(await findingsOf(listing)).toEqual(
+    expect(await listFindings(listing)).toEqual(
       expectEverywhere('UNKNOWN_IDENTIFIER pipeline.selection[0].params.identifiers[2]'),
     );
     const constraints = [
@@ -297,7 +297,7 @@ describe('a security that the store does not contain', () => {
       '/indices/LIST/optimise',
       { id: 'SHORT', name: 'Short', constraints },
     );
-    expect(await findingsOf(body.index)).toEqual({
+    expect(await listFindings(body.index)).toEqual({
       ...expectEverywhere('UNKNOWN_IDENTIFIER derivation.constraints[0].params.identifiers[0]'),
     });
     const set = { id: 'rows', name: 'Rows', constraints };

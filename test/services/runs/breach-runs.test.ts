@@ -33,7 +33,7 @@ const WHOLE_CONTENT: MarketContent = generateMarket(
 );
 const formatIsoDay = (row: number): string =>
   new Date(WHOLE_CONTENT.dates[row]! * 86_400_000).toISOString().slice(0, 10);
-const rowOf = (day: string): number => WHOLE_CONTENT.dates.indexOf(Date.parse(day) / 86_400_000);
+const findRow = (day: string): number => WHOLE_CONTENT.dates.indexOf(Date.parse(day) / 86_400_000);
 const INDEX = {
   id: 'W',
   name: 'Watched',
@@ -87,16 +87,16 @@ async function reportBreaches(service: RunningService) {
     await client.run('refreshStore', { params: { store_id: 'desk' }, body: {} });
     await client.run('startBacktest', { params, body: {} });
   }
-  const appended = await readShownBy(client);
+  const appendedViews = await readShownBy(client);
   await client.call('deleteRecord', { params });
   await client.run('startBacktest', { params, body: {} });
-  const whole = await readShownBy(client);
+  const wholeViews = await readShownBy(client);
   const grid = {
     '/document/pipeline/treatment/on_breach': ['none', 'rebalance'],
     '/request/transaction_cost_bps': [0, 5],
   };
   const sweep = await client.run('startSweep', { body: { sweep_id: 's', index_id: 'W', grid } });
-  return { appended, whole, sweep };
+  return { appended: appendedViews, whole: wholeViews, sweep };
 }
 
 async function readShownBy(client: ReturnType<typeof createDivisorClient>) {
@@ -135,28 +135,28 @@ test('after a change of the definition the breach is reported on its date', asyn
     client.call('whatIf', {
       body: { index_id: 'W', as_of, patch: { pipeline: { treatment: { on_breach: 'none' } } } },
     });
-  const called = await requestWhatIf(breach);
-  expect([called.before.cause, called.after.cause]).toEqual(['breach', null]);
-  expect(called.before.limits!.rule).toBe('UCITS_20_35');
+  const breachPreview = await requestWhatIf(breach);
+  expect([breachPreview.before.cause, breachPreview.after.cause]).toEqual(['breach', null]);
+  expect(breachPreview.before.limits!.rule).toBe('UCITS_20_35');
   // Six equal weights leave the second largest issuer a headroom of a fifth minus a sixth.
-  expect(called.before.limits!.headroom).toBeCloseTo(0.2 - 1 / 6, 12);
-  expect(called.after.limits).toBeUndefined();
+  expect(breachPreview.before.limits!.headroom).toBeCloseTo(0.2 - 1 / 6, 12);
+  expect(breachPreview.after.limits).toBeUndefined();
   const first = await requestWhatIf(rebalances[0]!.decision_date!);
   expect([first.before.cause, first.after.cause]).toEqual(['schedule', 'schedule']);
   const between = new Set(rebalances.map(({ decision_date }) => decision_date));
-  const quiet = Array.from({ length: LAST }, (_, row) => formatIsoDay(row)).find(
+  const quietDay = Array.from({ length: LAST }, (_, row) => formatIsoDay(row)).find(
     (day) => day > INDEX.base_date && !between.has(day),
   )!;
-  expect((await requestWhatIf(quiet)).before.cause).toBeNull();
+  expect((await requestWhatIf(quietDay)).before.cause).toBeNull();
 });
 
 test('limits default to those of the rule of the index', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
-  const [own, named] = await Promise.all(
+  const [ownEvents, namedEvents] = await Promise.all(
     [{}, { rule: 'UCITS_20_35' } as const].map((query) => client.call('getLimits', { params, query })),
   );
-  expect(own!.rule).toBe('UCITS_20_35');
-  expect(own).toEqual(named);
+  expect(ownEvents!.rule).toBe('UCITS_20_35');
+  expect(ownEvents).toEqual(namedEvents);
 });
 
 test('the pack of a breach rebalance is announced, and equals the trades of the index on its day', async () => {
@@ -165,7 +165,7 @@ test('the pack of a breach rebalance is announced, and equals the trades of the 
   const { decision_date: decision, date: effective } = rebalances.find(({ cause }) => cause === 'breach')!;
   const packOn = (as_of: string) => client.call('packRebalance', { params, body: { as_of, aum: 1e9 } });
   const [before, announced, traded] = await Promise.all(
-    [formatIsoDay(rowOf(decision!) - 1), decision!, effective].map(packOn),
+    [formatIsoDay(findRow(decision!) - 1), decision!, effective].map(packOn),
   );
   expect([before!.basis, before!.effective === effective]).toEqual(['indicative', false]);
   for (const pack of [announced!, traded!]) expect(pack).toMatchObject({ basis: 'announced', decision, effective });
@@ -180,12 +180,12 @@ test('the pack of a breach rebalance is announced, and equals the trades of the 
 test('a breach rebalance is announced from its session on, also in a run that ends before it', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
   const { rebalances } = await client.call('listRebalances', { params });
-  const called = rebalances.filter(({ cause }) => cause === 'breach');
+  const breachPreview = rebalances.filter(({ cause }) => cause === 'breach');
   const fetchAnnounced = async (query: { from: string; to: string; index_ids?: string[] }) => {
     const { events } = await client.call('listEvents', { query: { kinds: ['announcement', 'effective'], ...query } });
     return events.map(({ date, kind, index_id: id, effective }) => `${id} ${date} ${kind} ${effective}`);
   };
-  const { decision_date: decided, date: effective } = called[0]!;
+  const { decision_date: decided, date: effective } = breachPreview[0]!;
   const expected = [`W ${decided} announcement ${effective}`, `W ${effective} effective ${effective}`];
   expect(await fetchAnnounced({ from: decided!, to: effective })).toEqual(expected);
   const { events } = await client.call('listEvents', { query: { from: INDEX.base_date, to: effective } });
@@ -196,12 +196,12 @@ test('a breach rebalance is announced from its session on, also in a run that en
   }
   expect(events.filter(({ index_id: id }) => id === null).every(({ cause }) => cause === null)).toBe(true);
   const schedule = (asof: string) => client.call('getSchedule', { params, query: { asof } });
-  const [before, on] = await Promise.all([formatIsoDay(rowOf(decided!) - 1), decided!].map(schedule));
+  const [before, on] = await Promise.all([formatIsoDay(findRow(decided!) - 1), decided!].map(schedule));
   expect(before!.upcoming).not.toContain(effective);
   expect([on!.upcoming[0], on!.announcements![effective]]).toEqual([effective, decided]);
 
   // The trade follows the breach by two sessions; a run that ends on the session in between includes the decision.
-  const between = formatIsoDay(rowOf(decided!) + 1);
+  const between = formatIsoDay(findRow(decided!) + 1);
   expect(between < effective).toBe(true);
   const overlay = {
     id: 'W2',

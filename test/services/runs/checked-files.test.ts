@@ -30,7 +30,7 @@ async function runToEnd(path: string, body: unknown) {
 }
 
 const formatFolder = (): string => join(service.root, 'home', 'artifacts');
-const pathOf = (name: string): string => join(formatFolder(), name);
+const formatPath = (name: string): string => join(formatFolder(), name);
 
 /** Returns the files of a run computed as a whole, which an extension compares with their hashes. */
 async function runWhole(id: string): Promise<{ readonly columns: string; readonly prices: string }> {
@@ -39,7 +39,7 @@ async function runWhole(id: string): Promise<{ readonly columns: string; readonl
   expect(await runToEnd(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
   const results = (await readdir(formatFolder())).filter((name) => !before.has(name));
   const columns = results.find((name) => results.includes(findPricesFile(name)))!;
-  return { columns: pathOf(columns), prices: pathOf(findPricesFile(columns)) };
+  return { columns: formatPath(columns), prices: formatPath(findPricesFile(columns)) };
 }
 
 /** Appends a day to the store. */
@@ -68,10 +68,10 @@ async function extendAndReadFiles(id: string) {
 function flip(path: string): void {
   const file = openSync(path, 'r+');
   const byte = new Uint8Array(1);
-  const at = statSync(path).size >> 1;
-  readSync(file, byte, 0, 1, at);
+  const offset = statSync(path).size >> 1;
+  readSync(file, byte, 0, 1, offset);
   byte[0]! ^= 1;
-  writeSync(file, byte, 0, 1, at);
+  writeSync(file, byte, 0, 1, offset);
   closeSync(file);
 }
 
@@ -127,7 +127,7 @@ test.each(['columns', 'prices'] as const)(
   async (file) => {
     const path = (await runWhole('FIRST'))[file];
     const { atime, mtime, size, ino } = statSync(path);
-    const other = pathOf('other');
+    const other = formatPath('other');
     copyFileSync(path, other);
     flip(other);
     utimesSync(other, atime, mtime);
@@ -145,16 +145,16 @@ test('a silent change on disk is detected in columns that an extension copies', 
   // Columns are cached if they are larger than about 256 KiB.
   await runToEnd('/data/stores/m/refresh', { until: '2023-02-03' });
   expect((await extendAndReadFiles('FIRST')).from).not.toBeNull();
-  const inodes = new Set([...before].map((name) => statSync(pathOf(name)).ino));
+  const inodes = new Set([...before].map((name) => statSync(formatPath(name)).ino));
   const results = (await readdir(formatFolder()))
-    .map(pathOf)
+    .map(formatPath)
     .filter((path) => !inodes.has(statSync(path).ino) && readFileSync(path, 'latin1').startsWith('DVSRUN'));
-  const copied = results.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
-  expect(statSync(copied).size).toBeGreaterThan(REMEMBERED_BYTES_MIN);
-  expect(statSync(copied).size).toBeLessThan(statSync(columns).size);
-  const { atime, mtime } = statSync(copied);
-  flip(copied);
-  utimesSync(copied, atime, mtime);
+  const copiedFile = results.toSorted((a, b) => statSync(b).size - statSync(a).size)[0]!;
+  expect(statSync(copiedFile).size).toBeGreaterThan(REMEMBERED_BYTES_MIN);
+  expect(statSync(copiedFile).size).toBeLessThan(statSync(columns).size);
+  const { atime, mtime } = statSync(copiedFile);
+  flip(copiedFile);
+  utimesSync(copiedFile, atime, mtime);
   await runToEnd('/data/stores/m/refresh', { until: '2023-02-06' });
   expect(await extendAndReadFiles('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
 });

@@ -86,9 +86,11 @@ test('a damaged run is not treated as current', async () => {
   await runToEnd('/analytics/EQ/backtest', {});
   expect((await service.ask('POST', '/analytics/EQ/backtest', { if_stale: true })).status).toBe(200);
   await damageAll(DAMAGES['has a flipped bit']!);
-  const again = await service.ask<{ readonly job_id: string }>('POST', '/analytics/EQ/backtest', { if_stale: true });
-  expect(again.status).toBe(202);
-  expect(await service.finished(again.body.job_id)).toMatchObject({ status: 'succeeded' });
+  const secondRun = await service.ask<{ readonly job_id: string }>('POST', '/analytics/EQ/backtest', {
+    if_stale: true,
+  });
+  expect(secondRun.status).toBe(202);
+  expect(await service.finished(secondRun.body.job_id)).toMatchObject({ status: 'succeeded' });
   expect(await requestStatus('/analytics/EQ/record')).toBe(200);
 });
 

@@ -30,7 +30,7 @@ const listRuns = async (query = ''): Promise<StoredRuns> =>
   (await service.ask<StoredRuns>('GET', `/analytics/KEPT/runs${query}`)).body;
 
 /** Returns a response without the state of its run, which depends on the time. */
-async function viewOf(path: string): Promise<unknown> {
+async function readView(path: string): Promise<unknown> {
   const { status, body } = await service.ask('GET', path.replace('{identifier}', identifier));
   expect(status, `${path} ${JSON.stringify(body).slice(0, 300)}`).toBe(200);
   return { ...body, stale: null };
@@ -55,8 +55,8 @@ const NEEDS: Readonly<Record<string, string>> = {
 const VIEWS = Object.entries(API as Readonly<Record<string, Route>>)
   .filter(([, { method, path, query }]) => method === 'GET' && path.includes('{index_id}') && isRunAccepted(query))
   .map(([id, { path }]) => {
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_, word: string) => PATH_WORDS[word] ?? `{${word}}`);
-    return NEEDS[id] === undefined ? filled : `${filled}?${NEEDS[id]}`;
+    const filledPath = path.replaceAll(/\{(\w+)\}/g, (_, word: string) => PATH_WORDS[word] ?? `{${word}}`);
+    return NEEDS[id] === undefined ? filledPath : `${filledPath}?${NEEDS[id]}`;
   });
 
 function isRunAccepted(query: Route['query']): boolean {
@@ -78,22 +78,22 @@ afterAll(() => service.close());
 
 test('every view of an earlier run is unchanged since that run was the newest', async () => {
   const [first] = (await listRuns()).runs;
-  const then = await Promise.all(VIEWS.map((view) => viewOf(formatRunView(view))));
+  const earlierViews = await Promise.all(VIEWS.map((view) => readView(formatRunView(view))));
   await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'PriceWeight' }));
   await runToEnd('/analytics/KEPT/backtest', {});
   const { runs, total } = await listRuns();
   expect([total, runs[1]]).toEqual([2, first]);
   expect(runs.map(({ index_version: version }) => version)).toEqual([2, 1]);
-  expect(await Promise.all(VIEWS.map((view) => viewOf(formatRunView(view, first!.run_id))))).toEqual(then);
-  expect(await viewOf(formatRunView('levels'))).toEqual(await viewOf(formatRunView('levels', runs[0]!.run_id)));
+  expect(await Promise.all(VIEWS.map((view) => readView(formatRunView(view, first!.run_id))))).toEqual(earlierViews);
+  expect(await readView(formatRunView('levels'))).toEqual(await readView(formatRunView('levels', runs[0]!.run_id)));
   expect(VIEWS.length).toBeGreaterThan(15);
-  expect(await viewOf(formatRunView('levels'))).not.toEqual(await viewOf(formatRunView('levels', first!.run_id)));
+  expect(await readView(formatRunView('levels'))).not.toEqual(await readView(formatRunView('levels', first!.run_id)));
 });
 
 test('views state the version of the index of their run, and runs of one index are compared', async () => {
   const [newest, first] = (await listRuns()).runs;
   const readLookAhead = async (path: string): Promise<unknown> =>
-    ((await viewOf(path)) as Record<string, unknown>)['index_version'];
+    ((await readView(path)) as Record<string, unknown>)['index_version'];
   for (const view of VIEWS) {
     expect(await readLookAhead(formatRunView(view)), view).toBe(2);
     expect(await readLookAhead(formatRunView(view, first!.run_id)), view).toBe(1);
@@ -104,17 +104,17 @@ test('views state the version of the index of their run, and runs of one index a
     ['KEPT', newest!.run_id, 2],
     ['KEPT', first!.run_id, 1],
   ]);
-  const { levels } = (await viewOf(formatRunView('levels', first!.run_id))) as {
+  const { levels } = (await readView(formatRunView('levels', first!.run_id))) as {
     readonly levels: { readonly data: number[] };
   };
-  const shown = body.entries[1]!.level.data;
-  expect(shown[20]! / shown[0]!).toBeCloseTo(levels.data[20]! / levels.data[0]!, 12);
+  const shownLevels = body.entries[1]!.level.data;
+  expect(shownLevels[20]! / shownLevels[0]!).toBeCloseTo(levels.data[20]! / levels.data[0]!, 12);
 });
 
 test('a preview states the version that it decides; the preview of a document has none', async () => {
   const body = { as_of: '2023-04-14' };
-  const stored = await service.ask('POST', '/indices/KEPT/preview', body);
-  expect(stored.body).toMatchObject({ index_id: 'KEPT', index_version: 2 });
+  const storedPreview = await service.ask('POST', '/indices/KEPT/preview', body);
+  expect(storedPreview.body).toMatchObject({ index_id: 'KEPT', index_version: 2 });
   const document = { ...body, document: createDefinition({ type: 'EqualWeight' }) };
   expect((await service.ask('POST', '/indices/preview', document)).body).toMatchObject({ index_version: null });
 });
@@ -126,13 +126,13 @@ test('a report shows the requested run, and no run of an index that it does not 
   expect(
     await service.refusal('POST', '/reports/render', { ...order, run_ids: { OTHER: first.run_id } }),
   ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
-  const unknown = { ...order, run_ids: { KEPT: 'f'.repeat(16) } };
-  expect((await service.refusal('POST', '/reports/render', unknown)).code).toBe('RUN_NOT_FOUND');
+  const unknownOrder = { ...order, run_ids: { KEPT: 'f'.repeat(16) } };
+  expect((await service.refusal('POST', '/reports/render', unknownOrder)).code).toBe('RUN_NOT_FOUND');
 });
 
 test('the figures of a listed run equal those of its overview', async () => {
   for (const { run_id: runId, metrics } of (await listRuns()).runs) {
-    const { metrics: shown } = (await viewOf(formatRunView('overview', runId))) as {
+    const { metrics: shown } = (await readView(formatRunView('overview', runId))) as {
       readonly metrics: Readonly<Record<string, number>>;
     };
     for (const [name, value] of Object.entries(metrics!)) expect(shown[name], name).toBeCloseTo(value!, 12);
@@ -141,21 +141,21 @@ test('the figures of a listed run equal those of its overview', async () => {
 
 test('the state of an earlier run is separate: its definition is not the current one', async () => {
   const [newest, first] = (await listRuns()).runs;
-  const staleOf = async (runId: string) =>
+  const readStale = async (runId: string) =>
     (await service.ask<{ readonly stale: object | null }>('GET', formatRunView('overview', runId))).body.stale;
-  expect(await staleOf(newest!.run_id)).toBeNull();
-  expect(await staleOf(first!.run_id)).toMatchObject({ definition: true, data: false });
+  expect(await readStale(newest!.run_id)).toBeNull();
+  expect(await readStale(first!.run_id)).toMatchObject({ definition: true, data: false });
 });
 
 test('a run equal to the previous one needs no space for its columns', async () => {
   await runToEnd('/analytics/KEPT/backtest', {});
   const folder = join(service.root, 'home', 'artifacts');
   const files = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name))));
-  const shared = files.filter(({ nlink }) => nlink > 1);
+  const sharedFiles = files.filter(({ nlink }) => nlink > 1);
   // The columns and the plan of both runs. The bytes of equal checkpoints may differ, because integers have two
   // encodings.
-  expect(shared.length).toBeGreaterThanOrEqual(4);
-  expect(new Set(shared.map(({ ino }) => ino)).size).toBeLessThanOrEqual(shared.length / 2);
+  expect(sharedFiles.length).toBeGreaterThanOrEqual(4);
+  expect(new Set(sharedFiles.map(({ ino }) => ino)).size).toBeLessThanOrEqual(sharedFiles.length / 2);
 });
 
 test('a last date of a publication that the run does not reach is refused with the dates of the run', async () => {
@@ -172,8 +172,8 @@ test('a last date of a publication that the run does not reach is refused with t
 
 test('the newest runs remain and, in addition, those with published closes', async () => {
   const [, , first] = (await listRuns()).runs;
-  const published = await service.ask('POST', '/analytics/KEPT/publish', { run_id: first!.run_id });
-  expect(published.status).toBe(200);
+  const publishedAnswer = await service.ask('POST', '/analytics/KEPT/publish', { run_id: first!.run_id });
+  expect(publishedAnswer.status).toBe(200);
   for (const end of ['2023-06-01', '2023-06-02', '2023-06-05']) await runToEnd('/analytics/KEPT/backtest', { end });
   const { runs } = await listRuns();
   expect(runs.map(({ end, published: isPublished }) => [end, isPublished])).toEqual([
@@ -183,7 +183,7 @@ test('the newest runs remain and, in addition, those with published closes', asy
     ['2023-05-31', true],
   ]);
   expect(await listRuns(`?limit=1&before=${runs[0]!.run_id}`)).toMatchObject({ runs: [runs[1]], total: 4, skipped: 0 });
-  expect(await viewOf(formatRunView('overview', first!.run_id))).toMatchObject({ index_id: 'KEPT' });
+  expect(await readView(formatRunView('overview', first!.run_id))).toMatchObject({ index_id: 'KEPT' });
   expect(await service.refusal('GET', formatRunView('overview', 'f'.repeat(16)))).toMatchObject({
     code: 'RUN_NOT_FOUND',
     detail: { index_id: 'KEPT', run_id: 'f'.repeat(16) },
@@ -191,10 +191,10 @@ test('the newest runs remain and, in addition, those with published closes', asy
 });
 
 test('a replay of an earlier run uses the definition of that run', async () => {
-  const published = (await listRuns()).runs.at(-1)!;
+  const publishedRuns = (await listRuns()).runs.at(-1)!;
   const { body: started } = await service.ask<{ readonly job_id: string }>(
     'POST',
-    formatRunView('replay', published.run_id),
+    formatRunView('replay', publishedRuns.run_id),
   );
   expect(await service.finished(started.job_id)).toMatchObject({ result: { equal: true, inputs_equal: true } });
 });
@@ -221,16 +221,17 @@ test('an index deletes its runs with its record, except published ones', async (
   const { status, body: job } = await service.ask('GET', '/jobs/backtest:KEPT');
   expect([status, job]).toMatchObject([200, { status: 'succeeded', result: null }]); // its run has been deleted
   expect((await service.refusal('GET', formatRunView('overview'))).code).toBe('RUN_NOT_FOUND');
-  const published = runs[0]!.run_id;
-  const readViews = (): Promise<unknown[]> => Promise.all(VIEWS.map((view) => viewOf(formatRunView(view, published))));
+  const publishedId = runs[0]!.run_id;
+  const readViews = (): Promise<unknown[]> =>
+    Promise.all(VIEWS.map((view) => readView(formatRunView(view, publishedId))));
   const before = await readViews();
   expect((await service.ask('DELETE', '/indices/KEPT')).status).toBe(200);
   expect(await readViews()).toEqual(before);
-  const { body: overview } = await service.ask('GET', formatRunView('overview', published));
+  const { body: overview } = await service.ask('GET', formatRunView('overview', publishedId));
   expect(overview).toMatchObject({ stale: { definition: true } });
   expect(await listRuns()).toMatchObject({ runs, total: 1, skipped: 0 });
   expect((await service.refusal('GET', formatRunView('overview'))).code).toBe('INDEX_NOT_FOUND');
-  expect((await service.refusal('POST', '/analytics/KEPT/publish', { run_id: published })).code).toBe(
+  expect((await service.refusal('POST', '/analytics/KEPT/publish', { run_id: publishedId })).code).toBe(
     'INDEX_NOT_FOUND',
   );
   await service.ask('POST', '/indices/KEPT/versions/1/restore');
@@ -238,8 +239,8 @@ test('an index deletes its runs with its record, except published ones', async (
   expect((await service.ask('DELETE', '/indices/KEPT?purge=true')).body).toMatchObject({
     deleted: [{ backtest_record_deleted: true, backtest_results_deleted: 1 }],
   });
-  expect((await listRemovedEntries()).slice(entries.length)).toMatchObject([{ id: 'KEPT', run_id: published }]);
-  expect((await service.refusal('GET', formatRunView('overview', published))).code).toBe('INDEX_NOT_FOUND');
+  expect((await listRemovedEntries()).slice(entries.length)).toMatchObject([{ id: 'KEPT', run_id: publishedId }]);
+  expect((await service.refusal('GET', formatRunView('overview', publishedId))).code).toBe('INDEX_NOT_FOUND');
   await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'EqualWeight' }));
   expect(await listRuns()).toMatchObject({ runs: [], total: 0, skipped: 0 });
 });
@@ -252,8 +253,8 @@ test('a restatement that ends before the log is refused if the later closes woul
   const dates = body.entries.map(({ date }) => date);
   await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'PriceWeight' }));
   await runToEnd('/analytics/KEPT/backtest', {});
-  const through = dates.at(-3)!;
-  const request = { restate: true, reason: 'Other weights', through };
+  const lastDate = dates.at(-3)!;
+  const request = { restate: true, reason: 'Other weights', through: lastDate };
   expect(await service.refusal('POST', '/analytics/KEPT/publish', request)).toMatchObject({
     status: 409,
     code: 'RESTATEMENT',
@@ -263,21 +264,21 @@ test('a restatement that ends before the log is refused if the later closes woul
 });
 
 test('a run that begins after the published closes neither restates nor continues them', async () => {
-  const later = { ...createDefinition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
+  const laterIndex = { ...createDefinition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
   const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(
     'GET',
     '/analytics/KEPT/published',
   );
-  const dates = body.entries.map(({ date }) => date).filter((date) => date < later.base_date);
+  const dates = body.entries.map(({ date }) => date).filter((date) => date < laterIndex.base_date);
   expect(dates[0]).toBe('2023-01-03');
-  for (const base_date of [later.base_date, '2023-06-01']) {
-    await service.ask('PUT', '/indices/KEPT', { ...later, base_date });
+  for (const base_date of [laterIndex.base_date, '2023-06-01']) {
+    await service.ask('PUT', '/indices/KEPT', { ...laterIndex, base_date });
     await runToEnd('/analytics/KEPT/backtest', {});
     const request = { restate: true, reason: 'Another base date' };
     expect(await service.refusal('POST', '/analytics/KEPT/publish', request), base_date).toMatchObject({
       status: 409,
       code: 'RESTATEMENT',
-      ...(base_date === later.base_date ? { detail: { dates, total: dates.length } } : {}),
+      ...(base_date === laterIndex.base_date ? { detail: { dates, total: dates.length } } : {}),
     });
   }
   const after = await service.ask('GET', '/analytics/KEPT/published');

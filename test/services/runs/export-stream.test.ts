@@ -48,7 +48,7 @@ interface Scene {
   readonly fails?: number;
 }
 
-function exportsOf({ parts, fails = -1 }: Scene) {
+function createTestExports({ parts, fails = -1 }: Scene) {
   const requests: ExportPartInput[] = [];
   const query = async (_task: string, input: ExportPartInput): Promise<ExportPart> => {
     requests.push(input);
@@ -72,14 +72,14 @@ function exportsOf({ parts, fails = -1 }: Scene) {
 }
 
 /** Opens the stream of an export in several parts. */
-async function streamOf({ open }: RunExport): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+async function readStream({ open }: RunExport): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const body = await open(signal);
   expect(body.bytes).toBeUndefined();
   return (body as { stream: ReadableStream<Uint8Array<ArrayBuffer>> }).stream;
 }
 
 /** Returns the text of an export, independent of its chunk sizes. */
-async function textOf({ open }: RunExport): Promise<string> {
+async function readText({ open }: RunExport): Promise<string> {
   const { bytes, ...body } = await open(signal);
   const stream = 'stream' in body ? (body.stream as ReadableStream<Uint8Array<ArrayBuffer>>) : undefined;
   return new Response(bytes ?? stream!).text();
@@ -94,8 +94,8 @@ beforeEach(() => {
 
 describe.skipIf(process.platform !== 'linux')('an export', () => {
   test('has every part in order, and its files stay open until the last', async () => {
-    const { exports, asked } = exportsOf({ parts: 4 });
-    const stream = await streamOf(await exports.export('CORE', CSV));
+    const { exports, asked } = createTestExports({ parts: 4 });
+    const stream = await readStream(await exports.export('CORE', CSV));
     expect(openFiles().toSorted()).toEqual(['columns', 'earlier']);
     expect(await new Response(stream).text()).toBe('part 0;part 1;part 2;part 3;');
     expect(asked.map(({ from }) => from.rows)).toEqual([0, 1, 2, 3]);
@@ -104,12 +104,12 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
   });
 
   test('computes one part while another is sent, and none while nobody reads', async () => {
-    const { exports, asked } = exportsOf({ parts: 50 });
-    const reader = (await streamOf(await exports.export('CORE', CSV))).getReader();
-    for (let taken = 1; taken <= 5; taken++) {
+    const { exports, asked } = createTestExports({ parts: 50 });
+    const reader = (await readStream(await exports.export('CORE', CSV))).getReader();
+    for (let takenCount = 1; takenCount <= 5; takenCount++) {
       await reader.read();
       await new Promise(setImmediate);
-      expect(asked.length).toBeLessThanOrEqual(taken + 2);
+      expect(asked.length).toBeLessThanOrEqual(takenCount + 2);
     }
     await reader.cancel();
     expect(openFiles()).toEqual([]);
@@ -121,40 +121,40 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
   test.each([1, 4])(
     'of %i parts that was read to its end is cached, another of the same run is not it',
     async (parts) => {
-      const { exports, asked } = exportsOf({ parts });
-      const text = await textOf(await exports.export('CORE', CSV));
-      expect(await textOf(await exports.export('CORE', CSV))).toBe(text);
+      const { exports, asked } = createTestExports({ parts });
+      const text = await readText(await exports.export('CORE', CSV));
+      expect(await readText(await exports.export('CORE', CSV))).toBe(text);
       expect(asked.length).toBe(parts);
-      await textOf(await exports.export('CORE', { ...CSV, start: '2024-01-03' }));
-      await textOf(await exports.export('CORE', { ...CSV, format: 'arrow' }));
+      await readText(await exports.export('CORE', { ...CSV, start: '2024-01-03' }));
+      await readText(await exports.export('CORE', { ...CSV, format: 'arrow' }));
       expect(asked.length).toBe(3 * parts);
       expect(openFiles()).toEqual([]);
     },
   );
 
   test('that was abandoned is computed again', async () => {
-    const { exports, asked } = exportsOf({ parts: 4 });
-    await (await streamOf(await exports.export('CORE', CSV))).cancel();
+    const { exports, asked } = createTestExports({ parts: 4 });
+    await (await readStream(await exports.export('CORE', CSV))).cancel();
     const result = asked.length;
-    expect(await textOf(await exports.export('CORE', CSV))).toBe('part 0;part 1;part 2;part 3;');
+    expect(await readText(await exports.export('CORE', CSV))).toBe('part 0;part 1;part 2;part 3;');
     expect(asked.length).toBe(result + 4);
   });
 
   test('with a failing part is aborted and closes its files', async () => {
-    const { exports } = exportsOf({ parts: 4, fails: 2 });
-    const stream = await streamOf(await exports.export('CORE', CSV));
+    const { exports } = createTestExports({ parts: 4, fails: 2 });
+    const stream = await readStream(await exports.export('CORE', CSV));
     await expect(new Response(stream).text()).rejects.toThrow('the thread was lost');
     expect(openFiles()).toEqual([]);
   });
 
   test('with a failing first part is refused before anything is sent', async () => {
-    const { exports } = exportsOf({ parts: 4, fails: 0 });
+    const { exports } = createTestExports({ parts: 4, fails: 0 });
     await expect((await exports.export('CORE', CSV)).open(signal)).rejects.toThrow('the thread was lost');
     expect(openFiles()).toEqual([]);
   });
 
   test('without its files is reported as unreadable', async () => {
-    const { exports } = exportsOf({ parts: 1 });
+    const { exports } = createTestExports({ parts: 1 });
     rmSync(join(folder, 'earlier'));
     await expect((await exports.export('CORE', CSV)).open(signal)).rejects.toMatchObject({
       code: 'DOCUMENT_UNREADABLE',
@@ -163,13 +163,13 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
   });
 
   test('beyond the number of concurrent exports is refused, until one of them ends', async () => {
-    const { exports } = exportsOf({ parts: 2 });
+    const { exports } = createTestExports({ parts: 2 });
     const one = await exports.export('CORE', CSV);
     const streams = [];
-    for (let i = 0; i < LIMITS.MAX_OPEN_EXPORTS; i++) streams.push(await streamOf(one));
+    for (let i = 0; i < LIMITS.MAX_OPEN_EXPORTS; i++) streams.push(await readStream(one));
     await expect(one.open(signal)).rejects.toMatchObject({ code: 'OVERLOADED' });
     await streams[0]!.cancel();
-    streams.push(await streamOf(one));
+    streams.push(await readStream(one));
     await Promise.all(streams.slice(1).map((stream) => stream.cancel()));
     expect(openFiles()).toEqual([]);
   });

@@ -10,11 +10,11 @@ import {
   readCsvByDuckDb,
   expectRows,
   IDS,
-  jsonOf,
+  readJson,
   LAST,
   openExports,
   readParquetByDuckDb,
-  pathOf,
+  formatPath,
   type Row,
   readRowsByArrow,
   readRowsByWorkbook,
@@ -38,7 +38,7 @@ describe.each(EXPORTED_IDS)('every table of %s', (id) => {
   test.each(EXPORT_NAMES)(
     '%s is equal from CSV, Arrow, Parquet and Excel and from JSON, bit for bit',
     async (table) => {
-      const rows = await jsonOf(createExportRequest(id, table));
+      const rows = await readJson(createExportRequest(id, table));
       expect(rows.length).toBeGreaterThan(0);
       for (const read of [readCsvByDuckDb, readParquetByDuckDb, readRowsByArrow, readRowsByWorkbook])
         expectRows(await read(createExportRequest(id, table)), rows, read.name);
@@ -46,41 +46,41 @@ describe.each(EXPORTED_IDS)('every table of %s', (id) => {
   );
 
   test.each(EXPORT_NAMES)('%s is in the order of date and identifier, without duplicates', async (table) => {
-    const rows = await jsonOf(createExportRequest(id, table));
+    const rows = await readJson(createExportRequest(id, table));
     const formatRowKey = (row: Row): string =>
       `${row['date'] ?? row['begin'] ?? ''} ${row['identifier'] ?? row['group'] ?? ''}`;
-    const keyOf = (row: Row): string =>
+    const formatKey = (row: Row): string =>
       `${formatRowKey(row)} ${row['type'] ?? row['reason'] ?? row['rule'] ?? ''} ${row['row'] ?? ''}`;
     const keys = rows.map(formatRowKey);
     expect(keys).toEqual(keys.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
-    expect(new Set(rows.map(keyOf)).size).toBe(rows.length);
+    expect(new Set(rows.map(formatKey)).size).toBe(rows.length);
   });
 
   test.each(EXPORT_NAMES.filter((table) => 'date' in EXPORTS[table].columns && !(table in INDEX_FILE_TABLES)))(
     '%s of a window has the rows of its dates',
     async (table) => {
       const [start, end] = ['2020-11-02', '2021-06-30'];
-      const all = await jsonOf({ id, table });
-      const within = all.filter(({ date }) => String(date) >= start && String(date) <= end);
-      expectRows(await jsonOf({ id, table, query: `&start=${start}&end=${end}` }), within);
-      expect(await jsonOf({ id, table, query: '&start=2020-11-07&end=2020-11-08' })).toEqual([]);
+      const all = await readJson({ id, table });
+      const datedRows = all.filter(({ date }) => String(date) >= start && String(date) <= end);
+      expectRows(await readJson({ id, table, query: `&start=${start}&end=${end}` }), datedRows);
+      expect(await readJson({ id, table, query: '&start=2020-11-07&end=2020-11-08' })).toEqual([]);
     },
   );
 
   test('dates outside the run are refused with the dates of the run', async () => {
-    const ask = (query: string) => jsonOf({ id, table: 'levels', query });
+    const ask = (query: string) => readJson({ id, table: 'levels', query });
     await expect(ask('&start=2031-01-01')).rejects.toThrow(new RegExp(`start 2031-01-01 is after .* ${LAST}`));
     await expect(ask('&end=2001-01-01')).rejects.toThrow(/end 2001-01-01 is before .* 20\d\d-\d\d-\d\d/);
   });
 
   test('a date selects the session of a table of one session, and is refused for any other', async () => {
-    await expect(jsonOf({ id, table: 'closing', query: '&date=2001-01-01' })).rejects.toThrow(
+    await expect(readJson({ id, table: 'closing', query: '&date=2001-01-01' })).rejects.toThrow(
       /date 2001-01-01 is before .* 20\d\d-\d\d-\d\d/,
     );
-    await expect(jsonOf({ id, table: 'levels', query: '&date=2020-11-06' })).rejects.toThrow(
+    await expect(readJson({ id, table: 'levels', query: '&date=2020-11-06' })).rejects.toThrow(
       /The rows of levels are of many sessions: date does not apply to them, start and end do\./,
     );
-    const rows = await jsonOf({ id, table: 'closing', query: '&date=2020-11-06' });
+    const rows = await readJson({ id, table: 'closing', query: '&date=2020-11-06' });
     expect(new Set(rows.map(({ date }) => date))).toEqual(new Set(['2020-11-06']));
   });
 });
@@ -91,8 +91,8 @@ describeSameNames();
 
 describe('events', () => {
   test('of a long index add up to every change of its divisor', async () => {
-    const levels = await jsonOf({ id: 'CAPPED', table: 'levels' });
-    const events = await jsonOf({ id: 'CAPPED', table: 'events' });
+    const levels = await readJson({ id: 'CAPPED', table: 'levels' });
+    const events = await readJson({ id: 'CAPPED', table: 'events' });
     const types = new Set(events.map(({ type }) => type));
     expect(types).toContain('dividend');
     expect(types).toContain('split');
@@ -113,22 +113,22 @@ describe('events', () => {
   });
 
   test('are the stored actions on the holdings', async () => {
-    const events = await jsonOf({ id: 'CAPPED', table: 'events' });
-    const held = new Set((await jsonOf({ id: 'CAPPED', table: 'weights' })).map((row) => row['identifier']));
-    for (const identifier of held) {
+    const events = await readJson({ id: 'CAPPED', table: 'events' });
+    const heldNames = new Set((await readJson({ id: 'CAPPED', table: 'weights' })).map((row) => row['identifier']));
+    for (const identifier of heldNames) {
       const { actions } = await service.ok<{ actions: { type: string; value: number; ex_date: string }[] }>(
         'GET',
         `/data/corporate-actions/${identifier}?start=2019-07-02&end=${LAST}`,
       );
       for (const event of events.filter((row) => row['identifier'] === identifier && row['type'] !== 'exit')) {
-        const same = actions.filter(({ ex_date }) => ex_date === event['date']);
-        expect(same.map(({ value }) => value)).toContain(event['per_share']);
+        const sameDayActions = actions.filter(({ ex_date }) => ex_date === event['date']);
+        expect(sameDayActions.map(({ value }) => value)).toContain(event['per_share']);
       }
     }
   });
 
   test('of a strategy have no effect on the divisor', async () => {
-    const events = await jsonOf({ id: 'LAZY', table: 'events' });
+    const events = await readJson({ id: 'LAZY', table: 'events' });
     expect(events.filter(({ type, effect }) => type !== 'split' && effect !== null)).toEqual([]);
   });
 });
@@ -161,9 +161,9 @@ describe('the answer of an export', () => {
     const { error } = (await response.json()) as { error: { code: string; detail: { accepted: string[] } } };
     expect(error.code).toBe('NOT_ACCEPTABLE');
     expect(error.detail.accepted).toEqual(Object.values(EXPORT_FORMATS).map(({ media }) => media));
-    const given = await ask('levels?format=csv', { accept: 'image/png' });
-    expect(given.status).toBe(200);
-    await given.arrayBuffer();
+    const answer = await ask('levels?format=csv', { accept: 'image/png' });
+    expect(answer.status).toBe(200);
+    await answer.arrayBuffer();
   });
 
   test('an unknown table, format or parameter is refused', async () => {
@@ -171,7 +171,7 @@ describe('the answer of an export', () => {
       expect((await ask(path)).status).toBe(422);
     const { status, body } = await service.ask<{ error: { code: string } }>(
       'GET',
-      pathOf({ id: 'CAPPED', table: 'levels', query: '&start=2021-01-04&end=2020-01-03' }, 'csv'),
+      formatPath({ id: 'CAPPED', table: 'levels', query: '&start=2021-01-04&end=2020-01-03' }, 'csv'),
     );
     expect([status, body.error.code]).toEqual([422, 'INVALID_RANGE']);
     expect((await service.ask('GET', '/analytics/NONE/exports/levels')).status).toBe(404);
@@ -192,20 +192,20 @@ describe('the answer of an export', () => {
     const document = await service.ok<Record<string, unknown>>('GET', '/indices/CAPPED');
     await service.ok('PUT', '/indices/CAPPED', { ...document, base_value: 250 });
     expect((await ask('levels?format=csv')).headers.get('x-run-stale')).toBe('definition');
-    const view = await service.ok<ExportView>('GET', pathOf({ id: 'CAPPED', table: 'levels' }, 'json'));
+    const view = await service.ok<ExportView>('GET', formatPath({ id: 'CAPPED', table: 'levels' }, 'json'));
     expect(view.stale).toMatchObject({ definition: true, data: false });
     await service.ok('PUT', '/indices/CAPPED', document);
   });
 
   test('of an export that is being read is not affected by a newer run', async () => {
-    const path = pathOf({ id: 'WIDE', table: 'weights' }, 'csv');
-    const whole = await (await fetch(`${service.url}${path}`)).text();
-    expect(whole.length).toBeGreaterThan(2 * 2 ** 20); // parts have about a megabyte
+    const path = formatPath({ id: 'WIDE', table: 'weights' }, 'csv');
+    const wholeText = await (await fetch(`${service.url}${path}`)).text();
+    expect(wholeText.length).toBeGreaterThan(2 * 2 ** 20); // parts have about a megabyte
     const reader = (await fetch(`${service.url}${path}`)).body!.getReader();
     const parts = [(await reader.read()).value!];
     await service.job('/analytics/WIDE/backtest', { end: '2021-06-30' });
     for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value);
-    expect(Buffer.concat(parts).toString()).toBe(whole);
-    expect(await (await fetch(`${service.url}${path}`)).text()).not.toBe(whole);
+    expect(Buffer.concat(parts).toString()).toBe(wholeText);
+    expect(await (await fetch(`${service.url}${path}`)).text()).not.toBe(wholeText);
   });
 });

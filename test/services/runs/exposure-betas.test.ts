@@ -17,26 +17,26 @@ beforeAll(async () => {
   const selection = [{ id: 'top', type: 'TopN' as const, params: { count: 6 } }];
   const pipeline = { selection, weighting: { type: 'MarketCapWeight' } } as const;
   await client.call('createIndex', { body: { ...INDEX, id: 'TOP', name: 'Top', pipeline } });
-  const equal = { weighting: { type: 'EqualWeight' } } as const;
-  await client.call('createIndex', { body: { ...INDEX, id: 'ALL', name: 'All', pipeline: equal } });
+  const equalPipeline = { weighting: { type: 'EqualWeight' } } as const;
+  await client.call('createIndex', { body: { ...INDEX, id: 'ALL', name: 'All', pipeline: equalPipeline } });
   await client.run('startBacktest', { params, body: {} });
 });
 afterAll(() => service.close());
 
 /** Returns the total returns of a security, by session. */
-async function returnsOf(identifier: string): Promise<ReadonlyMap<string, number>> {
+async function readReturns(identifier: string): Promise<ReadonlyMap<string, number>> {
   const query = { end: DATE, adjust: 'total' } as const;
   const { prices } = await client.call('getPrices', { params: { identifier }, query });
-  const at = prices.columns.indexOf('CLOSE');
-  const closes = prices.data.map((row) => Number(row[at]));
+  const column = prices.columns.indexOf('CLOSE');
+  const closes = prices.data.map((row) => Number(row[column]));
   return new Map(closes.slice(1).map((close, t) => [String(prices.index[t + 1]), close / closes[t]! - 1]));
 }
 
 const computeMean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Computes the slopes of returns on the mean return of all securities, over the last 252 sessions. */
-async function betasOf(identifiers: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const returns = await Promise.all(identifiers.map(returnsOf));
+async function readBetas(identifiers: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const returns = await Promise.all(identifiers.map(readReturns));
   const sessions = [...new Set(returns.flatMap((of) => [...of.keys()]))].toSorted().slice(-252);
   const market = new Map(sessions.map((day) => [day, computeMean(returns.flatMap((of) => of.get(day) ?? []))]));
   return new Map(
@@ -47,10 +47,11 @@ async function betasOf(identifiers: readonly string[]): Promise<ReadonlyMap<stri
         const middle = computeMean(values);
         return values.map((value) => value - middle);
       };
-      const [own, all] = [normaliseReturns(returns[i]!), normaliseReturns(market)];
+      const [ownReturns, marketReturns] = [normaliseReturns(returns[i]!), normaliseReturns(market)];
       return [
         identifier,
-        computeMean(own.map((value, k) => value * all[k]!)) / computeMean(all.map((value) => value ** 2)),
+        computeMean(ownReturns.map((value, k) => value * marketReturns[k]!)) /
+          computeMean(marketReturns.map((value) => value ** 2)),
       ];
     }),
   );
@@ -60,13 +61,13 @@ test('BETA equals the datapoint of the rules: against the equal-weighted univers
   const query = { interval: 'monthly', fields: ['BETA'], benchmark: 'ALL' } as const;
   const view = await client.call('getExposures', { params, query });
   const { assets } = await client.call('previewIndex', { params: { index_id: 'ALL' }, body: { as_of: DATE } });
-  const betas = await betasOf(assets.map(({ identifier }) => identifier));
+  const betas = await readBetas(assets.map(({ identifier }) => identifier));
   const { weights } = await client.call('getWeights', { params, query: { as_of: DATE } });
   expect([weights.length, assets.length]).toEqual([6, 12]);
   const expected = weights.reduce((sum, { identifier, weight }) => sum + weight * betas.get(identifier)!, 0);
   const field = view.fields[0]!;
-  const at = view.dates.indexOf(DATE);
-  expect(field.mean[at]).toBeCloseTo(expected, 10);
+  const row = view.dates.indexOf(DATE);
+  expect(field.mean[row]).toBeCloseTo(expected, 10);
   // The equally weighted universe of three months earlier is nearly the market against which it is measured.
-  expect(field.benchmark!.mean[at]).toBeCloseTo(1, 1);
+  expect(field.benchmark!.mean[row]).toBeCloseTo(1, 1);
 });

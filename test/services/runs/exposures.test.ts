@@ -24,8 +24,8 @@ beforeAll(async () => {
   const byCap = { type: 'MarketCapWeight' } as const;
   const pipeline = { selection, weighting: byCap };
   await client.call('createIndex', { body: { ...INDEX, id: 'TOP', name: 'Top', pipeline } });
-  const equal = { weighting: { type: 'EqualWeight' } } as const;
-  await client.call('createIndex', { body: { ...INDEX, id: 'ALL', name: 'All', pipeline: equal } });
+  const equalPipeline = { weighting: { type: 'EqualWeight' } } as const;
+  await client.call('createIndex', { body: { ...INDEX, id: 'ALL', name: 'All', pipeline: equalPipeline } });
   await client.run('startBacktest', { params, body: {} });
 });
 afterAll(() => service.close());
@@ -37,21 +37,21 @@ test('a datapoint is averaged over the holdings, and over the holdings of the be
   const { mean, coverage, percentiles, benchmark } = view.fields[0]!;
   for (const date of ['2022-07-29', '2022-12-30']) {
     const k = view.dates.indexOf(date);
-    const held = await client.call('getWeights', { params, query: { as_of: date, benchmark: 'ALL' } });
-    const capOf = new Map<string, number>();
-    for (const { identifier } of held.weights) {
+    const weighted = await client.call('getWeights', { params, query: { as_of: date, benchmark: 'ALL' } });
+    const caps = new Map<string, number>();
+    for (const { identifier } of weighted.weights) {
       const { prices } = await client.call('getPrices', { params: { identifier }, query: { end: date } });
       const last = prices.data.at(-1)!;
       const readLastPrice = (column: string) => Number(last[prices.columns.indexOf(column)]);
-      capOf.set(identifier, readLastPrice('CLOSE') * readLastPrice('SHARES_OUTSTANDING'));
+      caps.set(identifier, readLastPrice('CLOSE') * readLastPrice('SHARES_OUTSTANDING'));
     }
-    const average = held.weights.reduce((sum, { identifier, weight }) => sum + weight * capOf.get(identifier)!, 0);
+    const average = weighted.weights.reduce((sum, { identifier, weight }) => sum + weight * caps.get(identifier)!, 0);
     expect(mean[k]! / average).toBeCloseTo(1, 12);
     expect(coverage[k]).toBe(1);
-    const sorted = held.weights.toSorted((a, b) => capOf.get(a.identifier)! - capOf.get(b.identifier)!);
+    const sorted = weighted.weights.toSorted((a, b) => caps.get(a.identifier)! - caps.get(b.identifier)!);
     let below = 0;
     const median = sorted.find(({ weight }) => (below += weight) >= 0.5)!;
-    expect(percentiles.p50[k]! / capOf.get(median.identifier)!).toBeCloseTo(1, 12);
+    expect(percentiles.p50[k]! / caps.get(median.identifier)!).toBeCloseTo(1, 12);
   }
   benchmark!.mean.forEach((value, k) => {
     // the benchmark also holds the small securities
@@ -88,31 +88,31 @@ test('a benchmark is equal to the last bit by its stored run and by a new run', 
 test('turnover is that of the rebalances, wherever a window begins', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   // The first rebalance is the purchase.
-  const traded = rebalances.slice(1).reduce((sum, { turnover }) => sum + (turnover ?? 0), 0);
+  const turnoverSum = rebalances.slice(1).reduce((sum, { turnover }) => sum + (turnover ?? 0), 0);
   for (const interval of ['native', 'monthly'] as const) {
     const { turnover } = await client.call('getExposures', { params, query: { interval } });
-    expect(turnover.reduce((sum, value) => sum + value, 0)).toBeCloseTo(traded, 12);
+    expect(turnover.reduce((sum, value) => sum + value, 0)).toBeCloseTo(turnoverSum, 12);
   }
 });
 
 test('data after a date changes nothing on it, and neither does data before the window', async () => {
   const query = { fields: ['BETA', 'MOMENTUM'], benchmark: 'ALL' };
-  const whole = await client.call('getExposures', { params, query });
+  const wholeView = await client.call('getExposures', { params, query });
   const part = await client.call('getExposures', {
     params,
     query: { ...query, start: '2022-08-01', end: '2022-10-31' },
   });
-  const from = whole.dates.indexOf(part.dates[0]!);
+  const from = wholeView.dates.indexOf(part.dates[0]!);
   const cut = <T>(values: readonly T[]): T[] => values.slice(from, from + part.dates.length);
-  expect(part.dates).toEqual(cut(whole.dates));
+  expect(part.dates).toEqual(cut(wholeView.dates));
   part.fields.forEach(({ mean, percentiles, benchmark }, f) => {
-    expect(mean).toEqual(cut(whole.fields[f]!.mean));
-    expect(percentiles.p25).toEqual(cut(whole.fields[f]!.percentiles.p25));
-    expect(benchmark!.mean).toEqual(cut(whole.fields[f]!.benchmark!.mean));
+    expect(mean).toEqual(cut(wholeView.fields[f]!.mean));
+    expect(percentiles.p25).toEqual(cut(wholeView.fields[f]!.percentiles.p25));
+    expect(benchmark!.mean).toEqual(cut(wholeView.fields[f]!.benchmark!.mean));
   });
-  expect(part.active_share).toEqual(cut(whole.active_share!));
+  expect(part.active_share).toEqual(cut(wholeView.active_share!));
   for (const { group, weights } of part.groups)
-    expect(weights).toEqual(cut(whole.groups.find((other) => other.group === group)!.weights));
+    expect(weights).toEqual(cut(wholeView.groups.find((other) => other.group === group)!.weights));
 });
 
 async function exportTable(table: 'exposures' | 'limits' | 'breaches', query: { by?: string } = {}) {
@@ -124,14 +124,14 @@ test('exported groups are those of the exposures, date by date', async () => {
   for (const by of ['SECTOR', 'COUNTRY', 'IDENTIFIER']) {
     const { dates, groups } = await client.call('getExposures', { params, query: { by, groups: 100 } });
     const rows = await exportTable('exposures', { by });
-    const shown = groups.flatMap(({ group, weights }) =>
+    const shownWeights = groups.flatMap(({ group, weights }) =>
       dates.flatMap((date, k) => (weights[k] === 0 ? [] : [{ date, group, weight: weights[k] }])),
     );
-    const ordered = shown.toSorted((a, b) => (a.date + a.group < b.date + b.group ? -1 : 1));
+    const orderedWeights = shownWeights.toSorted((a, b) => (a.date + a.group < b.date + b.group ? -1 : 1));
     expect(rows.map(({ date, group }) => ({ date, group }))).toEqual(
-      ordered.map(({ date, group }) => ({ date, group })),
+      orderedWeights.map(({ date, group }) => ({ date, group })),
     );
-    rows.forEach(({ weight }, k) => expect(weight).toBeCloseTo(ordered[k]!.weight!, 14));
+    rows.forEach(({ weight }, k) => expect(weight).toBeCloseTo(orderedWeights[k]!.weight!, 14));
     const names = rows.reduce((sum, row) => sum + (row['date'] === dates.at(-1) ? Number(row['names']) : 0), 0);
     expect(names).toBe(6);
   }
@@ -149,29 +149,29 @@ test('groups, datapoints and concentration as CSV and Arrow are those of the JSO
     expect(response.status).toBe(200);
     return response;
   };
-  const numbersOf = async (table: string, column: string): Promise<(number | null)[]> => {
+  const readNumbers = async (table: string, column: string): Promise<(number | null)[]> => {
     const arrow = tableFromIPC(await (await read(table, 'arrow')).arrayBuffer());
     const [head, ...lines] = (await (await read(table, 'csv')).text()).trimEnd().split('\r\n');
-    const at = head!.split(',').indexOf(column);
-    const [found, written] = [
+    const position = head!.split(',').indexOf(column);
+    const [shownNumbers, writtenNumbers] = [
       [...arrow.getChild(column)!] as (number | null)[],
-      lines.map((line) => (line.split(',')[at] === '' ? null : Number(line.split(',')[at]))),
+      lines.map((line) => (line.split(',')[position] === '' ? null : Number(line.split(',')[position]))),
     ];
-    expect(written).toEqual(found);
-    return found;
+    expect(writtenNumbers).toEqual(shownNumbers);
+    return shownNumbers;
   };
   const compareByDate = <T>(of: (t: number) => T[]): T[] => view.dates.flatMap((_, t) => of(t));
-  expect(await numbersOf('groups', 'weight')).toEqual(
+  expect(await readNumbers('groups', 'weight')).toEqual(
     compareByDate((t) => view.groups.map(({ weights }) => weights[t]!)),
   );
-  expect(await numbersOf('fields', 'p75')).toEqual(
+  expect(await readNumbers('fields', 'p75')).toEqual(
     compareByDate((t) => view.fields.map(({ percentiles }) => percentiles.p75[t]!)),
   );
-  expect(await numbersOf('fields', 'benchmark_mean')).toEqual(
+  expect(await readNumbers('fields', 'benchmark_mean')).toEqual(
     compareByDate((t) => view.fields.map(({ benchmark }) => benchmark!.mean[t]!)),
   );
-  expect(await numbersOf('concentration', 'effective')).toEqual(view.concentration.effective);
-  expect(await numbersOf('concentration', 'active_share')).toEqual(view.active_share);
+  expect(await readNumbers('concentration', 'effective')).toEqual(view.concentration.effective);
+  expect(await readNumbers('concentration', 'active_share')).toEqual(view.active_share);
   expect((await (await read(null, 'csv')).text()).startsWith('date,field,mean,coverage')).toBe(true);
 });
 
@@ -180,20 +180,20 @@ test('exported limits and breaches equal those of the view, rule by rule', async
   const breaches = await exportTable('breaches');
   for (const rule of ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const) {
     const view = await client.call('getLimits', { params, query: { rule } });
-    const own = rows.filter((row) => row['rule'] === rule);
-    expect(own.map(({ date }) => date)).toEqual(view.state.dates);
-    expect(own.map(({ headroom }) => headroom)).toEqual(view.state.headroom);
-    expect(own.map(({ nearest }) => nearest)).toEqual(view.state.nearest);
-    expect(own.map(({ move }) => move)).toEqual(view.state.move);
-    expect(own.filter(({ state }) => state === 'breached').length).toBe(view.breached_sessions);
+    const ruleRows = rows.filter((row) => row['rule'] === rule);
+    expect(ruleRows.map(({ date }) => date)).toEqual(view.state.dates);
+    expect(ruleRows.map(({ headroom }) => headroom)).toEqual(view.state.headroom);
+    expect(ruleRows.map(({ nearest }) => nearest)).toEqual(view.state.nearest);
+    expect(ruleRows.map(({ move }) => move)).toEqual(view.state.move);
+    expect(ruleRows.filter(({ state }) => state === 'breached').length).toBe(view.breached_sessions);
     expect(
       breaches.filter((row) => row['rule'] === rule).map(({ row, begin, end, cause }) => ({ row, begin, end, cause })),
     ).toEqual(view.breaches.map(({ row, begin, end, cause }) => ({ row, begin, end, cause })));
   }
   expect(breaches.length).toBeGreaterThan(0);
-  const ofSectors = (await exportTable('limits', { by: 'SECTOR' })).filter(({ rule }) => rule === 'UCITS_20_35');
+  const sectorLimits = (await exportTable('limits', { by: 'SECTOR' })).filter(({ rule }) => rule === 'UCITS_20_35');
   const { state } = await client.call('getLimits', { params, query: { rule: 'UCITS_20_35', by: 'SECTOR' } });
-  expect(ofSectors.map(({ headroom }) => headroom)).toEqual(state.headroom);
+  expect(sectorLimits.map(({ headroom }) => headroom)).toEqual(state.headroom);
   expect(state.headroom).not.toEqual(rows.filter(({ rule }) => rule === 'UCITS_20_35').map(({ headroom }) => headroom));
 });
 
@@ -230,19 +230,19 @@ test('the orders of a pack are equal as a table, also for account ids that look 
 test('a pack executed at the close of a rebalance has the holdings of the index after it, up to a lot', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   const { date } = rebalances.at(-1)!;
-  const held = await client.call('getWeights', { params, query: { as_of: date } });
-  const weightOf = new Map(held.weights.map(({ identifier, weight }) => [identifier, weight]));
+  const weightsView = await client.call('getWeights', { params, query: { as_of: date } });
+  const heldWeights = new Map(weightsView.weights.map(({ identifier, weight }) => [identifier, weight]));
   const value = 1e9;
   const pack = await client.call('packRebalance', {
     params,
     body: { as_of: date, aum: value, cost: { spread_bps: 0, impact_bps: 0 } },
   });
   const [account] = pack.accounts;
-  expect(new Set(account!.trades.map(({ identifier }) => identifier))).toEqual(new Set(weightOf.keys()));
+  expect(new Set(account!.trades.map(({ identifier }) => identifier))).toEqual(new Set(heldWeights.keys()));
   expect(pack.index_version).toBe(1);
   const lots = account!.trades.reduce((sum, { price }) => sum + price, 0);
   for (const { identifier, price, weight_target, weight_after } of account!.trades) {
-    expect(weight_target).toBeCloseTo(weightOf.get(identifier)!, 12);
+    expect(weight_target).toBeCloseTo(heldWeights.get(identifier)!, 12);
     expect(Math.abs(weight_after - weight_target)).toBeLessThanOrEqual(price / value + 1e-12);
   }
   expect(account!.cash_after).toBeGreaterThanOrEqual(0);
@@ -261,9 +261,9 @@ test('of one security, level and points over the previous level are the total re
   const { dates, points, years, trailing } = await client.call('getDividendPoints', { params: { index_id } });
   expect(dates.length).toBeGreaterThan(0);
   for (let t = 1; t < price.index.length; t++) {
-    const paid = points[dates.indexOf(price.index[t]!)] ?? 0;
+    const paidPoints = points[dates.indexOf(price.index[t]!)] ?? 0;
     const growth = Number(total.data[t]) / Number(total.data[t - 1]);
-    expect((Number(price.data[t]) + paid) / Number(price.data[t - 1])).toBeCloseTo(growth, 12);
+    expect((Number(price.data[t]) + paidPoints) / Number(price.data[t - 1])).toBeCloseTo(growth, 12);
   }
   const sum = points.reduce((all, value) => all + value, 0);
   expect(years).toEqual([{ year: 2022, points: sum, net_points: sum }]);
@@ -282,16 +282,16 @@ async function findPayerWithin(start: string, end: string): Promise<string> {
 test('points of an index are those of its securities by weight and level of the previous close', async () => {
   const { dates, points } = await client.call('getDividendPoints', { params });
   const { levels } = await client.call('getLevels', { params, query: { variant: 'price' } });
-  const at = levels.index.indexOf(dates[0]!);
-  const day = { as_of: levels.index[at - 1]! };
+  const row = levels.index.indexOf(dates[0]!);
+  const day = { as_of: levels.index[row - 1]! };
   let expected = 0;
   for (const { identifier, weight } of (await client.call('getWeights', { params, query: day })).weights) {
     const { actions } = await client.call('getCorporateActions', { params: { identifier } });
-    const paid = actions.find(({ type, ex_date: ex }) => type === 'DIVIDEND' && ex === dates[0]);
-    if (paid === undefined) continue;
+    const paidDividend = actions.find(({ type, ex_date: ex }) => type === 'DIVIDEND' && ex === dates[0]);
+    if (paidDividend === undefined) continue;
     const { prices } = await client.call('getPrices', { params: { identifier }, query: { end: day.as_of } });
     const close = Number(prices.data.at(-1)![prices.columns.indexOf('CLOSE')]);
-    expected += (weight * Number(levels.data[at - 1]) * paid.value) / close;
+    expected += (weight * Number(levels.data[row - 1]) * paidDividend.value) / close;
   }
   expect(points[0]! / expected).toBeCloseTo(1, 12);
 });
@@ -322,15 +322,15 @@ test('an action that took effect is reported with weights and divisor of the clo
   const { levels } = await client.call('getLevels', { params, query: { variant: 'price' } });
   const dates = levels.index;
   for (const action of actions.slice(0, 3)) {
-    const at = dates.findIndex((date) => date >= action.ex_date);
+    const row = dates.findIndex((date) => date >= action.ex_date);
     expect([action.ex_date >= '2022-07-01', action.state]).toEqual([true, 'effective']);
-    const held = await client.call('getWeights', { params, query: { as_of: dates[at - 1]! } });
-    const { weight } = held.weights.find(({ identifier }) => identifier === action.identifier)!;
+    const weightsView = await client.call('getWeights', { params, query: { as_of: dates[row - 1]! } });
+    const { weight } = weightsView.weights.find(({ identifier }) => identifier === action.identifier)!;
     expect(action.weight_before).toBe(weight);
-    const query = { end: dates[at - 1]! };
+    const query = { end: dates[row - 1]! };
     const { prices } = await client.call('getPrices', { params: { identifier: action.identifier }, query });
     const close = Number(prices.data.at(-1)![prices.columns.indexOf('CLOSE')]);
-    expect((action.shares_before * close) / (weight * Number(levels.data[at - 1]))).toBeCloseTo(1, 12);
+    expect((action.shares_before * close) / (weight * Number(levels.data[row - 1]))).toBeCloseTo(1, 12);
   }
   const csv = await client.download('getIndexActions', 'text/csv', { params, query: { from: '2022-07-01' } });
   const [head, ...lines] = Buffer.from(csv).toString().trimEnd().split('\r\n');

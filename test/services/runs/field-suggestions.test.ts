@@ -43,7 +43,7 @@ const createIndexSelectedBy = (rule: object) => ({
   ...index,
   pipeline: { ...index.pipeline, selection: [{ id: 'rule', ...rule }] },
 });
-const rowsOf = (type: string, params: object) => ({ index_id: 'P', constraints: [{ id: 'row', type, params }] });
+const createRows = (type: string, params: object) => ({ index_id: 'P', constraints: [{ id: 'row', type, params }] });
 const sector = /\bsector\b.*Did you mean SECTOR\?/;
 const score = /\bscore\b.*Did you mean SCORE\?/;
 
@@ -63,9 +63,9 @@ test.each([
     { document: createIndexSelectedBy({ type: 'TopN', params: { field: 'score', count: 1 } }) },
     score,
   ],
-  ['a group row', 'POST', '/optimise/preview', rowsOf('GroupBounds', { field: 'sector', upper: 0.6 }), sector],
-  ['an average', 'POST', '/optimise/preview', rowsOf('WeightedAverage', { field: 'score', upper: 2 }), score],
-  ['an exposure', 'POST', '/optimise/preview', rowsOf('FactorExposure', { field: 'score', upper: 2 }), score],
+  ['a group row', 'POST', '/optimise/preview', createRows('GroupBounds', { field: 'sector', upper: 0.6 }), sector],
+  ['an average', 'POST', '/optimise/preview', createRows('WeightedAverage', { field: 'score', upper: 2 }), score],
+  ['an exposure', 'POST', '/optimise/preview', createRows('FactorExposure', { field: 'score', upper: 2 }), score],
   [
     'budgets',
     'POST',

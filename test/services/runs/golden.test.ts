@@ -9,8 +9,8 @@ let service: TestService;
 
 beforeAll(async () => {
   service = await startService();
-  const imported = await service.checked('importStore', '/data/import', fixture.import);
-  expect(imported.status, JSON.stringify(imported.body)).toBe(201);
+  const importedAnswer = await service.checked('importStore', '/data/import', fixture.import);
+  expect(importedAnswer.status, JSON.stringify(importedAnswer.body)).toBe(201);
 });
 
 afterAll(() => service.close());
@@ -60,11 +60,11 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
     for (const [name, value] of Object.entries(expected.metrics)) close(result.metrics[name], value as number);
     expect(result.rebalances.map(({ date }: { date: string }) => date)).toEqual(Object.keys(expected.rebalances));
     for (const snapshot of result.rebalances) {
-      const decided = expected.rebalances[snapshot.date];
-      close(Object.values(snapshot.weights), Object.values(decided.w));
-      close(Object.values(snapshot.uncapped_weights), Object.values(decided.raw));
-      expect(snapshot.capped).toEqual(decided.capped);
-      close(snapshot.redistributed, decided.redistributed);
+      const decidedWeights = expected.rebalances[snapshot.date];
+      close(Object.values(snapshot.weights), Object.values(decidedWeights.w));
+      close(Object.values(snapshot.uncapped_weights), Object.values(decidedWeights.raw));
+      expect(snapshot.capped).toEqual(decidedWeights.capped);
+      close(snapshot.redistributed, decidedWeights.redistributed);
     }
   });
 

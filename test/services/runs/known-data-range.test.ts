@@ -66,17 +66,17 @@ function findRefusedDecision(names: readonly string[], universe: unknown, base?:
 }
 
 describe('of an index with its first decision before the first version', () => {
-  const known = ['NO_DATA_KNOWN', '2024-01-02', '2024-01-04'];
+  const knownRange = ['NO_DATA_KNOWN', '2024-01-02', '2024-01-04'];
 
   test.each([
     ['every name', ['OLD', 'NEW'], { kind: 'all' }],
     ['listed names', ['OLD', 'NEW'], { kind: 'list', identifiers: ['OLD'] }],
   ])('of %s is refused with both days before a job is created', (_, names, universe) => {
-    expect(findRefusedDecision(names, universe)).toEqual(known);
+    expect(findRefusedDecision(names, universe)).toEqual(knownRange);
   });
 
   test('the base date counts as the session on or after it', () => {
-    expect(findRefusedDecision(['OLD'], { kind: 'all' }, '2023-12-30')).toEqual(known);
+    expect(findRefusedDecision(['OLD'], { kind: 'all' }, '2023-12-30')).toEqual(knownRange);
   });
 });
 

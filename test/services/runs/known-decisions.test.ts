@@ -32,7 +32,7 @@ const INDEX = {
   pipeline: { weighting: { type: 'PriceWeight' } },
 };
 
-async function jobOf<T = Record<string, unknown>>(path: string, body: object): Promise<T> {
+async function runJob<T = Record<string, unknown>>(path: string, body: object): Promise<T> {
   const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
   const job = await service.finished(started.job_id);
   expect(job).toMatchObject({ status: 'succeeded' });
@@ -42,7 +42,7 @@ async function jobOf<T = Record<string, unknown>>(path: string, body: object): P
 interface Levels {
   readonly metrics: { readonly total_return: number };
 }
-const run = (body: object = {}): Promise<Levels> => jobOf<Levels>('/analytics/DESK/backtest', body);
+const run = (body: object = {}): Promise<Levels> => runJob<Levels>('/analytics/DESK/backtest', body);
 const listRuns = async (): Promise<{ readonly run_id: string; readonly request: { readonly as_known?: string } }[]> =>
   (await service.ask<{ readonly runs: [] }>('GET', '/analytics/DESK/runs')).body.runs;
 
@@ -56,9 +56,9 @@ async function backdateVersions(): Promise<void> {
   await documents.transaction(async (tx) => {
     for (const [i, known_at] of KNOWN_AT.entries()) {
       const id = `m/${String(i + 1).padStart(10, '0')}`;
-      const stored = await tx.get('data-version', id);
-      if (stored === undefined || 'unreadable' in stored) throw new Error(`no version ${id}`);
-      await tx.put('data-version', id, { ...(stored.body as object), known_at });
+      const version = await tx.get('data-version', id);
+      if (version === undefined || 'unreadable' in version) throw new Error(`no version ${id}`);
+      await tx.put('data-version', id, { ...(version.body as object), known_at });
     }
   });
   await documents.close();
@@ -90,20 +90,20 @@ test('decisions before the first available version are refused, with its day', a
 
 test('the first content of a store is known from the beginning of its history, a correction is not', async () => {
   await importStore(createTables(10));
-  const known = await run({ as_known: 'decision' });
-  expect(known.metrics.total_return).toBeCloseTo(0.2, 12); // equal to the run below: both versions are from today
+  const knownRun = await run({ as_known: 'decision' });
+  expect(knownRun.metrics.total_return).toBeCloseTo(0.2, 12); // equal to the run below: both versions are from today
   await service.ask('DELETE', '/analytics/DESK/record');
 });
 
 test('a rebalance decides on the price known at the time, and levels use the current price', async () => {
   await service.restart(backdateVersions, 'new');
   await service.resumed();
-  const plain = await run();
-  const known = await run({ as_known: 'decision' });
+  const plainRun = await run();
+  const knownRun = await run({ as_known: 'decision' });
   // On Friday the 5th, half is in A according to the latest data, and a fifth according to the data known then. A
   // doubles on Monday.
-  expect(plain.metrics.total_return).toBeCloseTo(0.5, 12);
-  expect(known.metrics.total_return).toBeCloseTo(0.2, 12);
+  expect(plainRun.metrics.total_return).toBeCloseTo(0.5, 12);
+  expect(knownRun.metrics.total_return).toBeCloseTo(0.2, 12);
   const preview = await service.ask<{ readonly weights: readonly { readonly weight: number }[] }>(
     'POST',
     '/indices/DESK/preview',
@@ -116,15 +116,15 @@ test('a run on data known at the time is marked, remains current, replays to the
   expect((await listRuns()).map(({ request }) => request.as_known)).toEqual(['decision', undefined]);
   const current = await service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, as_known: 'decision' });
   expect(current.status).toBe(200);
-  const replayed = await jobOf('/analytics/DESK/replay', {});
-  expect(replayed).toMatchObject({ equal: true, inputs_equal: true });
-  const again = await run();
-  expect(again.metrics.total_return).toBeCloseTo(0.5, 12);
+  const replayedRun = await runJob('/analytics/DESK/replay', {});
+  expect(replayedRun).toMatchObject({ equal: true, inputs_equal: true });
+  const secondRun = await run();
+  expect(secondRun.metrics.total_return).toBeCloseTo(0.5, 12);
 });
 
 test('the difference of the two runs is attributed to the request, to the last bit', async () => {
-  const [, known, plain] = await listRuns();
-  const difference = await jobOf('/analytics/DESK/runs/diff', { from: plain!.run_id, to: known!.run_id });
+  const [, knownRow, plainRow] = await listRuns();
+  const difference = await runJob('/analytics/DESK/runs/diff', { from: plainRow!.run_id, to: knownRow!.run_id });
   expect(difference).toMatchObject({
     definition: [],
     request: [{ path: '/as_known', op: 'add', before: null, after: 'decision' }],
@@ -139,16 +139,16 @@ test('the difference of the two runs is attributed to the request, to the last b
 });
 
 test('the pro forma file of a run with as_known has the composition of the run', async () => {
-  const [, known, plain] = await listRuns();
-  const weightsOf = async (id: string): Promise<number[]> => {
+  const [, knownRow, plainRow] = await listRuns();
+  const readWeights = async (id: string): Promise<number[]> => {
     const path = `/analytics/DESK/exports/proforma?run_id=${id}&date=2024-01-05&format=json`;
     const { status, body } = await service.ask<{ readonly columns: string[]; readonly data: number[][] }>('GET', path);
     expect(status, JSON.stringify(body)).toBe(200);
     return body.data.map((row) => row[body.columns.indexOf('weight')]!);
   };
-  const [a, b] = await weightsOf(known!.run_id);
+  const [a, b] = await readWeights(knownRow!.run_id);
   expect([a, b]).toEqual([expect.closeTo(0.2, 12), expect.closeTo(0.8, 12)]);
-  expect(await weightsOf(plain!.run_id)).toEqual([expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]);
+  expect(await readWeights(plainRow!.run_id)).toEqual([expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]);
 });
 
 test('an index with breach rebalances is refused, because breaches depend on corrected data', async () => {
@@ -162,7 +162,7 @@ test('an index with breach rebalances is refused, because breaches depend on cor
 });
 
 test('variants of a sweep decide as single runs do', async () => {
-  const { rows } = await jobOf<{ readonly rows: readonly { readonly variant: number; readonly metrics: object }[] }>(
+  const { rows } = await runJob<{ readonly rows: readonly { readonly variant: number; readonly metrics: object }[] }>(
     '/analytics/sweeps',
     {
       index_id: 'DESK',
@@ -170,8 +170,8 @@ test('variants of a sweep decide as single runs do', async () => {
       patches: [{}, { '/request/transaction_cost_bps': 10 }],
     },
   );
-  const known = await run({ as_known: 'decision' });
-  expect(rows.find(({ variant }) => variant === 0)!.metrics).toEqual(known.metrics);
+  const knownRun = await run({ as_known: 'decision' });
+  expect(rows.find(({ variant }) => variant === 0)!.metrics).toEqual(knownRun.metrics);
 });
 
 const PICK_INDEX = {
@@ -189,22 +189,22 @@ test('a universe that follows an index uses its decisions on data known at the t
     const answer = await service.ask('PUT', `/indices/${index.id}`, index);
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
   }
-  const runOf = (body: object) => jobOf<Levels>('/analytics/FOLLOW/backtest', body);
+  const runOf = (body: object) => runJob<Levels>('/analytics/FOLLOW/backtest', body);
   // According to the data known on Friday the 5th, B was the more expensive security; in the latest data both are
   // equal, and A ranks first.
-  const [plain, known] = [await runOf({}), await runOf({ as_known: 'decision' })];
-  expect(plain.metrics.total_return).toBeCloseTo(1, 12);
-  expect(known.metrics.total_return).toBeCloseTo(0, 12);
-  const sweep = await jobOf<{ readonly rows: readonly { readonly variant: number; readonly metrics: object }[] }>(
+  const [plainRun, knownRun] = [await runOf({}), await runOf({ as_known: 'decision' })];
+  expect(plainRun.metrics.total_return).toBeCloseTo(1, 12);
+  expect(knownRun.metrics.total_return).toBeCloseTo(0, 12);
+  const sweep = await runJob<{ readonly rows: readonly { readonly variant: number; readonly metrics: object }[] }>(
     '/analytics/sweeps',
     { index_id: 'FOLLOW', request: {}, patches: [{}, { '/request/as_known': 'decision' }] },
   );
-  expect([0, 1].map((at) => sweep.rows.find(({ variant }) => variant === at)!.metrics)).toEqual([
-    plain.metrics,
-    known.metrics,
+  expect([0, 1].map((number) => sweep.rows.find(({ variant }) => variant === number)!.metrics)).toEqual([
+    plainRun.metrics,
+    knownRun.metrics,
   ]);
   const treatment = { on_breach: 'rebalance' };
-  const refusal = await jobOf('/analytics/sweeps', {
+  const refusal = await runJob('/analytics/sweeps', {
     index_id: 'FOLLOW',
     request: { as_known: 'decision' },
     patches: [{ '/document/pipeline/treatment': treatment }],

@@ -31,14 +31,14 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-async function viewOf(body: object): Promise<SweepView> {
+async function readView(body: object): Promise<SweepView> {
   const { body: job } = await service.ask<{ job_id: string }>('POST', '/analytics/sweeps', body);
   const { status, error, result } = await service.finished(job.job_id);
   expect([status, error]).toEqual(['succeeded', null]);
   return result as SweepView;
 }
 
-async function rowsOf(sweepId: string): Promise<Row[]> {
+async function readRows(sweepId: string): Promise<Row[]> {
   const rows: Row[] = [];
   for (let block = 0, blocks = 1; block < blocks; block++) {
     const { body } = await service.ask<Block>('GET', `/analytics/sweeps/${sweepId}/rows?block=${block}`);
@@ -53,8 +53,8 @@ describe('a sweep of more variants than are checked first', () => {
   let view: SweepView;
   let rows: Row[];
   beforeAll(async () => {
-    view = await viewOf({ sweep_id: 'large', document: INDEX, grid: GRID, partitions: 4 });
-    rows = await rowsOf('large');
+    view = await readView({ sweep_id: 'large', document: INDEX, grid: GRID, partitions: 4 });
+    rows = await readRows('large');
   });
 
   test('has the first rows in its result and all rows in blocks, each variant once', () => {
@@ -81,10 +81,10 @@ describe('a sweep of more variants than are checked first', () => {
   test('gives each variant the result of a small sweep', async () => {
     const variants = [0, COSTS - 1, COSTS, LATE_START + 7];
     const patches = variants.map((variant) => rows.find((row) => row.variant === variant)!.patch);
-    const few = await viewOf({ sweep_id: 'few', document: INDEX, patches, partitions: 4 });
-    for (const row of few.rows) {
-      const same = rows.find(({ variant }) => variant === variants[row.variant])!;
-      const { metrics, total_costs, start, end, observations } = same;
+    const fewView = await readView({ sweep_id: 'few', document: INDEX, patches, partitions: 4 });
+    for (const row of fewView.rows) {
+      const sameRow = rows.find(({ variant }) => variant === variants[row.variant])!;
+      const { metrics, total_costs, start, end, observations } = sameRow;
       expect(row).toMatchObject({ metrics, total_costs, start, end, observations });
     }
   });
@@ -103,8 +103,8 @@ describe('a sweep of more variants than are checked first', () => {
 });
 
 test('a missing block, and an unknown sweep, are refused by name', async () => {
-  const beyond = await service.refusal('GET', '/analytics/sweeps/large/rows?block=3');
-  expect(beyond).toMatchObject({ status: 422, detail: { findings: [{ path: 'block', value: 3 }] } });
+  const beyondRefusal = await service.refusal('GET', '/analytics/sweeps/large/rows?block=3');
+  expect(beyondRefusal).toMatchObject({ status: 422, detail: { findings: [{ path: 'block', value: 3 }] } });
   expect(await service.refusal('GET', '/analytics/sweeps/none/rows')).toMatchObject({
     status: 404,
     code: 'JOB_NOT_FOUND',

@@ -20,7 +20,7 @@ export interface Walk {
  * Returns the closes of a security on the sessions, from a congruential generator that depends only on identifier and
  * seed.
  */
-export function closesOf(name: string, { sessions = SESSIONS.length, seed = 1 }: Omit<Walk, 'names'>): number[] {
+export function drawCloses(name: string, { sessions = SESSIONS.length, seed = 1 }: Omit<Walk, 'names'>): number[] {
   let state = [...name].reduce((sum, letter) => 31 * sum + letter.codePointAt(0)!, seed) % 2_147_483_647;
   let close = 100;
   return Array.from({ length: sessions }, () => {
@@ -34,7 +34,9 @@ export function closesOf(name: string, { sessions = SESSIONS.length, seed = 1 }:
 export function writeWalks(folder: string, walk: Walk): string {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const bars = walk.names.flatMap((name) => closesOf(name, walk).map((close, t) => `${name},${SESSIONS[t]},${close}`));
+  const bars = walk.names.flatMap((name) =>
+    drawCloses(name, walk).map((close, t) => `${name},${SESSIONS[t]},${close}`),
+  );
   writeFileSync(join(folder, 'market.csv'), `identifier,date,CLOSE\n${bars.join('\n')}\n`);
   writeFileSync(
     join(folder, 'reference.csv'),

@@ -16,12 +16,12 @@ const formatHex = (n: number) => `${n.toString(16).padStart(32, '0')}.art`;
 const createRefTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
 
 /** Creates a rerun job of stale indices whose runs are documents with one file each. */
-async function createWorld(refusalOf: (id: string) => Refusal | undefined = () => undefined) {
+async function createWorld(findRefusal: (id: string) => Refusal | undefined = () => undefined) {
   const documents = await openDocumentStore({ folder: await createTemporaryFolder() });
-  const written = new Map<string, Uint8Array>();
-  const dropped: string[] = [];
+  const writtenFiles = new Map<string, Uint8Array>();
+  const droppedNames: string[] = [];
   const files = { made: 0, outputs: 0xf000 };
-  const summed: { readonly parts: readonly number[] }[] = [];
+  const summedParts: { readonly parts: readonly number[] }[] = [];
   const runOf = (id: string): RunDocument => ({
     run_id: id,
     index_id: id,
@@ -37,13 +37,13 @@ async function createWorld(refusalOf: (id: string) => Refusal | undefined = () =
   });
   const kind = createRerunJob({
     documents,
-    artifacts: { read: async ({ name }) => written.get(name)! },
+    artifacts: { read: async ({ name }) => writtenFiles.get(name)! },
     markets: { settled: async () => {} },
     runnables: {
       onStoredTerms: async () => ({}) as never,
       currentRun: async () => undefined,
       async planRun(id) {
-        const refusal = refusalOf(id);
+        const refusal = findRefusal(id);
         if (refusal !== undefined) throw refusal;
         return { plan: { runId: id }, version: 1, dataVersion: {} } as never;
       },
@@ -55,32 +55,32 @@ async function createWorld(refusalOf: (id: string) => Refusal | undefined = () =
   const createAttempt = (inParts: Attempt['inParts']) =>
     ({
       inParts,
-      compute: async (_: string, { files: all }: { files: typeof summed }) => {
-        summed.push(...all);
+      compute: async (_: string, { files: all }: { files: typeof summedParts }) => {
+        summedParts.push(...all);
         return {
           view: createRefTo(formatHex(0xffff)),
           rows: { artifact: createRefTo(formatHex(0xfffe)), count: 0, blocks: [] },
         };
       },
       outputs: () => ({}),
-      drop: async (names: readonly string[]) => void dropped.push(...names),
+      drop: async (names: readonly string[]) => void droppedNames.push(...names),
       async write(bytes: Uint8Array) {
         const ref = createRefTo(formatHex(++files.outputs));
-        written.set(ref.name, bytes);
+        writtenFiles.set(ref.name, bytes);
         return ref;
       },
     }) as unknown as Attempt;
   await documents.transaction(async (tx) => {
     for (const id of IDS) await tx.put('index', id, {});
   });
-  return { documents, kind, attempt: createAttempt, dropped, files, summed };
+  return { documents, kind, attempt: createAttempt, dropped: droppedNames, files, summed: summedParts };
 }
 
 /** Computes parts on two nodes. Both nodes compute the first part, and the node of the job receives both outputs. */
-const computeOnTwoNodes = (others: () => Promise<PartOutput>) => async (parts: Parts) => {
-  const theirs = { ...(await others()), parts: [0, 2] };
-  const own = (await Promise.all([0, 1].map((part) => parts.here(part, 0)))) as PartOutput[];
-  return [theirs, ...own.map((output, part) => ({ ...output, parts: [part] }))];
+const computeOnTwoNodes = (computeOtherParts: () => Promise<PartOutput>) => async (parts: Parts) => {
+  const otherOutput = { ...(await computeOtherParts()), parts: [0, 2] };
+  const ownOutputs = (await Promise.all([0, 1].map((part) => parts.here(part, 0)))) as PartOutput[];
+  return [otherOutput, ...ownOutputs.map((output, part) => ({ ...output, parts: [part] }))];
 };
 
 test('a part that two nodes computed counts once, and the files of the other are deleted', async () => {
@@ -91,10 +91,10 @@ test('a part that two nodes computed counts once, and the files of the other are
   await documents.transaction(async (tx) => void (await effect!(tx)));
   const runs = await Promise.all(IDS.map((id) => findRun(documents, id)));
   expect(runs.every((run) => run !== undefined)).toBe(true);
-  const stored = runs.map((run) => run!.artifacts.columns.name);
+  const storedNames = runs.map((run) => run!.artifacts.columns.name);
   // 20 indices, and the eight indices of the first part again
   expect(files.made).toBe(28);
-  expect(new Set([...stored, ...dropped]).size).toBe(28);
+  expect(new Set([...storedNames, ...dropped]).size).toBe(28);
   expect(dropped).toHaveLength(8);
   expect(summed.map(({ parts }) => parts)).toEqual([[0, 2], [0], [1]]);
   for (const id of IDS) expect((await readRunList(documents, id)).earlier).toEqual([]);
@@ -103,10 +103,10 @@ test('a part that two nodes computed counts once, and the files of the other are
 
 test('an attempt after a recorded end has no second effect', async () => {
   const { documents, kind, attempt } = await createWorld();
-  const alone = attempt(async (parts) =>
+  const singleOutput = attempt(async (parts) =>
     Promise.all([0, 1, 2].map(async (part) => ({ ...((await parts.here(part, 0)) as PartOutput), parts: [part] }))),
   );
-  const [first, second] = [await kind.run(PAYLOAD, alone), await kind.run(PAYLOAD, alone)];
+  const [first, second] = [await kind.run(PAYLOAD, singleOutput), await kind.run(PAYLOAD, singleOutput)];
   await documents.transaction(async (tx) => void (await first.effect!(tx)));
   const newest = await findRun(documents, 'I7');
   await documents.transaction(async (tx) => void (await second.effect!(tx)));
@@ -115,19 +115,19 @@ test('an attempt after a recorded end has no second effect', async () => {
 });
 
 test('an index that cannot be run is refused, and the others run; a service that cannot run any ends the attempt', async () => {
-  const gone = new Refusal('INDEX_NOT_FOUND', 'It is not there.');
-  const { documents, kind, attempt } = await createWorld((id) => (id === 'I3' ? gone : undefined));
+  const goneRefusal = new Refusal('INDEX_NOT_FOUND', 'It is not there.');
+  const { documents, kind, attempt } = await createWorld((id) => (id === 'I3' ? goneRefusal : undefined));
   const other = attempt(() => Promise.reject(new Error('it computes some parts')));
   const { result } = await kind.runParts!(PAYLOAD, [0], other);
   expect((result as PartOutput).files).toHaveLength(7);
   await documents.close();
-  const away = await createWorld(() => new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
+  const awayWorld = await createWorld(() => new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
   await expect(
-    away.kind.runParts!(
+    awayWorld.kind.runParts!(
       PAYLOAD,
       [0],
-      away.attempt(async () => []),
+      awayWorld.attempt(async () => []),
     ),
   ).rejects.toThrow('It is unavailable.');
-  await away.documents.close();
+  await awayWorld.documents.close();
 });

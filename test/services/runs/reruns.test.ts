@@ -38,8 +38,8 @@ async function serve(sessions: number, seed: number): Promise<void> {
 
 const rerun = async (body: object = {}): Promise<RerunView> =>
   (await service.job<RerunView>('/analytics/reruns', body)).result;
-const runsOf = async (id: string) => (await service.ok<StoredRuns>('GET', `/analytics/${id}/runs`)).runs;
-const levelsOf = async (id: string, run?: string): Promise<unknown> =>
+const readRuns = async (id: string) => (await service.ok<StoredRuns>('GET', `/analytics/${id}/runs`)).runs;
+const readLevels = async (id: string, run?: string): Promise<unknown> =>
   service.ok('GET', `/analytics/${id}/exports/levels?format=json${run === undefined ? '' : `&run_id=${run}`}`);
 const listOutcomes = ({ rows }: RerunView) => new Set(rows.map(({ outcome }) => outcome));
 
@@ -48,7 +48,7 @@ describe('a rerun', () => {
     const view = await rerun();
     expect(view).toMatchObject({ indices: 10, stored: 0, current: 10, refused: 0 });
     expect(view.rows.map(({ index_id: id }) => id)).toEqual(['FOLLOW', ...IDS]);
-    const [newest] = await runsOf('I00');
+    const [newest] = await readRuns('I00');
     expect(view.rows[1]).toEqual({
       index_id: 'I00',
       outcome: 'current',
@@ -62,33 +62,35 @@ describe('a rerun', () => {
   });
 
   test('after new sessions extends every run on its terms, and gives the levels of single backtests', async () => {
-    const before = await runsOf('I05');
+    const before = await readRuns('I05');
     await serve(61, 1);
     const view = await rerun({ rerun_id: 'day' });
     expect(view).toMatchObject({ rerun_id: 'day', indices: 10, stored: 10, current: 0, refused: 0 });
     const row = view.rows.find(({ index_id: id }) => id === 'I05')!;
     expect(row).toMatchObject({ end: SESSIONS[60], extended_from: SESSIONS[59], full_run_reason: null });
-    const after = await runsOf('I05');
+    const after = await readRuns('I05');
     expect(after.map(({ run_id: id }) => id)).toEqual([row.run_id, ...before.map(({ run_id: id }) => id)]);
     expect(row.previous_run_id).toBe(before[0]!.run_id);
     expect(after[0]!.request).toMatchObject({ transaction_cost_bps: COSTS });
-    const levels = await levelsOf('I05');
-    const single = await service.job<{ run_hash: string }>('/analytics/I05/backtest', { transaction_cost_bps: COSTS });
-    expect(single.result.run_hash).toBe(after[0]!.run_hash);
-    expect(await levelsOf('I05')).toEqual(levels);
+    const levels = await readLevels('I05');
+    const singleAnswer = await service.job<{ run_hash: string }>('/analytics/I05/backtest', {
+      transaction_cost_bps: COSTS,
+    });
+    expect(singleAnswer.result.run_hash).toBe(after[0]!.run_hash);
+    expect(await readLevels('I05')).toEqual(levels);
     expect(listOutcomes(await rerun())).toEqual(new Set(['current']));
   });
 
   test('after other data runs all again, and keeps the run of an index that cannot be run', async () => {
     await service.ok('PUT', '/indices/I02', createEqualIndex('I02', NAMES, { base_date: SESSIONS[70] }));
-    const before = await runsOf('I02');
+    const before = await readRuns('I02');
     await serve(61, 2);
     const view = await rerun();
     expect(view).toMatchObject({ indices: 10, stored: 9, current: 0, refused: 1 });
     const refusal = view.rows.find(({ index_id: id }) => id === 'I02')!;
     expect(refusal).toMatchObject({ outcome: 'refused', run_id: null, error: { code: 'NO_DATA_IN_RANGE' } });
     const listIds = (runs: StoredRuns['runs']) => runs.map(({ run_id: id }) => id);
-    expect(listIds(await runsOf('I02'))).toEqual(listIds(before));
+    expect(listIds(await readRuns('I02'))).toEqual(listIds(before));
     expect(view.rows.find(({ index_id: id }) => id === 'I03')).toMatchObject({ extended_from: null });
     await put('I02', NAMES);
   });
@@ -102,17 +104,17 @@ describe('a rerun', () => {
       ['I01', 'current'],
     ]);
     expect(view.rows[2]!.error).toMatchObject({ code: 'INDEX_NOT_FOUND' });
-    const [only, ...others] = await runsOf('NEVER');
+    const [only, ...otherRuns] = await readRuns('NEVER');
     expect(only!.run_id).toBe(view.rows[0]!.run_id);
-    expect(others).toEqual([]);
+    expect(otherRuns).toEqual([]);
   });
 
   test('has its rows in blocks', async () => {
     const body = await service.ok<{ rows: RerunRow[] }>('GET', '/analytics/reruns/day/rows');
     expect(body).toMatchObject({ rerun_id: 'day', count: 10, block: 0, blocks: 1 });
     expect(body.rows.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 10 }, () => 'stored'));
-    const beyond = await service.ask('GET', '/analytics/reruns/day/rows?block=1');
-    expect(beyond.status).toBe(422);
+    const beyondAnswer = await service.ask('GET', '/analytics/reruns/day/rows?block=1');
+    expect(beyondAnswer.status).toBe(422);
     expect((await service.ask('GET', '/analytics/reruns/none/rows')).status).toBe(404);
   });
 

@@ -61,7 +61,7 @@ async function runToEnd(request: object = {}): Promise<RunTotal> {
 const createDifference = (from: Pick<RunTotal, 'id'>, to: Pick<RunTotal, 'id'>): Promise<RunsDifference> =>
   runToResult<RunsDifference>('/analytics/WHY/runs/diff', { from: from.id, to: to.id });
 
-const effectsOf = ({ effects }: RunsDifference): Record<string, number> =>
+const selectEffects = ({ effects }: RunsDifference): Record<string, number> =>
   Object.fromEntries(effects!.map(({ cause, total_return: value }) => [cause, value]));
 
 const CORRECTED_DATE = DAYS[60]!;
@@ -82,7 +82,7 @@ test('each cause has the effect of exchanging it, as backtests with exchanged ca
   await importStore(createMarket({ [`${CORRECTED_DATE} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
   const last = await runToEnd(COSTS);
   const result = await createDifference(first, last);
-  const effects = effectsOf(result);
+  const effects = selectEffects(result);
   expect(effects['definition']).toBeCloseTo(defined.total - first.total, 12);
   expect(effects['request']).toBeCloseTo(response.total - defined.total, 12);
   expect(effects['data']).toBeCloseTo(last.total - response.total, 12);
@@ -106,7 +106,7 @@ test('a corrected price changes levels from its day on, and nothing before', asy
   const result = await createDifference(before, after);
   expect(result).toMatchObject({ same_levels: false, first_difference: CORRECTED_DATE, definition: [], request: [] });
   expect(result.data.rows).toEqual({ rows_added: 0, rows_changed: result.data.first.length, rows_removed: 0 });
-  expect(effectsOf(result)).toEqual({ definition: 0, request: 0, data: result.total_return, engine: 0 });
+  expect(selectEffects(result)).toEqual({ definition: 0, request: 0, data: result.total_return, engine: 0 });
   expect(result.largest!.date >= CORRECTED_DATE).toBe(true);
 });
 
@@ -149,28 +149,28 @@ describe('runs of two data stores', () => {
     const data = { cells: null, first: [], rows: null, appended: null, stores: { from: 'm', to: 'n' }, reason };
     expect(result).toMatchObject({ same_levels: false, first_difference: DAYS[3], definition: [], data });
     expect(result.total_return).toBeCloseTo(onNEqual.total - onM.total, 12);
-    expect(effectsOf(result)).toEqual({ definition: 0, request: 0, data: result.total_return, engine: 0 });
+    expect(selectEffects(result)).toEqual({ definition: 0, request: 0, data: result.total_return, engine: 0 });
     expect(result.effects_reason).toBeNull();
   });
 
   test('have effects if the data of the earlier run is served, otherwise none, with the reason', async () => {
-    const served = await createDifference(onNPrice, onM);
-    expect(effectsOf(served)['definition']).toBeCloseTo(onNEqual.total - onNPrice.total, 12);
-    expect(effectsOf(served)['data']).toBeCloseTo(onM.total - onNEqual.total, 12);
-    const unserved = await createDifference(onM, onNPrice);
-    expect(unserved).toMatchObject({ effects: null, definition: [{ path: '/pipeline/weighting/type' }] });
-    expect(unserved.effects_reason).toBe(
+    const servedDifference = await createDifference(onNPrice, onM);
+    expect(selectEffects(servedDifference)['definition']).toBeCloseTo(onNEqual.total - onNPrice.total, 12);
+    expect(selectEffects(servedDifference)['data']).toBeCloseTo(onM.total - onNEqual.total, 12);
+    const unservedDifference = await createDifference(onM, onNPrice);
+    expect(unservedDifference).toMatchObject({ effects: null, definition: [{ path: '/pipeline/weighting/type' }] });
+    expect(unservedDifference.effects_reason).toBe(
       `A replay needs the data of the run ${onM.id}, made on the store m; n is served.`,
     );
-    expect(unserved.total_return).toBeCloseTo(onNPrice.total - onM.total, 12);
+    expect(unservedDifference.total_return).toBeCloseTo(onNPrice.total - onM.total, 12);
   });
 
   test('have none if the definition of one names securities that the data of the other lacks', async () => {
     await importStore(createMarket());
     await putList(['A', 'B'], 'EqualWeight');
-    const ofNames = await runToEnd();
+    const namesRun = await runToEnd();
     await serve('n', createOtherMarket());
-    const result = await createDifference(onNEqual, ofNames);
+    const result = await createDifference(onNEqual, namesRun);
     expect(result.effects).toBeNull();
     expect(result.effects_reason).toMatch(/^A replay was refused: /);
     expect(result.data.stores).toEqual({ from: 'n', to: 'm' });
@@ -194,12 +194,12 @@ test('differences on the common grid sum exactly in any order, and lose at most 
   const random = seeded(9);
   for (let i = 0; i < 300; i++) {
     const values = Array.from({ length: 6 }, () => (random() - 0.5) * 10 ** Math.floor(6 * random() - 3));
-    const placed = roundToCommonGrid(values);
-    const steps = placed.slice(1).map((value, k) => value - placed[k]!);
+    const placedValues = roundToCommonGrid(values);
+    const steps = placedValues.slice(1).map((value, k) => value - placedValues[k]!);
     for (const order of [steps, steps.toReversed()])
-      expect(order.reduce((sum, step) => sum + step, 0)).toBe(placed.at(-1)! - placed[0]!);
+      expect(order.reduce((sum, step) => sum + step, 0)).toBe(placedValues.at(-1)! - placedValues[0]!);
     const largest = Math.max(...values.map(Math.abs));
-    placed.forEach((value, k) => expect(Math.abs(value - values[k]!)).toBeLessThanOrEqual(1e-14 * largest));
+    placedValues.forEach((value, k) => expect(Math.abs(value - values[k]!)).toBeLessThanOrEqual(1e-14 * largest));
   }
 });
 
@@ -208,9 +208,9 @@ test('levels differ from the first date that only one run has', () => {
     days: Int32Array.from(days),
     level: Float64Array.from(level),
   });
-  const whole = createLevels([0, 1, 2], [100, 101, 102]);
-  expect(findLevelsDifference(whole, whole)).toEqual({ firstDifference: null, largest: null });
-  expect(findLevelsDifference(whole, createLevels([0, 2], [100, 104]))).toEqual({
+  const wholeLevels = createLevels([0, 1, 2], [100, 101, 102]);
+  expect(findLevelsDifference(wholeLevels, wholeLevels)).toEqual({ firstDifference: null, largest: null });
+  expect(findLevelsDifference(wholeLevels, createLevels([0, 2], [100, 104]))).toEqual({
     firstDifference: '1970-01-02',
     largest: { date: '1970-01-03', from: 102, to: 104 },
   });

@@ -23,7 +23,7 @@ async function run(): Promise<string> {
   return (await service.ask<{ runs: { run_id: string }[] }>('GET', '/analytics/EQ/runs')).body.runs[0]!.run_id;
 }
 
-async function sharesOf(runId: string): Promise<(number | null)[]> {
+async function readShares(runId: string): Promise<(number | null)[]> {
   const path = `/analytics/EQ/weights?run_id=${runId}`;
   const { body } = await service.ask<{ weights: { shares_outstanding: number | null }[] }>('GET', path);
   return body.weights.map(({ shares_outstanding }) => shares_outstanding);
@@ -39,14 +39,14 @@ test('weights of a run show the share counts of its data, and none after other d
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
   const before = await run();
-  expect(await sharesOf(before)).toEqual([1000, 1000]);
+  expect(await readShares(before)).toEqual([1000, 1000]);
   await serveShares(3000);
-  expect(await sharesOf(before)).toEqual([null, null]);
+  expect(await readShares(before)).toEqual([null, null]);
   const after = await run();
-  expect([await sharesOf(after), await sharesOf(before)]).toEqual([
+  expect([await readShares(after), await readShares(before)]).toEqual([
     [3000, 3000],
     [null, null],
   ]);
   await serveShares(1000);
-  expect(await sharesOf(before)).toEqual([1000, 1000]);
+  expect(await readShares(before)).toEqual([1000, 1000]);
 });

@@ -133,17 +133,17 @@ function createWorld({
     },
     ...rest,
   };
-  const marketOf = (content: object): ServedMarket =>
+  const createMarket = (content: object): ServedMarket =>
     ({ handle: { adjustment: 'none', ...content }, identity: content }) as unknown as ServedMarket;
-  const market = served === null ? undefined : marketOf(served);
-  const readable = new Map(others.map((other) => [other, marketOf({ datasetId: other, contentHash: 'o' })]));
+  const market = served === null ? undefined : createMarket(served);
+  const markets = new Map(others.map((other) => [other, createMarket({ datasetId: other, contentHash: 'o' })]));
   const states = createRunStates({
     documents,
     calendars: CALENDARS,
     engineVersion: engine,
     artifacts: { read: async () => new TextEncoder().encode(text) },
     markets: { served: () => market, require: () => market! },
-    stores: { of: async (id) => readable.get(id) ?? Promise.reject(new Refusal('STORE_NOT_FOUND', 'It is gone.')) },
+    stores: { of: async (id) => markets.get(id) ?? Promise.reject(new Refusal('STORE_NOT_FOUND', 'It is gone.')) },
   });
   return {
     run,
@@ -157,22 +157,22 @@ function createWorld({
   };
 }
 
-const staleOf = async (given: World) => {
-  const { run, states } = createWorld(given);
+const getStale = async (world: World) => {
+  const { run, states } = createWorld(world);
   return states.findStaleState(run);
 };
 
 describe('a stored run', () => {
   test('is current if its plan lacks only the defaults of later fields', async () => {
-    expect(await staleOf({})).toBeNull();
+    expect(await getStale({})).toBeNull();
   });
 
   test('is compared with the documents once, until one of them changes', async () => {
     const { run, states, reads, change } = createWorld({});
     await states.findStaleState(run);
-    const once = reads();
+    const firstReads = reads();
     for (let i = 0; i < 5; i++) expect(await states.findStaleState(run)).toBeNull();
-    expect(reads()).toBe(once);
+    expect(reads()).toBe(firstReads);
     change({ ...INDEX, currency: 'EUR' });
     expect(await states.findStaleState(run)).toEqual({
       definition: true,
@@ -188,17 +188,17 @@ describe('a stored run', () => {
   test('is not compared again when other documents change', async () => {
     const { run, states, reads, changeAnother } = createWorld({});
     await states.findStaleState(run);
-    const once = reads();
+    const firstReads = reads();
     changeAnother();
     await states.findStaleState(run);
-    const again = reads() - once;
-    expect(again).toBe(once); // each document was read once, for its ETag
+    const secondReads = reads() - firstReads;
+    expect(secondReads).toBe(firstReads); // each document was read once, for its ETag
     await states.findStaleState(run);
-    expect(reads() - once).toBe(again);
+    expect(reads() - firstReads).toBe(secondReads);
   });
 
   test('without its definition is not reported as current', async () => {
-    expect(await staleOf({ plan: null })).toMatchObject({
+    expect(await getStale({ plan: null })).toMatchObject({
       definition: true,
       reasons: ['The run was stored without its definition: a change of the definition cannot be detected.'],
     });
@@ -225,20 +225,22 @@ describe('a stored run', () => {
 
   test('is stale when its store declares another price basis', async () => {
     const run = { store_id: 'desk', adjustment: 'none' } as const;
-    expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', adjustment: 'total' } })).toMatchObject({
-      data: true,
-      reasons: ['The store desk declares the adjustment total; the run was made on none.'],
-    });
+    expect(await getStale({ run, served: { datasetId: 'desk', contentHash: 'h', adjustment: 'total' } })).toMatchObject(
+      {
+        data: true,
+        reasons: ['The store desk declares the adjustment total; the run was made on none.'],
+      },
+    );
   });
 
   test('is stale when its store declares another currency, or removes it', async () => {
     const run = { store_id: 'desk', declared_currency: 'USD' };
-    expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'USD' } })).toBeNull();
-    expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'EUR' } })).toMatchObject({
+    expect(await getStale({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'USD' } })).toBeNull();
+    expect(await getStale({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'EUR' } })).toMatchObject({
       data: true,
       reasons: ['The store desk declares the currency EUR; the run was made on USD.'],
     });
-    expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h' } })).toMatchObject({
+    expect(await getStale({ run, served: { datasetId: 'desk', contentHash: 'h' } })).toMatchObject({
       data: true,
       reasons: ['The store desk declares no currency; the run was made on USD.'],
     });
@@ -246,25 +248,25 @@ describe('a stored run', () => {
 
   test('is compared with the last content of the active store while none is served', async () => {
     const createStores = (hash: string) => [createStoreDocument('desk', hash, true), createStoreDocument('other', 'o')];
-    expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: createStores('h') })).toBeNull();
-    expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: createStores('later') })).toMatchObject({
+    expect(await getStale({ served: null, run: { store_id: 'desk' }, stores: createStores('h') })).toBeNull();
+    expect(await getStale({ served: null, run: { store_id: 'desk' }, stores: createStores('later') })).toMatchObject({
       data: true,
     });
-    expect(await staleOf({ served: null, run: { store_id: 'desk' } })).toBeNull();
+    expect(await getStale({ served: null, run: { store_id: 'desk' } })).toBeNull();
   });
 });
 
 describe('the store of a run', () => {
-  const idOf = (market: ServedMarket | undefined) => market?.identity.datasetId;
+  const getId = (market: ServedMarket | undefined) => market?.identity.datasetId;
 
   test('is the recorded store, whatever store is served', async () => {
     const { run, states } = createWorld({ run: { store_id: 'other' }, others: ['other'] });
-    expect(idOf(await states.requireMarket(run))).toBe('other');
-    expect(idOf(await states.servedMarket(run))).toBe('other');
+    expect(getId(await states.requireMarket(run))).toBe('other');
+    expect(getId(await states.servedMarket(run))).toBe('other');
     expect(await states.findStore(run)).toBe('other');
-    const own = createWorld({ run: { store_id: 'desk' } });
-    expect(idOf(await own.states.requireMarket(own.run))).toBe('desk');
-    expect(await own.states.findStore(own.run)).toBeUndefined();
+    const ownWorld = createWorld({ run: { store_id: 'desk' } });
+    expect(getId(await ownWorld.states.requireMarket(ownWorld.run))).toBe('desk');
+    expect(await ownWorld.states.findStore(ownWorld.run)).toBeUndefined();
   });
 
   test('is refused with its reason if it cannot be read', async () => {
@@ -280,13 +282,13 @@ describe('the store of a run', () => {
   });
 
   test('is the store with its content if none was recorded, and the served one if no store has it', async () => {
-    const served = { datasetId: 'desk', contentHash: 'later' };
-    const findServedMarket = async (given: World) => {
-      const { run, states } = createWorld({ others: ['archive'], ...given });
-      return idOf(await states.findMarket(run));
+    const desk = { datasetId: 'desk', contentHash: 'later' };
+    const findServedMarket = async (world: World) => {
+      const { run, states } = createWorld({ others: ['archive'], ...world });
+      return getId(await states.findMarket(run));
     };
-    expect(await findServedMarket({ served, stores: [createStoreDocument('archive', 'h')] })).toBe('archive');
-    expect(await findServedMarket({ served, stores: [createStoreDocument('archive', 'x')] })).toBe('desk');
+    expect(await findServedMarket({ served: desk, stores: [createStoreDocument('archive', 'h')] })).toBe('archive');
+    expect(await findServedMarket({ served: desk, stores: [createStoreDocument('archive', 'x')] })).toBe('desk');
     expect(await findServedMarket({ stores: [createStoreDocument('archive', 'h')] })).toBe('desk');
   });
 });
@@ -296,13 +298,13 @@ describe('a run of an index that belongs to a store', () => {
   const stores = [createStoreDocument('desk', 'h', true), createStoreDocument('other', 'o')];
 
   test('is current whatever store is active, and stale after a change of its content', async () => {
-    const made = { run: { store_id: 'other', store_content_hash: 'o' }, stores };
-    const { run, states, change } = createWorld(made);
+    const madeWorld = { run: { store_id: 'other', store_content_hash: 'o' }, stores };
+    const { run, states, change } = createWorld(madeWorld);
     change(onOther);
     expect(await states.findStaleState(run)).toBeNull();
-    const later = createWorld({ ...made, run: { store_id: 'other', store_content_hash: 'before' } });
-    later.change(onOther);
-    expect(await later.states.findStaleState(later.run)).toMatchObject({
+    const laterWorld = createWorld({ ...madeWorld, run: { store_id: 'other', store_content_hash: 'before' } });
+    laterWorld.change(onOther);
+    expect(await laterWorld.states.findStaleState(laterWorld.run)).toMatchObject({
       definition: false,
       data: true,
       reasons: ['The store other holds other content than the run was made on.'],
@@ -311,16 +313,16 @@ describe('a run of an index that belongs to a store', () => {
   });
 
   test('is stale if it was made on another store, or its store was deleted', async () => {
-    const moved = createWorld({ run: { store_id: 'desk' }, stores });
-    moved.change(onOther);
-    expect(await moved.states.findStaleState(moved.run)).toMatchObject({
+    const movedWorld = createWorld({ run: { store_id: 'desk' }, stores });
+    movedWorld.change(onOther);
+    expect(await movedWorld.states.findStaleState(movedWorld.run)).toMatchObject({
       data: true,
       reasons: ['The run was made on the store desk; the index belongs to other.'],
       store_id: 'desk',
     });
-    const gone = createWorld({ run: { store_id: 'other' } });
-    gone.change(onOther);
-    expect(await gone.states.findStaleState(gone.run)).toMatchObject({
+    const goneWorld = createWorld({ run: { store_id: 'other' } });
+    goneWorld.change(onOther);
+    expect(await goneWorld.states.findStaleState(goneWorld.run)).toMatchObject({
       data: true,
       reasons: ['The store other of the index is not registered.'],
     });

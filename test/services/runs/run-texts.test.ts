@@ -86,14 +86,14 @@ test('a length is that of the file and an etag that of the run', async () => {
 
 test('the least recently read record is removed, and a reader that has opened it reads it to its end', async () => {
   const { read, open, files } = createRecords();
-  const opened = await open(RUN);
+  const openedRun = await open(RUN);
   for (let i = 0; i < 31; i++) await read(createLaterRun(i));
   await read(RUN);
   await read(createLaterRun(31));
   expect([files.size, files.has('file 1'), files.has('file 2')]).toEqual([1 + 32, true, false]);
   for (let i = 32; i < 64; i++) await read(createLaterRun(i));
   expect(files.has('file 1')).toBe(false);
-  expect(await new Response(await opened.open()).text()).toBe('record 1');
+  expect(await new Response(await openedRun.open()).text()).toBe('record 1');
   expect(await read(RUN)).toBe('record 66');
 });
 
@@ -125,12 +125,12 @@ test('a record that was stored as JSON is upgraded by a worker, under a differen
 });
 
 test('the etag differs for another file and another stamp', () => {
-  const others = [
+  const otherRuns = [
     { ...RUN, run_at: 'later' },
     { ...RUN, engine_version: '1' },
     { ...RUN, artifacts: { ...RUN.artifacts, columns: createArtifact('other') } },
   ];
-  expect(new Set([RUN, ...others].map(computeRecordEtag)).size).toBe(4);
+  expect(new Set([RUN, ...otherRuns].map(computeRecordEtag)).size).toBe(4);
   expect(computeRecordEtag({ ...RUN })).toBe(computeRecordEtag(RUN));
 });
 
@@ -146,8 +146,8 @@ test('a result is rendered from the columns and the plan of its run, in addition
 
 test('a result that an earlier version stored is written from its file and its snapshots', async () => {
   const { result, stored, asked } = createRecords();
-  const old = { ...createArtifact('result'), inset: { ...createArtifact('snapshots'), at: 7 } };
-  expect(await result({ ...RUN, artifacts: { ...RUN.artifacts, result: old } })).toBe('result 1');
+  const oldArtifact = { ...createArtifact('result'), inset: { ...createArtifact('snapshots'), at: 7 } };
+  expect(await result({ ...RUN, artifacts: { ...RUN.artifacts, result: oldArtifact } })).toBe('result 1');
   expect(asked).toEqual([
     {
       text: 'result',
@@ -159,5 +159,5 @@ test('a result that an earlier version stored is written from its file and its s
       path: '/home/file 1',
     },
   ]);
-  expect(await new Response(await (await stored(old)).open()).text()).toBe('result 1');
+  expect(await new Response(await (await stored(oldArtifact)).open()).text()).toBe('result 1');
 });

@@ -62,10 +62,10 @@ test('the performance of a window is measured from its levels only', async () =>
   const view = await client.call('getPerformance', { params, query });
   const { level } = await client.call('getOverview', { params });
   const { levels } = await client.call('getLevels', { params, query });
-  const inside = level.index.flatMap((date, t) => (date >= query.start && date <= query.end ? [t] : []));
-  expect(view.level.index).toEqual(inside.map((t) => level.index[t]));
-  expect([view.start, view.end, view.observations]).toEqual(['2022-05-09', '2023-08-18', inside.length]);
-  const values = inside.map((t) => Number(level.data[t]));
+  const insideRows = level.index.flatMap((date, t) => (date >= query.start && date <= query.end ? [t] : []));
+  expect(view.level.index).toEqual(insideRows.map((t) => level.index[t]));
+  expect([view.start, view.end, view.observations]).toEqual(['2022-05-09', '2023-08-18', insideRows.length]);
+  const values = insideRows.map((t) => Number(level.data[t]));
   values.forEach((value, t) => expect(view.level.data[t]).toBeCloseTo((100 * value) / values[0]!, 9));
   levels.data.forEach((points, t) =>
     expect(view.index_level.data[t]).toBeCloseTo((100 * Number(points)) / Number(levels.data[0]), 9),
@@ -76,8 +76,8 @@ test('the performance of a window is measured from its levels only', async () =>
   expect(view.metrics.total_return).toBeCloseTo(values.at(-1)! / values[0]! - 1, 12);
   expect(view.metrics.max_drawdown).toBe(Math.min(...view.drawdown.data.map(Number)));
   for (const parts of [view.annual_returns, view.monthly_returns]) {
-    const grown = Object.values(parts).reduce((product, value) => product * (1 + value), 1);
-    expect(grown - 1).toBeCloseTo(view.metrics.total_return, 12);
+    const growth = Object.values(parts).reduce((product, value) => product * (1 + value), 1);
+    expect(growth - 1).toBeCloseTo(view.metrics.total_return, 12);
   }
   expect(Object.keys(view.monthly_returns).slice(0, 2)).toEqual(['2022-05', '2022-06']);
   await expect(
@@ -101,33 +101,33 @@ test('rebalances equal those of the record, security by security, with the trade
     expect(view).toMatchObject(row);
     expect([view.previous, view.next]).toEqual([rebalances[r - 1]?.date ?? null, rebalances[r + 1]?.date ?? null]);
     const { weights, uncapped_weights, capped } = book.rebalances[r]!;
-    const held = view.names.filter(({ target }) => target !== 0);
-    expect(Object.fromEntries(held.map(({ identifier, target }) => [identifier, target]))).toEqual(weights);
-    expect(Object.fromEntries(held.map(({ identifier, uncapped }) => [identifier, uncapped]))).toEqual(
+    const targetNames = view.names.filter(({ target }) => target !== 0);
+    expect(Object.fromEntries(targetNames.map(({ identifier, target }) => [identifier, target]))).toEqual(weights);
+    expect(Object.fromEntries(targetNames.map(({ identifier, uncapped }) => [identifier, uncapped]))).toEqual(
       uncapped_weights,
     );
     expect(
-      held
+      targetNames
         .filter((name) => name.capped)
         .map(({ identifier }) => identifier)
         .toSorted(),
     ).toEqual(capped.toSorted());
     expect([row.constituents, row.capped]).toEqual([Object.keys(weights).length, capped.length]);
-    const traded = transactions.data.filter((line) => line[findColumnIndex('date')] === row.traded_on);
-    for (const line of traded) {
+    const tradedRows = transactions.data.filter((line) => line[findColumnIndex('date')] === row.traded_on);
+    for (const line of tradedRows) {
       const name = view.names.find(({ identifier }) => identifier === line[findColumnIndex('asset_id')])!;
       expect(Math.abs(name.trade!)).toBeCloseTo(Number(line[findColumnIndex('notional')]), 6);
     }
-    const moved = view.names.reduce((sum, { change }) => sum + Math.abs(change!), 0) / 2;
+    const turnover = view.names.reduce((sum, { change }) => sum + Math.abs(change!), 0) / 2;
     if (r === 0) {
       expect(row.turnover).toBeNull();
       continue;
     }
-    expect(row.turnover).toBeCloseTo(moved, 12);
+    expect(row.turnover).toBeCloseTo(turnover, 12);
     // The cost is ten basis points of purchases and sales.
-    const at = nav.index.indexOf(row.traded_on!);
-    const bought = traded.reduce((sum, line) => sum + Number(line[findColumnIndex('notional')]), 0);
-    expect(row.cost_fraction).toBeCloseTo((0.001 * bought) / Number(nav.data[at - 1]), 10);
+    const position = nav.index.indexOf(row.traded_on!);
+    const boughtValue = tradedRows.reduce((sum, line) => sum + Number(line[findColumnIndex('notional')]), 0);
+    expect(row.cost_fraction).toBeCloseTo((0.001 * boughtValue) / Number(nav.data[position - 1]), 10);
   }
   const [, second] = rebalances;
   const before = await client.call('getRebalance', { params: { ...params, date: second!.date.replace(/..$/, '01') } });
@@ -211,10 +211,10 @@ test('rows of the optimiser are watched with datapoints of their session; other 
     'OUT_OF_RANGE',
   ]);
   const turnover = { id: 't', type: 'Turnover', params: { limit: 0.1 } };
-  const unknown = { id: 'u', type: 'GroupBounds', params: { field: 'NOTHING', upper: 1 } };
+  const unknownRow = { id: 'u', type: 'GroupBounds', params: { field: 'NOTHING', upper: 1 } };
   for (const [rows, path] of [
     [[row, turnover], 'rows[1].type'],
-    [[unknown], 'rows[0].params.field'],
+    [[unknownRow], 'rows[0].params.field'],
     [[{ id: 'x', type: 'Nothing', params: {} }], 'rows[0].type'],
   ] as const)
     await expect(client.call('watchLimits', { params, body: { rows } })).rejects.toMatchObject({
@@ -235,11 +235,11 @@ test('a pack on the session of a rebalance has its weights; before it, the annou
     weights.map(({ identifier }) => identifier).toSorted(),
   );
   for (const { identifier, weight_after } of account!.trades)
-    expect(weight_after).toBeCloseTo(weights.find((held) => held.identifier === identifier)!.weight, 8);
+    expect(weight_after).toBeCloseTo(weights.find((row) => row.identifier === identifier)!.weight, 8);
   const announced = await client.call('packRebalance', { params, body: createBody(decision_date!) });
   expect(announced).toMatchObject({ effective: date, decision: decision_date, basis: 'announced' });
-  const sharesOf = ({ accounts }: typeof pack) => accounts[0]!.trades.map((t) => t.weight_target / t.price);
-  const ratios = sharesOf(pack).map((shares, i) => shares / sharesOf(announced)[i]!);
+  const listShares = ({ accounts }: typeof pack) => accounts[0]!.trades.map((t) => t.weight_target / t.price);
+  const ratios = listShares(pack).map((shares, i) => shares / listShares(announced)[i]!);
   for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
   expect(announced.reconciliation).toBeNull();
   // The announced orders equal the orders reported for the effective day.
@@ -255,10 +255,10 @@ test('a pack on the session of a rebalance has its weights; before it, the annou
   expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(listRows(announced));
   expect(orders.map((one) => [one.identifier, one.shares, one.price])).toEqual(listRows(pack));
   for (const { change, shares, shares_announced } of orders) expect(change).toBe(shares - shares_announced);
-  const early = await client.call('packRebalance', { params, body: createBody('2023-10-31') });
-  expect(early).toMatchObject({ effective: date, decision: early.as_of, basis: 'indicative' });
-  const unknown = { ...createBody(date), accounts: [{ name: 'F', holdings: [{ identifier: 'NOBODY', shares: 1 }] }] };
-  await expect(client.call('packRebalance', { params, body: unknown })).rejects.toMatchObject({
+  const earlyPack = await client.call('packRebalance', { params, body: createBody('2023-10-31') });
+  expect(earlyPack).toMatchObject({ effective: date, decision: earlyPack.as_of, basis: 'indicative' });
+  const body = { ...createBody(date), accounts: [{ name: 'F', holdings: [{ identifier: 'NOBODY', shares: 1 }] }] };
+  await expect(client.call('packRebalance', { params, body })).rejects.toMatchObject({
     detail: {
       findings: [expect.objectContaining({ code: 'UNKNOWN_IDENTIFIER', path: 'accounts[0].holdings[0].identifier' })],
     },
@@ -295,26 +295,27 @@ test('scenarios add up by security and by group, and a window has the return of 
 });
 
 test('a comparison has figures and correlations of its window, equal to the performance of each run', async () => {
-  const query = { ids: ['TOP', 'HALF'], start: '2022-06-01', end: '2023-05-31' };
-  const view = await client.call('compareRuns', { query });
-  expect([view.start, view.end]).toEqual(['2022-06-01', '2023-05-31']);
+  const window = { start: '2022-06-01', end: '2023-05-31' };
+  const ids = ['TOP', 'HALF'];
+  const view = await client.call('compareRuns', { query: { ...window, ids } });
   const levels: number[][] = [];
-  for (const { index_id, total_return, volatility, sharpe_ratio, max_drawdown, level } of view.entries) {
-    const { start, end } = query;
-    const own = await client.call('getPerformance', { params: { index_id }, query: { start, end } });
-    expect({ total_return, volatility, sharpe_ratio, max_drawdown }).toEqual({
-      total_return: expect.closeTo(own.metrics.total_return, 12) as number,
-      volatility: expect.closeTo(own.metrics.volatility, 12) as number,
-      sharpe_ratio: expect.closeTo(own.metrics.sharpe_ratio, 10) as number,
-      max_drawdown: expect.closeTo(own.metrics.max_drawdown, 12) as number,
+  expect(view).toMatchObject(window);
+  for (const { index_id, level, ...entry } of view.entries) {
+    const periodView = await client.call('getPerformance', { params: { index_id }, query: window });
+    expect(entry).toMatchObject({
+      total_return: expect.closeTo(periodView.metrics.total_return, 12) as number,
+      annualised_return: expect.closeTo(periodView.metrics.annualised_return, 12) as number,
+      volatility: expect.closeTo(periodView.metrics.volatility, 12) as number,
+      sharpe_ratio: expect.closeTo(periodView.metrics.sharpe_ratio, 10) as number,
+      max_drawdown: expect.closeTo(periodView.metrics.max_drawdown, 12) as number,
     });
-    expect(own.drawdowns[0]!.depth).toBeCloseTo(max_drawdown, 12);
+    expect(periodView.drawdowns[0]!.depth).toBeCloseTo(entry.max_drawdown, 12);
     levels.push(level.data.map(Number));
   }
   const returns = levels.map((level) => level.slice(1).map((value, t) => value / level[t]! - 1));
-  const [a, b] = returns.map((own) => {
-    const middle = own.reduce((sum, value) => sum + value, 0) / own.length;
-    return own.map((value) => value - middle);
+  const [a, b] = returns.map((series) => {
+    const middle = series.reduce((sum, value) => sum + value, 0) / series.length;
+    return series.map((value) => value - middle);
   });
   const computeProduct = (x: number[], y: number[]) => x.reduce((sum, value, t) => sum + value * y[t]!, 0);
   const expected = computeProduct(a!, b!) / Math.sqrt(computeProduct(a!, a!) * computeProduct(b!, b!));
@@ -322,25 +323,22 @@ test('a comparison has figures and correlations of its window, equal to the perf
     [1, expect.closeTo(expected, 10)],
     [expect.closeTo(expected, 10), 1],
   ]);
-  await expect(
-    client.call('compareRuns', { query: { ...query, start: '2030-01-01', end: '2030-02-01' } }),
-  ).rejects.toMatchObject({
-    code: 'NO_COMMON_DATES',
-  });
+  const later = { ids, start: '2030-01-01', end: '2030-02-01' };
+  await expect(client.call('compareRuns', { query: later })).rejects.toMatchObject({ code: 'NO_COMMON_DATES' });
 });
 
 test('a stream of all jobs reports the unfinished ones first and every change after, and an etag comes with a document', async () => {
-  const seen: string[] = [];
+  const seenPaths: string[] = [];
   for await (const { event, data } of client.events('followJobs')) {
     if (event === 'caught-up')
       await client.call('startBacktest', { params: { index_id: 'TOP' }, body: { transaction_cost_bps: 7 } });
     const { job_id, status } = data as { readonly job_id?: string; readonly status?: string };
-    seen.push(job_id === undefined ? event : `${job_id} ${status}`);
+    seenPaths.push(job_id === undefined ? event : `${job_id} ${status}`);
     if (status === 'succeeded') break;
   }
-  expect(seen[0]).toBe('caught-up');
-  const known = ['pending', 'running', 'succeeded'].map((status) => `backtest:TOP ${status}`);
-  expect(seen.slice(1).filter((reported) => !known.includes(reported))).toEqual([]);
+  expect(seenPaths[0]).toBe('caught-up');
+  const knownStates = ['pending', 'running', 'succeeded'].map((status) => `backtest:TOP ${status}`);
+  expect(seenPaths.slice(1).filter((reported) => !knownStates.includes(reported))).toEqual([]);
   const { answer, etag } = await client.callWithEtag('getIndex', { params: { index_id: 'TOP' } });
   const body = { ...answer, name: 'Largest' } as IndexDocumentBody; // PUT accepts the response as a document
   await client.call('putIndex', { params: { index_id: 'TOP' }, body, ifMatch: etag! });

@@ -31,10 +31,10 @@ async function listPriceFiles() {
   const names = await readdir(formatFolder());
   const isColumns = (name: string): boolean => readFileSync(join(formatFolder(), name), 'latin1').startsWith('DVSRUN');
   const prices = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
-  return filesOf(prices);
+  return selectFiles(prices);
 }
 
-function filesOf(names: readonly string[]) {
+function selectFiles(names: readonly string[]) {
   return Promise.all(names.map(async (name) => ({ name, ...(await stat(join(formatFolder(), name))) })));
 }
 
@@ -71,8 +71,8 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test('the prices of a run are one file, shared by runs of other weights and costs', async () => {
-  const [first, ...others] = await listPriceFiles();
-  expect([first?.nlink, others]).toEqual([1, []]);
+  const [first, ...otherFiles] = await listPriceFiles();
+  expect([first?.nlink, otherFiles]).toEqual([1, []]);
   expect(first!.size).toBeGreaterThan(SEPARATE_BYTES_MIN);
   await runToEnd('/analytics/SECOND/backtest', {});
   await runToEnd('/analytics/FIRST/backtest', { transaction_cost_bps: 20 });
@@ -104,12 +104,12 @@ test('prices deleted meanwhile are written with the run', async () => {
 test('a run equal to the stored one shares all files with it', async () => {
   const [shown, before] = [
     await readViews('SECOND'),
-    new Set((await filesOf(await readdir(formatFolder()))).map(({ ino }) => ino)),
+    new Set((await selectFiles(await readdir(formatFolder()))).map(({ ino }) => ino)),
   ];
   await runToEnd('/analytics/SECOND/backtest', {});
-  const added = (await filesOf(await readdir(formatFolder()))).filter(({ ino }) => !before.has(ino));
+  const addedFiles = (await selectFiles(await readdir(formatFolder()))).filter(({ ino }) => !before.has(ino));
   // Only the result is new, written when the client read it.
-  expect(added.map(({ name }) => readFileSync(join(formatFolder(), name), 'latin1').slice(0, 16))).toEqual([
+  expect(addedFiles.map(({ name }) => readFileSync(join(formatFolder(), name), 'latin1').slice(0, 16))).toEqual([
     '{"annual_returns',
   ]);
   expect(await readViews('SECOND')).toEqual(shown);

@@ -65,9 +65,13 @@ afterAll(() => service.close());
 async function runSimulation(body?: unknown): Promise<SimulationView> {
   const { status, body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', body);
   expect(status, JSON.stringify(job)).toBe(202);
-  const done = await service.finished(job.job_id);
-  expect(done, JSON.stringify(done.error)).toMatchObject({ job_id: 'simulate:TRIO', status: 'succeeded', progress: 1 });
-  return done.result as SimulationView;
+  const doneJob = await service.finished(job.job_id);
+  expect(doneJob, JSON.stringify(doneJob.error)).toMatchObject({
+    job_id: 'simulate:TRIO',
+    status: 'succeeded',
+    progress: 1,
+  });
+  return doneJob.result as SimulationView;
 }
 
 describe('rolling risk', () => {
@@ -111,32 +115,32 @@ describe('rolling risk', () => {
     }>('GET', '/analytics/TRIO/performance');
     const levelOn = new Map(run.level.index.map((date, t) => [date, run.level.data[t]!]));
     const { index: dates, data: other } = run.benchmark_level;
-    const own = dates.map((date) => levelOn.get(date)!);
+    const ownLevels = dates.map((date) => levelOn.get(date)!);
     const listLastReturns = (values: readonly number[]) =>
       values
         .slice(-21)
         .map((value, t, all) => value / all[t - 1]! - 1)
         .slice(1);
-    const [x, y] = [listLastReturns(own), listLastReturns(other)];
+    const [x, y] = [listLastReturns(ownLevels), listLastReturns(other)];
     const computeMean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
     const covariance = (a: readonly number[], b: readonly number[]) =>
       a.reduce((sum, value, t) => sum + (value - computeMean(a)) * (b[t]! - computeMean(b)), 0) / (a.length - 1);
-    const active = x.map((value, t) => value - y[t]!);
+    const activeReturns = x.map((value, t) => value - y[t]!);
     expect(body.risk.index.at(-1)).toBe(dates.at(-1));
     [
       Math.sqrt(252 * covariance(x, x)),
       Math.sqrt(252 * covariance(y, y)),
-      Math.sqrt(252 * covariance(active, active)),
+      Math.sqrt(252 * covariance(activeReturns, activeReturns)),
       covariance(x, y) / covariance(y, y),
       covariance(x, y) / Math.sqrt(covariance(x, x) * covariance(y, y)),
     ].forEach((expected, i) => expect(body.risk.data.at(-1)![i]).toBeCloseTo(expected, 9));
     // The benchmark is named in the request, for this run and for a run computed without the benchmark.
-    const named = `/analytics/TRIO/rolling?window=20&benchmark=identifier:${name!.identifier}`;
-    expect((await service.ask<RollingRiskView>('GET', named)).body.risk).toEqual(body.risk);
+    const identifierPath = `/analytics/TRIO/rolling?window=20&benchmark=identifier:${name!.identifier}`;
+    expect((await service.ask<RollingRiskView>('GET', identifierPath)).body.risk).toEqual(body.risk);
     await service.ask('POST', '/analytics/TRIO/backtest', {});
     expect((await service.finished('backtest:TRIO')).status).toBe('succeeded');
-    expect((await service.ask<RollingRiskView>('GET', named)).body.risk).toEqual(body.risk);
-    expect(await service.refusal('GET', `${named}&against=index`)).toMatchObject({ status: 422 });
+    expect((await service.ask<RollingRiskView>('GET', identifierPath)).body.risk).toEqual(body.risk);
+    expect(await service.refusal('GET', `${identifierPath}&against=index`)).toMatchObject({ status: 422 });
     expect((await service.finished('backtest:TRIO')).status).toBe('succeeded');
   });
 
@@ -221,8 +225,8 @@ describe('a simulation', () => {
     openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
     const summary = summariseSimulation(request, { model, horizon, seed, bins, paths, ...plan }, tallies);
     // Levels are in index points, so their growth differs in the last bit.
-    const computeError = (given: readonly number[], exact: readonly number[]) =>
-      Math.max(...given.map((value, i) => Math.abs(value - exact[i]!)));
+    const computeError = (actual: readonly number[], exact: readonly number[]) =>
+      Math.max(...actual.map((value, i) => Math.abs(value - exact[i]!)));
     expect(computeError(view.levels.data.flat().map(Number), summary.levels.flat())).toBeLessThan(1e-10);
     const readFigures = ({ mean, deviation, minimum, maximum, percentiles }: Distribution): number[] => [
       mean,

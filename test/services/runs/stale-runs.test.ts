@@ -45,7 +45,7 @@ interface State {
   readonly store_id: string | null;
 }
 
-const stateOf = async (id: string, view = 'overview') =>
+const readState = async (id: string, view = 'overview') =>
   (await service.ok<{ stale: State | null }>('GET', `/analytics/${id}/${view}`)).stale;
 
 beforeAll(async () => {
@@ -76,7 +76,7 @@ describe('a run is stale', () => {
   test('in no view while nothing has changed', async () => {
     for (const id of ['BASE', 'RIVAL', 'INNER', 'CHILD', 'FOLLOW']) await runBacktestJob(id);
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
-      expect([view, await stateOf('BASE', view)]).toEqual([view, null]);
+      expect([view, await readState('BASE', view)]).toEqual([view, null]);
     const { backtests } = await service.ok<{ backtests: { index_id: string; stale: State | null }[] }>(
       'GET',
       '/analytics/backtests',
@@ -93,17 +93,17 @@ describe('a run is stale', () => {
   test('in every view of every run that depends on a changed definition, and in no view after the change is reverted', async () => {
     await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { base_value: 50 }));
     const because = 'The index BASE changed since this run: base_value.';
-    const stale = { definition: true, data: false, engine: false, reasons: [because], store_id: null };
+    const staleState = { definition: true, data: false, engine: false, reasons: [because], store_id: null };
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
-      expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
-    for (const id of ['INNER', 'CHILD', 'FOLLOW']) expect([id, await stateOf(id)]).toEqual([id, stale]);
-    expect(await stateOf('RIVAL')).toBeNull();
+      expect([view, await readState('BASE', view)]).toEqual([view, staleState]);
+    for (const id of ['INNER', 'CHILD', 'FOLLOW']) expect([id, await readState(id)]).toEqual([id, staleState]);
+    expect(await readState('RIVAL')).toBeNull();
     expect(await service.ok('GET', '/analytics/compare?ids=BASE,RIVAL')).toMatchObject({
       findings: [],
-      entries: [{ stale }, { stale: null }],
+      entries: [{ stale: staleState }, { stale: null }],
     });
     await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { universe: { kind: 'all' } }));
-    for (const id of ['BASE', 'INNER', 'CHILD', 'FOLLOW']) expect([id, await stateOf(id)]).toEqual([id, null]);
+    for (const id of ['BASE', 'INNER', 'CHILD', 'FOLLOW']) expect([id, await readState(id)]).toEqual([id, null]);
   });
 
   test.each([
@@ -142,27 +142,33 @@ describe('a run is stale', () => {
       STRATEGY,
       ['The indices that the run depends on changed from BASE to INNER, BASE.'],
     ],
-  ])('of a strategy, when %s changed', async (_what, path, changed, before, reasons) => {
-    await service.ok('PUT', path, changed);
-    expect(await stateOf('FOLLOW')).toEqual({ definition: true, data: false, engine: false, reasons, store_id: null });
+  ])('of a strategy, when %s changed', async (_what, path, changeText, before, reasons) => {
+    await service.ok('PUT', path, changeText);
+    expect(await readState('FOLLOW')).toEqual({
+      definition: true,
+      data: false,
+      engine: false,
+      reasons,
+      store_id: null,
+    });
     await service.ok('PUT', path, before);
-    expect(await stateOf('FOLLOW')).toBeNull();
+    expect(await readState('FOLLOW')).toBeNull();
   });
 
   test('when a document that it needs is deleted', async () => {
     await service.ok('DELETE', '/optimise/constraint-sets/loose');
-    expect(await stateOf('FOLLOW')).toMatchObject({
+    expect(await readState('FOLLOW')).toMatchObject({
       definition: true,
       reasons: ['It cannot be run any more: No constraint set is stored under the id loose.'],
     });
     await service.ok('POST', '/optimise/constraint-sets', SET);
-    expect(await stateOf('FOLLOW')).toBeNull();
+    expect(await readState('FOLLOW')).toBeNull();
   });
 
   test('after later sessions were added to its store, and is still shown in every view', async () => {
     writeWalks(join(service.folder, 'desk'), { names: NAMES, sessions: 85 });
     await service.job('/data/stores/desk/refresh');
-    const stale = {
+    const staleState = {
       definition: false,
       data: true,
       engine: false,
@@ -170,9 +176,9 @@ describe('a run is stale', () => {
       store_id: null,
     };
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
-      expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
+      expect([view, await readState('BASE', view)]).toEqual([view, staleState]);
     await runBacktestJob('BASE');
-    expect(await stateOf('BASE')).toBeNull();
+    expect(await readState('BASE')).toBeNull();
   });
 
   test('under a different etag than before, with which the record is deleted', async () => {
@@ -181,9 +187,9 @@ describe('a run is stale', () => {
         method,
         headers: { [method === 'GET' ? 'If-None-Match' : 'If-Match']: etag },
       });
-    const etagOf = async (path: string) => (await service.ask('GET', `/analytics/BASE/${path}`)).headers.get('etag')!;
+    const readEtag = async (path: string) => (await service.ask('GET', `/analytics/BASE/${path}`)).headers.get('etag')!;
     const paths = ['overview', 'record', 'rolling?window=20'];
-    const before = await Promise.all(paths.map(etagOf));
+    const before = await Promise.all(paths.map(readEtag));
     for (const [i, path] of paths.entries()) expect([path, (await ask(path, before[i]!)).status]).toEqual([path, 304]);
     await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { base_value: 50 }));
     for (const [i, path] of paths.entries()) {
@@ -221,8 +227,8 @@ describe('a backtest that runs only if it is stale', () => {
 
   test('is a job for another request, after a change, and without a stored run', async () => {
     expect((await requestWhenStale('BASE')).status).toBe(200); // uses the terms of the stored run
-    const free = { transaction_cost_bps: 0 };
-    expect(await requestWhenStale('BASE', free)).toMatchObject({ status: 202, body: { job_id: 'backtest:BASE' } });
+    const freeTerms = { transaction_cost_bps: 0 };
+    expect(await requestWhenStale('BASE', freeTerms)).toMatchObject({ status: 202, body: { job_id: 'backtest:BASE' } });
     await waitForJob('BASE');
     expect((await requestWhenStale('BASE', {})).status).toBe(200);
     await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { base_value: 50 }));
@@ -245,18 +251,18 @@ describe('a backtest that runs only if it is stale', () => {
 
 describe('while a store other than that of the run is served', () => {
   /** Returns a view without its state, because only the state of the run differs. */
-  const valuesOf = async (view: string) => {
+  const readValues = async (view: string) => {
     const { stale: _, ...values } = await service.ok<Record<string, unknown>>('GET', `/analytics/BASE/${view}`);
     return values;
   };
   const valuesBefore = new Map<string, unknown>();
   beforeAll(async () => {
-    for (const view of PRICED_VIEWS) valuesBefore.set(view, await valuesOf(view));
+    for (const view of PRICED_VIEWS) valuesBefore.set(view, await readValues(view));
     await serve('other', 2);
   });
 
   test('views that need prices are computed on the store of the run, as if it was served', async () => {
-    for (const view of PRICED_VIEWS) expect([view, await valuesOf(view)]).toEqual([view, valuesBefore.get(view)]);
+    for (const view of PRICED_VIEWS) expect([view, await readValues(view)]).toEqual([view, valuesBefore.get(view)]);
     const simulation = { method: 'gaussian_factor', horizon: 20, paths: 1000 };
     await service.job('/analytics/BASE/simulate', simulation);
     const { result } = await service.job<{ asset_ids: string[] }>('/risk-models/OF-RUN/estimate', { index_id: 'BASE' });
@@ -266,7 +272,7 @@ describe('while a store other than that of the run is served', () => {
   test('every view reports that a new run would be made on the other store', async () => {
     const reasons = ['The run was made on the store desk; other is active.'];
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
-      expect([view, await stateOf('BASE', view)]).toEqual([
+      expect([view, await readState('BASE', view)]).toEqual([
         view,
         { definition: false, data: true, engine: false, reasons, store_id: 'desk' },
       ]);
@@ -297,7 +303,7 @@ describe('while a store other than that of the run is served', () => {
   });
 
   test('a factsheet prints the state and its reasons, and a tear sheet the risk on the store of the run', async () => {
-    const textOf = async (template: string, index: string): Promise<string> => {
+    const renderText = async (template: string, index: string): Promise<string> => {
       const { result } = await service.job<{ render_id: string }>('/reports/render', {
         template_id: template,
         index_id: index,
@@ -305,20 +311,20 @@ describe('while a store other than that of the run is served', () => {
       const pdf = await fetch(new URL(`/reports/renders/${result.render_id}`, service.url));
       return readPdf(new Uint8Array(await pdf.arrayBuffer())).text.replaceAll('\n', ' ');
     };
-    const stale = await textOf('FACTSHEET-A4', 'BASE');
-    expect(stale).toContain('Not current: data');
-    expect(stale).toContain('Not current. The run was made on the store desk; other is active.');
-    const current = await textOf('FACTSHEET-A4', 'RIVAL');
+    const staleText = await renderText('FACTSHEET-A4', 'BASE');
+    expect(staleText).toContain('Not current: data');
+    expect(staleText).toContain('Not current. The run was made on the store desk; other is active.');
+    const current = await renderText('FACTSHEET-A4', 'RIVAL');
     expect(current).toContain('Current');
     expect(current).not.toContain('Not current');
-    expect(await textOf('TEARSHEET-A4', 'BASE')).not.toContain('Risk estimates need the data store of the run');
+    expect(await renderText('TEARSHEET-A4', 'BASE')).not.toContain('Risk estimates need the data store of the run');
   });
 
   test('the same store served again answers everything as before', async () => {
     await activate('desk');
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
-      expect([view, await stateOf('BASE', view)]).toEqual([view, null]);
-    expect(await stateOf('RIVAL')).toMatchObject({
+      expect([view, await readState('BASE', view)]).toEqual([view, null]);
+    expect(await readState('RIVAL')).toMatchObject({
       data: true,
       reasons: ['The run was made on the store other; desk is active.'],
       store_id: 'other',

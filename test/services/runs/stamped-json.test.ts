@@ -19,12 +19,12 @@ function createByteStream(
   piece: number,
   onCancel: () => void = () => {},
 ): ReadableStream<Uint8Array> {
-  let at = 0;
+  let offset = 0;
   return new ReadableStream({
     type: 'bytes',
     pull(controller) {
-      const part = bytes.slice(at, at + piece);
-      at += part.length;
+      const part = bytes.slice(offset, offset + piece);
+      offset += part.length;
       if (part.length > 0) return controller.enqueue(part);
       controller.close();
       controller.byobRequest?.respond(0); // notifies a reader that has its own buffer
@@ -62,23 +62,23 @@ describe('a view with the state of its run', () => {
     [65_536, 65_536],
     [64, 262_144],
   ])('streams equal bytes, in pieces of %i read into %i bytes', async (piece, room) => {
-    const whole = Buffer.from(prependHead(createStateHead(createRunState(STALE)), BYTES)).toString('utf8');
+    const wholeText = Buffer.from(prependHead(createStateHead(createRunState(STALE)), BYTES)).toString('utf8');
     expect(
       await readInto(streamWithHead(createStateHead(createRunState(STALE)), createByteStream(BYTES, piece)), room),
-    ).toBe(whole);
+    ).toBe(wholeText);
     expect(
       await new Response(streamWithHead(createStateHead(createRunState(STALE)), createByteStream(BYTES, piece))).text(),
-    ).toBe(whole);
+    ).toBe(wholeText);
   });
 
   test('ends as its stream does: with an error, and when it is cancelled', async () => {
-    const broken = new ReadableStream({
+    const brokenStream = new ReadableStream({
       type: 'bytes',
       pull: (controller) => controller.error(new Error('the disk is gone')),
     }) as ReadableStream<Uint8Array>;
-    await expect(new Response(streamWithHead(createStateHead(createRunState(null)), broken)).text()).rejects.toThrow(
-      'the disk is gone',
-    );
+    await expect(
+      new Response(streamWithHead(createStateHead(createRunState(null)), brokenStream)).text(),
+    ).rejects.toThrow('the disk is gone');
     let isCancelled = false;
     await streamWithHead(
       createStateHead(createRunState(null)),
@@ -89,9 +89,9 @@ describe('a view with the state of its run', () => {
 
   test('has the etag of the stored run while it is current, and a separate one for each state', () => {
     const other = createStateHead(createRunState({ ...STALE, engine: true })).toEtag('abc');
-    const own = createStateHead(createRunState(STALE)).toEtag('abc');
+    const ownEtag = createStateHead(createRunState(STALE)).toEtag('abc');
     expect(createStateHead(createRunState(null)).toEtag('abc')).toBe('abc');
-    expect(new Set(['abc', own, other]).size).toBe(3);
-    expect([own, other, 'abc'].map(removeMarks)).toEqual(['abc', 'abc', 'abc']);
+    expect(new Set(['abc', ownEtag, other]).size).toBe(3);
+    expect([ownEtag, other, 'abc'].map(removeMarks)).toEqual(['abc', 'abc', 'abc']);
   });
 });

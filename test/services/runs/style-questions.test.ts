@@ -4,7 +4,7 @@ import { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { listStyleQuestions } from '#services/runs/style-questions.js';
-import { createIndex, marketOf, run, warmUp } from './warming.js';
+import { createIndex, createServedMarket, run, warmUp } from './warming.js';
 
 /** Returns the requests about a datapoint of a run, by the run's column file. */
 const createExportRequest = (inputs: ReturnType<typeof warmUp>['inputs'], columns: string) =>
@@ -17,17 +17,17 @@ const createExportRequest = (inputs: ReturnType<typeof warmUp>['inputs'], column
     );
 
 test('the other datapoints are precomputed for the latest run of a single service, and for a requested run of any service, after all other work', async () => {
-  const stored: Record<string, object> = { 'index CAP': createIndex('CAP') };
+  const documents: Record<string, object> = { 'index CAP': createIndex('CAP') };
   for (const k of [1, 2])
-    stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
-  const market = marketOf('a', { dates: 300, firstDay: parseValidDay('2010-01-01') });
-  const several = warmUp({ stored, isAlone: false });
-  several.serve(market);
-  await several.tick();
-  const alone = warmUp({ stored });
-  alone.serve(market);
-  await alone.tick();
-  const [before, after] = [several, alone].map(({ inputs }) => inputs.map(({ input }) => input));
+    documents[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
+  const market = createServedMarket('a', { dates: 300, firstDay: parseValidDay('2010-01-01') });
+  const sharedInputs = warmUp({ stored: documents, isAlone: false });
+  sharedInputs.serve(market);
+  await sharedInputs.tick();
+  const ownInputs = warmUp({ stored: documents });
+  ownInputs.serve(market);
+  await ownInputs.tick();
+  const [before, after] = [sharedInputs, ownInputs].map(({ inputs }) => inputs.map(({ input }) => input));
   expect(after!.slice(0, before!.length)).toEqual(before);
   const createQuestions = (fields: string) => [
     { fields, start: '2010-01-04', end: '2010-10-27' },
@@ -43,23 +43,23 @@ test('the other datapoints are precomputed for the latest run of a single servic
     'VOLATILITY',
     'BETA',
   ];
-  expect(createExportRequest(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(createQuestions));
-  expect(createExportRequest(alone.inputs, 'CAP1')).toHaveLength(2);
-  alone.noteRequest('CAP1');
-  await alone.tick();
-  expect(createExportRequest(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(createQuestions));
-  alone.noteRequest('CAP1');
-  expect(await alone.tick()).toEqual([]);
-  several.noteRequest('CAP1');
-  await several.tick();
-  expect(several.inputs.slice(before!.length).map(({ input }) => input)).toEqual(
-    alone.inputs.slice(-2 * OTHERS.length).map(({ input }) => input),
+  expect(createExportRequest(ownInputs.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(createQuestions));
+  expect(createExportRequest(ownInputs.inputs, 'CAP1')).toHaveLength(2);
+  ownInputs.noteRequest('CAP1');
+  await ownInputs.tick();
+  expect(createExportRequest(ownInputs.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(createQuestions));
+  ownInputs.noteRequest('CAP1');
+  expect(await ownInputs.tick()).toEqual([]);
+  sharedInputs.noteRequest('CAP1');
+  await sharedInputs.tick();
+  expect(sharedInputs.inputs.slice(before!.length).map(({ input }) => input)).toEqual(
+    ownInputs.inputs.slice(-2 * OTHERS.length).map(({ input }) => input),
   );
 });
 
 test('ranges of dates contain each date of a run once, begin at blocks of windows, and have few datapoints if they are long', () => {
   const createMarket = (names: number, dates: number, columns: number): MarketData => ({
-    ...marketOf('a', { dates, firstDay: parseValidDay('2009-07-01') }).market,
+    ...createServedMarket('a', { dates, firstDay: parseValidDay('2009-07-01') }).market,
     identifiers: Array.from({ length: names }, (_, i) => `N${i}`),
     fields: new Map(Array.from({ length: columns }, (_, k) => [`COLUMN${k}`, new Float64Array(0)])),
   });
@@ -97,6 +97,6 @@ test('ranges of dates contain each date of a run once, begin at blocks of window
   expect(request.get('BETA')!.length).toBeGreaterThan(2 * request.get('RETURN')!.length);
   expect(groupByField(createMarket(5000, 2600, 0)).has('BETA')).toBe(false);
   // 12 MiB, with 180 bytes per date.
-  const most = Math.floor((12 * 2 ** 20) / (180 * (2600 - computePositions('2010-01-04'))));
-  expect(groupByField(createMarket(10, 2600, 99)).size).toBe(most);
+  const questionsMax = Math.floor((12 * 2 ** 20) / (180 * (2600 - computePositions('2010-01-04'))));
+  expect(groupByField(createMarket(10, 2600, 99)).size).toBe(questionsMax);
 });

@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { runService, type RunningService } from '../running-service.js';
-import { createIndex, marketOf, run, warmUp, WORKERS } from './warming.js';
+import { createIndex, createServedMarket, run, warmUp, WORKERS } from './warming.js';
 import { waitUntil } from '../../waiting.js';
 
 let service: RunningService | undefined;
@@ -26,11 +26,11 @@ test('without a served market nothing is warmed up; with one each thread loads i
   serve(undefined);
   expect(await tick()).toEqual([]);
   expect(timers.size).toBe(0);
-  serve(marketOf('a'));
+  serve(createServedMarket('a'));
   expect(await tick()).toEqual(ALL_WARMED);
   wake();
   expect(await tick()).toEqual([]);
-  serve(marketOf('b'));
+  serve(createServedMarket('b'));
   expect(await tick()).toEqual(['light warm-up market', RUN]);
 });
 
@@ -44,7 +44,7 @@ test('a stored run pauses the warm-up until none has been stored for a while', a
       return undefined;
     },
   });
-  result.serve(marketOf('a'));
+  result.serve(createServedMarket('a'));
   expect(await result.tick()).toEqual(CODE_AND_MARKET.slice(0, 2));
   expect(result.timers.size).toBe(1);
   expect(await result.tick()).toEqual(ALL_WARMED.slice(2));
@@ -52,7 +52,7 @@ test('a stored run pauses the warm-up until none has been stored for a while', a
 
 test('the wait after a stored run begins again while the next run is computed', async () => {
   const { serve, tick, wake, load, timers } = warmUp();
-  serve(marketOf('a'));
+  serve(createServedMarket('a'));
   wake('FIRST');
   load.heavy = 1; // one of two threads is busy: without a stored run, light requests would be sent now
   expect(await tick()).toEqual([]);
@@ -63,14 +63,14 @@ test('the wait after a stored run begins again while the next run is computed', 
 });
 
 test('the views of the latest run and the preview of its index are computed on the served market, with its benchmark if that is stored', async () => {
-  const stored = {
+  const storedDocuments = {
     'index OLD': createIndex('OLD'),
     'index CORE': createIndex('CORE'),
     'run OLD': run('OLD', { run_at: '2023-01-01' }),
     'run CORE': run('CORE', { run_at: '2024-01-01', benchmark: 'OLD' }),
   };
-  const { serve, tick, inputs } = warmUp({ stored });
-  const market = marketOf('a');
+  const { serve, tick, inputs } = warmUp({ stored: storedDocuments });
+  const market = createServedMarket('a');
   serve(market);
   expect(await tick()).toEqual([
     'light warm-up code',
@@ -109,29 +109,32 @@ test('the views of the latest run and the preview of its index are computed on t
 });
 
 test('a stored run is warmed up with the figures that no other run on the same terms has', async () => {
-  const stored: Record<string, object> = {
+  const storedDocuments: Record<string, object> = {
     'index CORE': createIndex('CORE'),
     'index TWIN': createIndex('TWIN'),
     'run CORE': run('CORE'),
     'index LONDON': createIndex('LONDON', 'XLON'),
   };
-  const { serve, tick, wake } = warmUp({ stored });
-  serve(marketOf('a'));
+  const { serve, tick, wake } = warmUp({ stored: storedDocuments });
+  serve(createServedMarket('a'));
   await tick();
-  stored['run TWIN'] = run('TWIN');
+  storedDocuments['run TWIN'] = run('TWIN');
   wake('TWIN');
   expect(await tick()).toEqual([]);
-  stored['run LONDON'] = run('LONDON');
+  storedDocuments['run LONDON'] = run('LONDON');
   wake('LONDON');
   expect(await tick()).toEqual(['light view-run weights']);
 });
 
 test('exposures of the latest runs on the served store are precomputed, one datapoint at a time', async () => {
-  const stored: Record<string, object> = { 'index CAP': createIndex('CAP') };
+  const storedDocuments: Record<string, object> = { 'index CAP': createIndex('CAP') };
   for (let k = 0; k < 10; k++)
-    stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
-  const { serve, tick, inputs, wake } = warmUp({ stored });
-  serve(marketOf('a'));
+    storedDocuments[`run CAP${k}`] = {
+      ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }),
+      index_id: 'CAP',
+    };
+  const { serve, tick, inputs, wake } = warmUp({ stored: storedDocuments });
+  serve(createServedMarket('a'));
   await tick();
   const listViewInputs = () =>
     inputs
@@ -147,9 +150,9 @@ test('exposures of the latest runs on the served store are precomputed, one data
     return listViewInputs().slice(before);
   };
   expect(await listInputsFor('CAP0')).toEqual(formatRunViews(0));
-  stored['index WHOLE'] = createIndex('WHOLE');
-  stored['run WHOLE'] = run('WHOLE');
-  stored['run RELATIVE'] = { ...run('RELATIVE', { store_id: 'store', benchmark: 'WHOLE' }), index_id: 'CAP' };
+  storedDocuments['index WHOLE'] = createIndex('WHOLE');
+  storedDocuments['run WHOLE'] = run('WHOLE');
+  storedDocuments['run RELATIVE'] = { ...run('RELATIVE', { store_id: 'store', benchmark: 'WHOLE' }), index_id: 'CAP' };
   const fieldLists = ['DIVIDEND_YIELD', 'MARKET_CAP', 'DIVIDEND_YIELD,MARKET_CAP'];
   expect(await listInputsFor('RELATIVE')).toEqual(fieldLists.map((fields) => `/home/columns of RELATIVE ${fields}`));
   expect(inputs.at(-1)!.input).toMatchObject({
@@ -163,7 +166,7 @@ test('a worker loads only the code of heavy tasks', async () => {
     stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     answers: false,
   });
-  serve(marketOf('a'));
+  serve(createServedMarket('a'));
   expect(await tick()).toEqual(['heavy warm-up code']);
   wake('CORE');
   expect(await tick()).toEqual([]);
@@ -175,18 +178,18 @@ test('a warm-up that was stopped for a request is repeated', async () => {
     stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     fails: (task) => (task === 'view-run' && stops-- > 0 ? new TaskStopped('for another') : undefined),
   });
-  serve(marketOf('a'));
+  serve(createServedMarket('a'));
   const STOPPED = 'light view-run weights';
   expect(await tick()).toEqual([...CODE_AND_MARKET, RUN, STOPPED]);
   expect([await tick(), await tick()]).toEqual([[STOPPED], [STOPPED]]);
-  const others = await tick();
-  expect([others[0], others.length]).toEqual([STOPPED, 10 + PRACTICE_COUNT]);
+  const otherSteps = await tick();
+  expect([otherSteps[0], otherSteps.length]).toEqual([STOPPED, 10 + PRACTICE_COUNT]);
   expect(faults).toEqual([]);
 });
 
 test('accepted work comes first: no warm-up starts while a light task waits or runs or every core is in use, and a timer checks again', async () => {
   const { serve, tick, load, timers } = warmUp();
-  serve(marketOf('a'));
+  serve(createServedMarket('a'));
   load.light = 1;
   expect(await tick()).toEqual([]);
   expect(timers.size).toBe(1);
@@ -205,7 +208,7 @@ test('work that arrives between two warm-up tasks stops the warm-up', async () =
     stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     fails: (_task, asked) => void (asked === 3 && (warming.load.light = 1)),
   });
-  warming.serve(marketOf('a'));
+  warming.serve(createServedMarket('a'));
   expect(await warming.tick()).toHaveLength(3);
   warming.load.light = 0;
   expect(await warming.tick()).toHaveLength(11 + PRACTICE_COUNT);
@@ -220,7 +223,7 @@ test('a refused warm-up task is skipped, a defect is reported, and both run once
     stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     fails: (task) => failures[task],
   });
-  serve(marketOf('a'));
+  serve(createServedMarket('a'));
   expect(await tick()).toHaveLength(14 + PRACTICE_COUNT);
   expect(faults).toEqual([failures['preview']]);
   wake();
@@ -230,7 +233,7 @@ test('a refused warm-up task is skipped, a defect is reported, and both run once
 test('after a lost thread the next one is warmed up, unless a warm-up task caused the loss: then not until another market is served', async () => {
   let isLost = false;
   const { serve, tick, forget } = warmUp({ fails: () => (isLost ? new WorkerLost('gone') : undefined) });
-  serve(marketOf('a'));
+  serve(createServedMarket('a'));
   expect(await tick()).toEqual(ALL_WARMED);
   forget();
   expect(await tick()).toEqual(ALL_WARMED);
@@ -240,20 +243,20 @@ test('after a lost thread the next one is warmed up, unless a warm-up task cause
   forget();
   expect(await tick()).toEqual([]);
   isLost = false;
-  serve(marketOf('b'));
+  serve(createServedMarket('b'));
   expect(await tick()).toEqual(ALL_WARMED);
 });
 
 test('discarded warm-up runs use the last index, or a plain index if none is stored or the index needs a solve', async () => {
   const parent = { id: 'CORE', name: 'CORE', calendar: 'XNYS', base_date: '2010-01-04' };
-  const solved = IndexDocument.parse({
+  const solvedDocument = IndexDocument.parse({
     ...parent,
     id: 'CHILD',
     derivation: { source_index_id: 'CORE' },
   });
-  const rebuildRunIndex = async (stored: Record<string, object>): Promise<unknown[]> => {
-    const { serve, tick, inputs } = warmUp({ stored });
-    serve(marketOf('a', { firstDay: 14_613 }));
+  const rebuildRunIndex = async (storedDocuments: Record<string, object>): Promise<unknown[]> => {
+    const { serve, tick, inputs } = warmUp({ stored: storedDocuments });
+    serve(createServedMarket('a', { firstDay: 14_613 }));
     await tick();
     const plans = inputs.flatMap(({ input }) => ('plan' in (input as object) ? [input as TaskInput<'warm-up'>] : []));
     return plans.flatMap(({ plan }) => (plan ? [[plan.indexId, plan.documents[plan.indexId]?.base_date]] : []));
@@ -262,20 +265,20 @@ test('discarded warm-up runs use the last index, or a plain index if none is sto
   expect(await rebuildRunIndex({ 'index CORE': createIndex('CORE') })).toEqual(
     Array.from({ length: PRACTICE_COUNT }, () => ['CORE', '2010-01-04']),
   );
-  expect(await rebuildRunIndex({ 'index CHILD': solved })).toEqual(
+  expect(await rebuildRunIndex({ 'index CHILD': solvedDocument })).toEqual(
     Array.from({ length: PRACTICE_COUNT }, () => ['PLAIN', '2010-01-04']),
   );
 });
 
 test('on a market too large for a warm-up only the code is loaded and the market opened', async () => {
   const { serve, tick } = warmUp({ stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') } });
-  serve(marketOf('a', { dates: 10_000_001 }));
+  serve(createServedMarket('a', { dates: 10_000_001 }));
   expect(await tick()).toEqual([...CODE_AND_MARKET]);
 });
 
 test('after it is closed, it starts nothing and waits for nothing', async () => {
   const { serve, tick, close, timers, wake } = warmUp();
-  serve(marketOf('a'));
+  serve(createServedMarket('a'));
   close();
   expect(timers.size).toBe(0);
   wake();
@@ -313,8 +316,8 @@ test('answers have equal bytes from warm and from cold threads', async () => {
       EXPOSURES,
     ]) {
       const answer = await waitUntil(async () => {
-        const tried = await service!.download(path);
-        return tried.status !== 503 && tried; // the market is still loading
+        const download = await service!.download(path);
+        return download.status !== 503 && download; // the market is still loading
       });
       expect(answer.status).toBe(200);
       const text = await answer.text();

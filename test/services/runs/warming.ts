@@ -11,7 +11,10 @@ import type { WarmUpDependencies } from '#services/runs/warm-up.js';
 /** Number of threads in the heavy lane. */
 export const WORKERS = 2;
 
-export function marketOf(contentHash: string, { dates = 10, firstDay = 0, sectors = true } = {}): ServedMarket {
+export function createServedMarket(
+  contentHash: string,
+  { dates = 10, firstDay = 0, sectors = true } = {},
+): ServedMarket {
   // Handle of a market; only workers read the other fields.
   const handle = { datasetId: 'store', adjustment: 'none', contentHash } as MarketHandle;
   const market = {
@@ -71,13 +74,13 @@ export function warmUp({
   const load: Record<Lane, number> = { light: 0, heavy: 0 };
   const faults: unknown[] = [];
   const timers = new Set<() => void>();
-  let served: ServedMarket | undefined;
+  let servedMarket: ServedMarket | undefined;
   const pool = {
     load: (lane: Lane) => load[lane],
     run({ lane, task, input }: { lane: Lane; task: string; input: TaskInput<'view-run'> | TaskInput<'warm-up'> }) {
       inputs.push({ task, lane, input });
       requests.push(
-        `${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${partOf(input)}` : ''}`,
+        `${lane} ${task}${'view' in input ? ` ${input.view}` : 'names' in input ? ` ${formatPart(input)}` : ''}`,
       );
       expect(load.light).toBe(0);
       const failure = fails(task, requests.length);
@@ -96,7 +99,7 @@ export function warmUp({
     documents,
     pool,
     artifacts: { file: async ({ name }) => `/home/${name}`, read: async () => new Uint8Array() },
-    markets: { served: () => served },
+    markets: { served: () => servedMarket },
     isAlone,
     answers,
     workers: WORKERS,
@@ -110,19 +113,19 @@ export function warmUp({
     faults,
     timers,
     serve(market: ServedMarket | undefined) {
-      served = market;
+      servedMarket = market;
       result.wake();
     },
     /** Advances the clock and returns the requests of the warm-up. */
     async tick(): Promise<string[]> {
       const before = requests.length;
-      const due = [...timers];
+      const dueTimers = [...timers];
       timers.clear();
-      for (const call of due) call();
+      for (const call of dueTimers) call();
       for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
       return requests.slice(before);
     },
   };
 }
 
-const partOf = ({ market, plan }: TaskInput<'warm-up'>): string => (plan ? 'run' : market ? 'market' : 'code');
+const formatPart = ({ market, plan }: TaskInput<'warm-up'>): string => (plan ? 'run' : market ? 'market' : 'code');

@@ -34,21 +34,21 @@ function createWorld() {
         index_id: subject,
         store_id: subject,
       });
-  const cancelled: string[] = [];
+  const cancelledJobs: string[] = [];
   const jobs = {
     ids: async (kind: JobKindName) => [...requests.keys()].filter((jobId) => jobId.startsWith(`${kind}:`)),
     get: async (jobId: string) => ({ request: requests.get(jobId) }),
     isLive: async (jobId: string) => requests.has(jobId),
-    cancel: async (jobId: string) => void cancelled.push(jobId),
+    cancel: async (jobId: string) => void cancelledJobs.push(jobId),
   } as unknown as JobsAbout;
-  const deleted: string[] = [];
+  const deletedKeys: string[] = [];
   const tx = {
     async delete(kind: string, id: string) {
-      if (kind === 'job' && requests.has(id)) deleted.push(id);
+      if (kind === 'job' && requests.has(id)) deletedKeys.push(id);
       return requests.has(id);
     },
   } as unknown as DocumentTransaction;
-  return { jobs, tx, cancelled, deleted };
+  return { jobs, tx, cancelled: cancelledJobs, deleted: deletedKeys };
 }
 
 test.each(['index', 'dataset'] as const)('deletion of an %s takes its jobs, and no others', async (of) => {

@@ -11,13 +11,13 @@ function createByteStream(
   piece: number,
   autoAllocateChunkSize?: number,
 ): ReadableStream<Uint8Array> {
-  let at = 0;
+  let offset = 0;
   return new ReadableStream({
     type: 'bytes',
     ...(autoAllocateChunkSize === undefined ? {} : { autoAllocateChunkSize }),
     pull(controller) {
-      const part = bytes.slice(at, at + piece);
-      at += part.length;
+      const part = bytes.slice(offset, offset + piece);
+      offset += part.length;
       if (part.length > 0) return controller.enqueue(part);
       controller.close();
       controller.byobRequest?.respond(0);
@@ -45,10 +45,10 @@ test.each([
   [1000, 5],
   [5000, 262_144],
 ])('bytes in pieces of %i are inside those of a frame, read into a buffer of %i', async (piece, room) => {
-  const whole = Buffer.concat([FRAME.before, BYTES, FRAME.after]);
-  expect(await readInto(frameStream(createByteStream(BYTES, piece), FRAME), room)).toEqual(whole);
+  const wholeBytes = Buffer.concat([FRAME.before, BYTES, FRAME.after]);
+  expect(await readInto(frameStream(createByteStream(BYTES, piece), FRAME), room)).toEqual(wholeBytes);
   const read = await new Response(frameStream(createByteStream(BYTES, piece, 10), FRAME)).arrayBuffer();
-  expect(Buffer.from(read)).toEqual(whole);
+  expect(Buffer.from(read)).toEqual(wholeBytes);
 });
 
 test('leading bytes are omitted, and a stream may be empty', async () => {
@@ -63,7 +63,7 @@ test('leading bytes are omitted, and a stream may be empty', async () => {
 
 test('an error of the inner stream fails the whole stream, before the bytes after it', async () => {
   let isFirst = true;
-  const broken = new ReadableStream({
+  const brokenStream = new ReadableStream({
     type: 'bytes',
     pull(controller) {
       if (!isFirst) return controller.error(new Error('the disk is gone'));
@@ -71,5 +71,5 @@ test('an error of the inner stream fails the whole stream, before the bytes afte
       controller.enqueue(new Uint8Array(3));
     },
   }) as ReadableStream<Uint8Array>;
-  await expect(readInto(frameStream(broken, FRAME), 100)).rejects.toThrow('the disk is gone');
+  await expect(readInto(frameStream(brokenStream, FRAME), 100)).rejects.toThrow('the disk is gone');
 });

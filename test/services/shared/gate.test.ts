@@ -44,27 +44,27 @@ test('a client beyond its share waits although slots are free, and another clien
     detail: { waiting: 2, limit: 2 },
   });
   const [modest, second] = [createControlledWork(), createControlledWork()];
-  const others = [modest, second].map(({ work }) => gate(work, createAsker('modest')));
+  const otherCalls = [modest, second].map(({ work }) => gate(work, createAsker('modest')));
   expect([modest.hasStarted(), second.hasStarted()]).toEqual([true, false]);
   modest.end('modest');
-  await others[0];
+  await otherCalls[0];
   expect([second.hasStarted(), greedy[2]!.hasStarted()]).toEqual([true, false]);
   for (const { end } of [...greedy, second]) end('done');
-  await Promise.all([...answers, others[1]]);
+  await Promise.all([...answers, otherCalls[1]]);
   expect(greedy.every(({ hasStarted }) => hasStarted())).toBe(true);
 });
 
 test('work whose client disconnects before its turn never starts, and its slot in the queue is free', async () => {
   const gate = createGate({ ...IMPORTS, runningMax: 1, waitingMax: 1 });
-  const [first, left, next] = [createControlledWork(), createControlledWork(), createControlledWork()];
-  const running = gate(first.work, anonymous);
-  const leaving = new AbortController();
-  const waiting = gate(left.work, createAsker('a', leaving.signal));
-  leaving.abort(new Error('left'));
-  await expect(waiting).rejects.toThrow('left');
-  const behind = gate(next.work, createAsker('b'));
-  first.end('first');
-  next.end('next');
-  expect([await running, await behind, left.hasStarted()]).toEqual(['first', 'next', false]);
-  await expect(gate(left.work, createAsker('a', leaving.signal))).rejects.toThrow('left');
+  const [firstWork, leftWork, nextWork] = [createControlledWork(), createControlledWork(), createControlledWork()];
+  const runningCall = gate(firstWork.work, anonymous);
+  const leavingController = new AbortController();
+  const waitingCall = gate(leftWork.work, createAsker('a', leavingController.signal));
+  leavingController.abort(new Error('left'));
+  await expect(waitingCall).rejects.toThrow('left');
+  const laterCall = gate(nextWork.work, createAsker('b'));
+  firstWork.end('first');
+  nextWork.end('next');
+  expect([await runningCall, await laterCall, leftWork.hasStarted()]).toEqual(['first', 'next', false]);
+  await expect(gate(leftWork.work, createAsker('a', leavingController.signal))).rejects.toThrow('left');
 });

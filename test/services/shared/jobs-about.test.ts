@@ -86,22 +86,22 @@ function createWorldWith(isThere: () => boolean) {
     signal: new AbortController().signal,
   } as unknown as Attempt;
   const stores = { within: async <T>(_storeId: unknown, work: () => T | Promise<T>) => work() };
-  const ofRuns = { documents, artifacts, markets, dataVersions, stores };
+  const runDependencies = { documents, artifacts, markets, dataVersions, stores };
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
-      kind: createBacktestJob({ runMaker: createRunMaker(ofRuns), runsKept: 20 }),
+      kind: createBacktestJob({ runMaker: createRunMaker(runDependencies), runsKept: 20 }),
       payload: { plan: PLAN, engine_version: '' },
     },
     replay: {
-      kind: createReplayJob({ ...ofRuns, states: { findStaleState: async () => null } }),
+      kind: createReplayJob({ ...runDependencies, states: { findStaleState: async () => null } }),
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {
-      kind: createSimulationJob({ ...ofRuns, states: { requireMarket: async () => market }, workers: 1 }),
+      kind: createSimulationJob({ ...runDependencies, states: { requireMarket: async () => market }, workers: 1 }),
       payload: { run_id: 'I', request: { paths: 1, horizon: 1 }, calendar: 'XNYS', dates: [] },
     },
     sweep: {
-      kind: createSweepJob({ ...ofRuns, workers: 1 }),
+      kind: createSweepJob({ ...runDependencies, workers: 1 }),
       payload: {
         sweep_id: 's',
         stored_id: 'I',
@@ -122,16 +122,16 @@ test.each(['backtest', 'replay', 'simulation', 'sweep'])(
     const { kinds, attempt, tx } = createWorldWith(() => isThere);
     const { kind, payload } = kinds[name]!;
     const writes: string[] = [];
-    const writing = {
+    const writingKind = {
       ...tx,
       put: async (of: string) => void writes.push(of),
       publish: () => {},
     } as unknown as DocumentTransaction;
     const completion = await kind.run(payload as never, attempt);
-    await completion.effect?.(writing);
+    await completion.effect?.(writingKind);
     isThere = false;
     writes.length = 0;
-    await expect(completion.effect?.(writing)).rejects.toThrow(
+    await expect(completion.effect?.(writingKind)).rejects.toThrow(
       expect.objectContaining({ code: 'INDEX_DELETED', detail: { index_id: 'I' } }),
     );
     expect(writes).toEqual([]);

@@ -10,18 +10,18 @@ test('of many writers that read the same document, one succeeds and the others a
   const folder = await mkdtemp(join(tmpdir(), 'preconditions-'));
   const documents = await openDocumentStore({ folder });
   try {
-    const seen = await documents.transaction((tx) => tx.put('index', 'a', { version: 0 }));
+    const storedVersion = await documents.transaction((tx) => tx.put('index', 'a', { version: 0 }));
     const write = (version: number) =>
       documents.transaction(async (tx) => {
-        await assertPrecondition(tx, 'index', 'a', [seen]);
+        await assertPrecondition(tx, 'index', 'a', [storedVersion]);
         return tx.put('index', 'a', { version });
       });
     const outcomes = await Promise.allSettled(Array.from({ length: 64 }, (_, i) => write(i + 1)));
-    const won = outcomes.filter(({ status }) => status === 'fulfilled');
+    const wonOutcomes = outcomes.filter(({ status }) => status === 'fulfilled');
     const codes = outcomes.flatMap((outcome) =>
       outcome.status === 'rejected' && outcome.reason instanceof Refusal ? [outcome.reason.code] : [],
     );
-    expect([won.length, new Set(codes), codes.length]).toEqual([1, new Set(['PRECONDITION_FAILED']), 63]);
+    expect([wonOutcomes.length, new Set(codes), codes.length]).toEqual([1, new Set(['PRECONDITION_FAILED']), 63]);
   } finally {
     await documents.close();
     await rm(folder, { recursive: true });

@@ -69,8 +69,8 @@ describe('views', () => {
       'GET',
       `/data/corporate-actions/${identifier}`,
     );
-    const counted = await ask(`SELECT count(*) FROM actions WHERE identifier = '${identifier}'`);
-    expect(counted.data).toEqual([[actions.length]]);
+    const countedAnswer = await ask(`SELECT count(*) FROM actions WHERE identifier = '${identifier}'`);
+    expect(countedAnswer.data).toEqual([[actions.length]]);
   });
 
   test('list indices and runs, and join several runs', async () => {
@@ -120,7 +120,7 @@ describe('views', () => {
 test('CSV, Arrow and Parquet have the rows of JSON', async () => {
   const query = "SELECT date, identifier, weight FROM weights WHERE index_id = 'CAPS' ORDER BY ALL";
   const { data } = await ask(query);
-  const bytesOf = async (format: string) => {
+  const readBytes = async (format: string) => {
     const response = await fetch(`${service.url}/sql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -133,11 +133,11 @@ test('CSV, Arrow and Parquet have the rows of JSON', async () => {
     ]);
     return Buffer.from(await response.arrayBuffer());
   };
-  const csv = (await bytesOf('csv')).toString().trimEnd().split('\r\n');
+  const csv = (await readBytes('csv')).toString().trimEnd().split('\r\n');
   expect(csv.slice(1)).toEqual(data.map((row) => row.join(',')));
-  const arrow = tableFromIPC(await bytesOf('arrow'));
+  const arrow = tableFromIPC(await readBytes('arrow'));
   expect([...arrow.getChild('weight')!]).toEqual(data.map((row) => row[2]));
-  const parquet = await parquetReadObjects({ file: Uint8Array.from(await bytesOf('parquet')).buffer });
+  const parquet = await parquetReadObjects({ file: Uint8Array.from(await readBytes('parquet')).buffer });
   expect(
     parquet.map(({ date, identifier, weight }) => [(date as Date).toISOString().slice(0, 10), identifier, weight]),
   ).toEqual(data);
@@ -164,8 +164,12 @@ test.each([
     signal: new AbortController().signal,
   };
   await expect(answerQuery(order, options, async () => undefined)).rejects.toMatchObject({ code: 'QUERY_LIMIT' });
-  const left = readdirSync(tmpdir()).filter((name) => !before.has(name) && name.startsWith(`divisor-${process.pid}-`));
-  expect(left.flatMap((name) => readdirSync(join(tmpdir(), name)).filter((file) => file === 'result'))).toEqual([]);
+  const leftovers = readdirSync(tmpdir()).filter(
+    (name) => !before.has(name) && name.startsWith(`divisor-${process.pid}-`),
+  );
+  expect(leftovers.flatMap((name) => readdirSync(join(tmpdir(), name)).filter((file) => file === 'result'))).toEqual(
+    [],
+  );
 });
 
 const VIEWS = [...RUN_VIEWS, 'prices', 'actions', 'reference', 'indices', 'runs'] as const;

@@ -10,7 +10,7 @@ const createClosure = (date: string) => [{ id: 'XNYS', changes: [{ date, session
 test('of two concurrently read changes the newer one is applied, however long the first read takes', async () => {
   let endFirst = (): void => {};
   const first = new Promise<void>((resolve) => (endFirst = resolve));
-  const heard: string[] = [];
+  const heardCalendars: string[] = [];
   let announce: (event: { calendar: string }) => void = () => {};
   let reads = 0;
   const documents = {
@@ -25,17 +25,19 @@ test('of two concurrently read changes the newer one is applied, however long th
       announce = listener;
     },
   } as unknown as DocumentStore; // only the members that are used
-  const calendars = followClosures(documents, createLiveCalendars(openCalendars()), () => heard.push('failed'));
-  const stop = calendars.onFollowed((code) => heard.push(code));
+  const calendars = followClosures(documents, createLiveCalendars(openCalendars()), () =>
+    heardCalendars.push('failed'),
+  );
+  const stop = calendars.onFollowed((code) => heardCalendars.push(code));
   announce({ calendar: 'XNYS' });
   const second = calendars.follow();
   endFirst();
   await second;
-  expect(heard).toEqual(['XNYS']);
+  expect(heardCalendars).toEqual(['XNYS']);
   const isSession = (date: string) => calendars.get('XNYS')!.isSession(parseValidDay(date));
   expect([isSession('2024-03-05'), isSession('2024-03-06')]).toEqual([true, false]);
   stop();
   announce({ calendar: 'XNYS' });
   await calendars.follow();
-  expect(heard).toEqual(['XNYS']);
+  expect(heardCalendars).toEqual(['XNYS']);
 });

@@ -49,14 +49,14 @@ test('a file of any size is stored byte by byte, and one changed byte of it is d
 
 test('a claimed file is stored without a copy, and is kept after its first name is removed', async () => {
   const artifacts = await openArtifacts(await newFolder());
-  const claimed = await artifacts.claim(CONTENT.length);
-  const path = await artifacts.file({ name: claimed });
+  const claimedRoom = await artifacts.claim(CONTENT.length);
+  const path = await artifacts.file({ name: claimedRoom });
   await writeFile(path, CONTENT);
   const { ino } = await stat(path);
   const ref = await artifacts.writeFile(path);
   expect(ref).toMatchObject({ bytes: CONTENT.length, sha256: SHA256 });
   expect(await stat(await artifacts.file(ref))).toMatchObject({ ino });
-  await artifacts.remove([claimed]);
+  await artifacts.remove([claimedRoom]);
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
 });
 
@@ -94,19 +94,19 @@ test('equal bytes written twice are two artifacts, so that each owner can delete
 test('a missing, short or changed file is refused instead of served', async () => {
   const folder = await newFolder();
   const artifacts = await openArtifacts(folder);
-  const [missing, short, changed] = await Promise.all([1, 2, 3].map(() => artifacts.write(CONTENT, SHA256)));
-  await artifacts.remove([missing!.name]);
-  await truncate(join(folder, short!.name), 700_000);
-  const bytes = await readFile(join(folder, changed!.name));
+  const [missingRef, shortRef, changedRef] = await Promise.all([1, 2, 3].map(() => artifacts.write(CONTENT, SHA256)));
+  await artifacts.remove([missingRef!.name]);
+  await truncate(join(folder, shortRef!.name), 700_000);
+  const bytes = await readFile(join(folder, changedRef!.name));
   bytes[699_999]! ^= 1;
-  await writeFile(join(folder, changed!.name), bytes);
+  await writeFile(join(folder, changedRef!.name), bytes);
   const unreadable = { code: 'DOCUMENT_UNREADABLE' };
-  await expect(artifacts.read(missing!)).rejects.toMatchObject(unreadable);
-  await expect(artifacts.read(short!)).rejects.toMatchObject(unreadable);
-  await expect(artifacts.read(changed!)).rejects.toMatchObject(unreadable);
-  await expect(artifacts.stream(missing!)).rejects.toThrow('missing or damaged');
-  await expect(artifacts.stream(short!)).rejects.toThrow('missing or damaged');
-  await expect(artifacts.stream(changed!)).rejects.toMatchObject(unreadable); // no byte is sent before the check
+  await expect(artifacts.read(missingRef!)).rejects.toMatchObject(unreadable);
+  await expect(artifacts.read(shortRef!)).rejects.toMatchObject(unreadable);
+  await expect(artifacts.read(changedRef!)).rejects.toMatchObject(unreadable);
+  await expect(artifacts.stream(missingRef!)).rejects.toThrow('missing or damaged');
+  await expect(artifacts.stream(shortRef!)).rejects.toThrow('missing or damaged');
+  await expect(artifacts.stream(changedRef!)).rejects.toMatchObject(unreadable); // no byte is sent before the check
 });
 
 test('a file that changes while it is streamed never ends as a complete stream', async () => {
@@ -129,18 +129,18 @@ test('files that are missing, short or written to since are damaged if their con
   const folder = await newFolder();
   const artifacts = await openArtifacts(folder);
   const refs = await Promise.all([1, 2, 3, 4, 5].map(() => artifacts.write(CONTENT, SHA256)));
-  const [missing, short, changed, touched, whole] = refs;
-  const madeAt = (await stat(join(folder, whole!.name))).mtimeMs;
+  const [missingRef, shortRef, changedRef, touchedRef, wholeRef] = refs;
+  const madeAt = (await stat(join(folder, wholeRef!.name))).mtimeMs;
   const listDamaged = () => artifacts.damaged(refs.map((ref) => ({ ref, madeAt })));
   expect(await listDamaged()).toEqual(new Set());
-  const later = new Date(madeAt + 5000);
-  await artifacts.remove([missing!.name]);
-  await truncate(join(folder, short!.name), 700_000);
-  await writeFile(join(folder, changed!.name), 'x', { flag: 'r+' });
-  for (const { name } of [changed!, touched!]) await utimes(join(folder, name), later, later);
-  expect(await listDamaged()).toEqual(new Set([missing!, short!, changed!].map(({ name }) => name)));
-  await writeFile(join(folder, touched!.name), 'x', { flag: 'r+' }); // verified before the change
-  expect(await listDamaged()).toContain(touched!.name);
+  const laterTime = new Date(madeAt + 5000);
+  await artifacts.remove([missingRef!.name]);
+  await truncate(join(folder, shortRef!.name), 700_000);
+  await writeFile(join(folder, changedRef!.name), 'x', { flag: 'r+' });
+  for (const { name } of [changedRef!, touchedRef!]) await utimes(join(folder, name), laterTime, laterTime);
+  expect(await listDamaged()).toEqual(new Set([missingRef!, shortRef!, changedRef!].map(({ name }) => name)));
+  await writeFile(join(folder, touchedRef!.name), 'x', { flag: 'r+' }); // verified before the change
+  expect(await listDamaged()).toContain(touchedRef!.name);
 });
 
 test('a reader that has begun reads to the end although the artifact is removed', async () => {
@@ -157,9 +157,9 @@ test('abandoned and finished streams close their files', async () => {
   const openFiles = async (): Promise<number> => (await readdir('/proc/self/fd').catch(() => [])).length;
   const before = await openFiles();
   for (let i = 0; i < 20; i++) {
-    const left = (await artifacts.stream(ref)).getReader();
-    await left.read();
-    await left.cancel();
+    const openReader = (await artifacts.stream(ref)).getReader();
+    await openReader.read();
+    await openReader.cancel();
     await (await artifacts.stream(ref)).cancel();
     await drain(await artifacts.stream(ref));
   }
@@ -181,16 +181,16 @@ test('a start removes orphaned and partial files, and nothing else', async () =>
   };
   let home = await openHome(path);
   let store = await openStore({ home, onFailure });
-  const owned = await store.artifacts.write(CONTENT, SHA256);
-  const lost = await store.artifacts.write(CONTENT, SHA256);
-  await store.documents.transaction((tx) => tx.put('run', 'a', { result: owned }));
+  const ownedRef = await store.artifacts.write(CONTENT, SHA256);
+  const lostRef = await store.artifacts.write(CONTENT, SHA256);
+  await store.documents.transaction((tx) => tx.put('run', 'a', { result: ownedRef }));
   await writeFile(join(home.artifacts, `${'0'.repeat(32)}.art.new`), 'half');
   await store.close();
   await home.close();
   home = await openHome(path);
   store = await openStore({ home, onFailure });
-  expect(await readdir(home.artifacts)).toEqual([owned.name]);
-  await expect(store.artifacts.stream(lost)).rejects.toThrow('missing or damaged');
+  expect(await readdir(home.artifacts)).toEqual([ownedRef.name]);
+  await expect(store.artifacts.stream(lostRef)).rejects.toThrow('missing or damaged');
   await store.close();
   await home.close();
 });
@@ -246,10 +246,10 @@ test('bytes under second names remain when the first names are deleted, and none
 });
 
 test('a hash computed elsewhere while an artifact is streamed detects the changed byte', async () => {
-  const added: number[] = [];
+  const addedBytes: number[] = [];
   const hashApart = (bytes: number) => {
     const hash = createHash('sha256');
-    added.push(bytes);
+    addedBytes.push(bytes);
     return {
       async add(part: Uint8Array) {
         await new Promise((resolve) => setTimeout(resolve, 1));
@@ -263,5 +263,5 @@ test('a hash computed elsewhere while an artifact is streamed detects the change
   expect(Buffer.compare(await drain(await artifacts.stream(ref)), CONTENT)).toBe(0);
   await writeFile(await artifacts.file(ref), 'x', { flag: 'r+' });
   await expect(artifacts.stream(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
-  expect(added).toEqual([CONTENT.length, CONTENT.length]);
+  expect(addedBytes).toEqual([CONTENT.length, CONTENT.length]);
 });

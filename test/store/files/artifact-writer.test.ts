@@ -23,19 +23,19 @@ afterAll(() => restore());
 const PART = 2 ** 20;
 /** File sizes around the size of one write, and around blocks and sectors of large files. */
 const SIZES = [0, 1, PART - 1, PART, PART + 1, 3 * PART + 5, 4 * PART, 4 * PART + 4097, 6 * PART - 1];
-const bytesOf = (size: number): Uint8Array => {
+const createBytes = (size: number): Uint8Array => {
   const bytes = new Uint8Array(size);
   for (let i = 0; i < size; i++) bytes[i] = i * 31 + (i >> 8);
   return bytes;
 };
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-const destinationOf = (folder: string): ArtifactDestination => ({ kind: 'folder', folder, lowWaterMark: {} });
+const createDestination = (folder: string): ArtifactDestination => ({ kind: 'folder', folder, lowWaterMark: {} });
 const createSmallArtifacts = (names: readonly string[]): ArtifactContent[] =>
   names.map((name) => ({ name, bytes: new TextEncoder().encode(name) }));
 
 test('a file written outside the store is readable by it, with the hash of its definition', async () => {
   const artifacts = await openArtifacts(await newFolder());
-  const contents = SIZES.map((size) => ({ name: artifacts.newName(), bytes: bytesOf(size) }));
+  const contents = SIZES.map((size) => ({ name: artifacts.newName(), bytes: createBytes(size) }));
   // The order to another process contains the destination as JSON.
   const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
   const refs = await openArtifactWriter(destination).write(contents);
@@ -77,16 +77,18 @@ test('a large file is flushed while it is written and again at the end, and does
   const { datasync } = files;
   let count = 0;
   try {
-    for (const refused of [1, 2, 3, 4]) {
+    for (const refusedCall of [1, 2, 3, 4]) {
       count = 0;
       files.datasync = function (this: FileHandle) {
-        if (++count === refused) return Promise.reject(new Error('EIO'));
+        if (++count === refusedCall) return Promise.reject(new Error('EIO'));
         return Reflect.apply(datasync, this, []);
       };
-      const written = openArtifactWriter(destinationOf(folder)).write([{ name: `${refused}.art`, bytes: large }]);
-      if (refused < 4) await expect(written).rejects.toThrow('EIO');
-      else await written;
-      expect(await readdir(folder)).toEqual(refused < 4 ? [] : ['4.art']);
+      const writing = openArtifactWriter(createDestination(folder)).write([
+        { name: `${refusedCall}.art`, bytes: large },
+      ]);
+      if (refusedCall < 4) await expect(writing).rejects.toThrow('EIO');
+      else await writing;
+      expect(await readdir(folder)).toEqual(refusedCall < 4 ? [] : ['4.art']);
     }
     expect(count).toBe(3);
   } finally {
@@ -96,7 +98,7 @@ test('a large file is flushed while it is written and again at the end, and does
 
 /** Runs a function while file writes are replaced. */
 async function runWithWrites(
-  write: (this: FileHandle, rest: readonly unknown[], whole: FileHandle['write']) => unknown,
+  write: (this: FileHandle, rest: readonly unknown[], writeWhole: FileHandle['write']) => unknown,
   run: () => Promise<void>,
 ): Promise<void> {
   const folder = await newFolder();
@@ -123,23 +125,25 @@ function isDirect({ fd }: FileHandle): boolean {
 test.runIf(process.platform === 'linux')(
   'a large file has equal bytes if the disk refuses uncached writes, or accepts a part of them',
   async () => {
-    const bytes = bytesOf(7 * PART + 3);
-    for (const refused of [1, 2, 3, 4]) {
+    const bytes = createBytes(7 * PART + 3);
+    for (const refusedCall of [1, 2, 3, 4]) {
       const artifacts = await openArtifacts(await newFolder());
       let count = 0;
-      const code = refused === 2 ? 'EINVAL' : 'ENOTSUP';
+      const code = refusedCall === 2 ? 'EINVAL' : 'ENOTSUP';
       const fault = Object.assign(new Error(code), { code });
       await runWithWrites(
-        function (rest, whole) {
-          const [part, at, , position] = rest as [Uint8Array, number, number, number];
-          if (!isDirect(this) || ++count !== refused) return Reflect.apply(whole, this, rest);
-          return refused % 2 === 0 ? Promise.reject(fault) : Reflect.apply(whole, this, [part, at, 8192, position]);
+        function (rest, writeWhole) {
+          const [part, offset, , position] = rest as [Uint8Array, number, number, number];
+          if (!isDirect(this) || ++count !== refusedCall) return Reflect.apply(writeWhole, this, rest);
+          return refusedCall % 2 === 0
+            ? Promise.reject(fault)
+            : Reflect.apply(writeWhole, this, [part, offset, 8192, position]);
         },
         async () => {
           const name = artifacts.newName();
           const [ref] = await openArtifactWriter(artifacts.destination).write([{ name, bytes }]);
           expect(ref!.sha256).toBe(sha256(bytes));
-          expect(Buffer.compare(await artifacts.read(ref!), bytes), `call ${refused}`).toBe(0);
+          expect(Buffer.compare(await artifacts.read(ref!), bytes), `call ${refusedCall}`).toBe(0);
         },
       );
     }
@@ -152,7 +156,7 @@ test('bytes are written correctly from any position in memory', async () => {
   for (const offset of [0, 4096, 8])
     for (const size of [4 * PART, 4 * PART + 4097, 7 * PART - 1]) {
       const bytes = new Uint8Array(memory, offset, size);
-      bytes.set(bytesOf(size));
+      bytes.set(createBytes(size));
       const [ref] = await openArtifactWriter(artifacts.destination).write([{ name: artifacts.newName(), bytes }]);
       expect(ref!.sha256, `${size} bytes from ${offset}`).toBe(sha256(bytes));
       expect(Buffer.compare(await artifacts.read(ref!), bytes), `${size} bytes from ${offset}`).toBe(0);
@@ -174,26 +178,28 @@ test('two large files that are written concurrently keep their bytes apart', asy
 
 test('all files are written or none, whichever call the disk refuses', async () => {
   let isReached = true;
-  for (let refused = 1; isReached; refused++) {
+  for (let refusedCall = 1; isReached; refusedCall++) {
     const folder = await newFolder();
     const artifacts = await openArtifacts(folder);
     let count = 0;
     isReached = false;
     watchCalls(folder, (call) => {
-      if (++count !== refused || call === 'unlink') return;
+      if (++count !== refusedCall || call === 'unlink') return;
       isReached = true;
       throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
     });
-    const written = openArtifactWriter(destinationOf(folder)).write(createSmallArtifacts(['a.art', 'b.art', 'c.art']));
-    const outcome = await written.then(
+    const writing = openArtifactWriter(createDestination(folder)).write(
+      createSmallArtifacts(['a.art', 'b.art', 'c.art']),
+    );
+    const outcome = await writing.then(
       (refs) => refs.length,
       (thrown: NodeJS.ErrnoException) => thrown.code,
     );
     watchCalls(folder, undefined);
-    expect(outcome, `call ${refused}`).toBe(isReached ? 'EIO' : 3);
-    expect(await readdir(folder), `call ${refused}`).toHaveLength(isReached ? 0 : 3);
+    expect(outcome, `call ${refusedCall}`).toBe(isReached ? 'EIO' : 3);
+    expect(await readdir(folder), `call ${refusedCall}`).toHaveLength(isReached ? 0 : 3);
     await artifacts.remove(['a.art', 'b.art', 'c.art']);
-    if (refused > 50) throw new Error('three files are written with fewer calls');
+    if (refusedCall > 50) throw new Error('three files are written with fewer calls');
   }
 });
 
@@ -202,20 +208,20 @@ test('at whichever call the process ends, a start removes orphaned files', async
   const copies = await newFolder();
   let count = 0;
   watchCalls(folder, () => cpSync(folder, join(copies, String(count++)), { recursive: true }));
-  await openArtifactWriter(destinationOf(folder)).write(
+  await openArtifactWriter(createDestination(folder)).write(
     createSmallArtifacts([createArtifactName(), createArtifactName()]),
   );
   watchCalls(folder, undefined);
   cpSync(folder, join(copies, String(count)), { recursive: true });
-  const seen = new Set<number>();
+  const seenSizes = new Set<number>();
   for (let call = 0; call <= count; call++) {
     const copy = join(copies, String(call));
-    seen.add((await readdir(copy)).length);
+    seenSizes.add((await readdir(copy)).length);
     const artifacts = await openArtifacts(copy);
     await artifacts.sweep(async () => new Set());
     expect(await readdir(copy)).toEqual([]);
   }
-  expect([...seen]).toEqual([0, 1, 2]);
+  expect([...seenSizes]).toEqual([0, 1, 2]);
 });
 
 test('a partially written file is removed by its name', async () => {

@@ -21,53 +21,53 @@ const openEarlyWriter = (folder: string, name: string) =>
   openArtifactWriter({ kind: 'folder', folder, lowWaterMark: {} }).early!(name);
 
 async function writeEarlyFile(folder: string): Promise<void> {
-  const early = await openEarlyWriter(folder, 'a.art');
-  early.begin(BYTES);
-  await early.end();
+  const earlyWriter = await openEarlyWriter(folder, 'a.art');
+  earlyWriter.begin(BYTES);
+  await earlyWriter.end();
 }
 
 test('an early artifact has its bytes and its hash, under its name only at its end', async () => {
   const folder = await newFolder();
-  const early = await openEarlyWriter(folder, 'a.art');
-  expect(early.begin(BYTES)).toBe(true);
+  const earlyWriter = await openEarlyWriter(folder, 'a.art');
+  expect(earlyWriter.begin(BYTES)).toBe(true);
   expect(await readdir(folder)).toEqual(['a.art.new']);
   const sha256 = createHash('sha256').update(BYTES).digest('hex');
-  expect(await early.end()).toEqual({ bytes: BYTES.length, sha256 });
+  expect(await earlyWriter.end()).toEqual({ bytes: BYTES.length, sha256 });
   expect(Buffer.compare(await readFile(join(folder, 'a.art')), BYTES)).toBe(0);
 });
 
 test('nothing remains of a discarded artifact, begun or not', async () => {
   const folder = await newFolder();
-  const [idle, begun] = [await openEarlyWriter(folder, 'a.art'), await openEarlyWriter(folder, 'b.art')];
-  begun.begin(BYTES);
-  await Promise.all([idle.drop(), begun.drop()]);
+  const [idleWriter, begunWriter] = [await openEarlyWriter(folder, 'a.art'), await openEarlyWriter(folder, 'b.art')];
+  begunWriter.begin(BYTES);
+  await Promise.all([idleWriter.drop(), begunWriter.drop()]);
   expect(await readdir(folder)).toEqual([]);
 });
 
 test('an artifact with a missing draft is discarded without an error, which would hide that of its task', async () => {
   const folder = await newFolder();
-  const early = await openEarlyWriter(folder, 'a.art');
-  early.begin(BYTES);
+  const earlyWriter = await openEarlyWriter(folder, 'a.art');
+  earlyWriter.begin(BYTES);
   await rm(join(folder, 'a.art.new'));
-  await early.drop();
+  await earlyWriter.drop();
   expect(await readdir(folder)).toEqual([]);
 });
 
 test('large bytes are not begun early', async () => {
   const folder = await newFolder();
-  const early = await openEarlyWriter(folder, 'a.art');
-  expect(early.begin(new Uint8Array(LARGE_BYTES_MIN))).toBe(false);
-  expect(early.begin(new Uint8Array(LARGE_BYTES_MIN - 1))).toBe(true);
-  await early.drop();
+  const earlyWriter = await openEarlyWriter(folder, 'a.art');
+  expect(earlyWriter.begin(new Uint8Array(LARGE_BYTES_MIN))).toBe(false);
+  expect(earlyWriter.begin(new Uint8Array(LARGE_BYTES_MIN - 1))).toBe(true);
+  await earlyWriter.drop();
 });
 
 test('no file is left, whichever call the disk refuses', async () => {
   const refusedCalls: string[] = [];
-  for (let refused = 1; refusedCalls.length === refused - 1; refused++) {
+  for (let refusedCall = 1; refusedCalls.length === refusedCall - 1; refusedCall++) {
     const folder = await newFolder();
     let count = 0;
     watchCalls(folder, (call) => {
-      if (++count !== refused || call === 'unlink') return;
+      if (++count !== refusedCall || call === 'unlink') return;
       refusedCalls.push(call);
       throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
     });
@@ -76,7 +76,7 @@ test('no file is left, whichever call the disk refuses', async () => {
       (thrown: NodeJS.ErrnoException) => thrown.code,
     );
     watchCalls(folder, undefined);
-    const isRefused = refusedCalls.length === refused;
+    const isRefused = refusedCalls.length === refusedCall;
     expect(outcome).toBe(isRefused ? 'EIO' : 'written');
     expect(await readdir(folder)).toEqual(isRefused ? [] : ['a.art']);
   }

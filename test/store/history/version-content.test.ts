@@ -26,12 +26,12 @@ test('the content of a version is returned unchanged, whatever its length', asyn
 
 test('texts of any characters, repeated or not, are returned unchanged', async () => {
   const characters = fc.createBinaryText({ maxLength: 20 });
-  const repeated = fc.tuple(characters, fc.nat(40), characters).map(([a, n, b]) => a.repeat(n).slice(0, 1900) + b);
+  const repeatedText = fc.tuple(characters, fc.nat(40), characters).map(([a, n, b]) => a.repeat(n).slice(0, 1900) + b);
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.oneof(characters, repeated), { maxLength: 4 }), async (parts) => {
+    fc.asyncProperty(fc.array(fc.oneof(characters, repeatedText), { maxLength: 4 }), async (parts) => {
       const text = JSON.stringify(parts).slice(0, 2047);
-      const whole = Buffer.from(text).toString(); // a cut within a character is replaced by valid text
-      expect(unpackContent(await packContent(whole))).toBe(whole);
+      const wholeText = Buffer.from(text).toString(); // a cut within a character is replaced by valid text
+      expect(unpackContent(await packContent(wholeText))).toBe(wholeText);
     }),
     { numRuns: 40 },
   );
@@ -42,7 +42,7 @@ test('a content needs less space than itself: the common parts of short document
     const text = formatDefinition(names);
     expect((await packContent(text)).length, `${names} names`).toBeLessThan(0.6 * text.length);
   }
-  const stored = IndexDocument.parse({
+  const document = IndexDocument.parse({
     id: 'CORE',
     name: 'Core',
     calendar: 'XNYS',
@@ -50,7 +50,7 @@ test('a content needs less space than itself: the common parts of short document
     rebalance: { frequency: 'quarterly' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const text = JSON.stringify(stored);
+  const text = JSON.stringify(document);
   expect((await packContent(text)).length).toBeLessThan(0.25 * text.length);
 });
 

@@ -27,14 +27,14 @@ async function openVersioned(folder: string, startMs = 0): Promise<DocumentStore
   return createVersionedStore(await openDocumentStore({ folder }), () => (time += 1000));
 }
 
-const createAuthorship = (over: Partial<Authorship> = {}): Authorship => ({
+const createAuthorship = (members: Partial<Authorship> = {}): Authorship => ({
   author: 'anna',
   note: null,
   requestId: 'r',
-  ...over,
+  ...members,
 });
 
-async function actionsOf(store: DocumentStore, subject: Subject): Promise<string[]> {
+async function listActions(store: DocumentStore, subject: Subject): Promise<string[]> {
   const { latest } = (await readHead(store, subject))!;
   const versions = await Promise.all(Array.from({ length: latest }, (_, i) => loadVersion(store, subject, i + 1)));
   return versions.map((version) => (typeof version === 'object' ? version.action : 'lost'));
@@ -45,27 +45,27 @@ async function performRandomWrite(store: DocumentStore, { kind, id }: Subject, r
   const draw = random();
   if (draw < 0.15) return void (await store.transaction((tx) => tx.delete(kind, id), { by: createAuthorship() }));
   const head = draw < 0.35 ? await readHead(store, { kind, id }) : undefined;
-  const earlier = head && (await loadVersion(store, { kind, id }, 1 + Math.floor(random() * head.latest)));
-  const isRestored = typeof earlier === 'object' && earlier.content !== null;
+  const earlierVersion = head && (await loadVersion(store, { kind, id }, 1 + Math.floor(random() * head.latest)));
+  const isRestored = typeof earlierVersion === 'object' && earlierVersion.content !== null;
   const name = `n${Math.floor(random() * 4)}`;
   const body: unknown = isRestored
-    ? JSON.parse(earlier.content!)
+    ? JSON.parse(earlierVersion.content!)
     : { store_id: id, name, source: random() < 0.5 ? null : `/p${random()}` };
   await store.transaction((tx) => tx.put(kind, id, body), { by: createAuthorship(isRestored ? { restores: 1 } : {}) });
 }
 
 async function readCurrentVersion(store: DocumentStore, { kind, id }: Subject): Promise<string | null> {
-  const stored = await store.get(kind, id);
-  return stored === undefined || 'unreadable' in stored ? null : stateOf(kind, JSON.stringify(stored.body));
+  const document = await store.get(kind, id);
+  return document === undefined || 'unreadable' in document ? null : readState(kind, JSON.stringify(document.body));
 }
 
 /** Returns the state of a document as canonical text; of a store, only the members that the tests write. */
-function stateOf(kind: Subject['kind'], text: string | null): string | null {
+function readState(kind: Subject['kind'], text: string | null): string | null {
   if (text === null) return null;
   return kind === 'store' ? readDeclaredSource(text) : toCanonicalJson(JSON.parse(text));
 }
 
-const subjectsOf = (count: number): Subject[] =>
+const createSubjects = (count: number): Subject[] =>
   VERSIONED_KINDS.flatMap((kind) => Array.from({ length: count }, (_, n): Subject => ({ kind, id: `D${n}` })));
 
 test('the state at every past time equals the answers at that time, over random edits, restorations and deletions', async () => {
@@ -73,7 +73,7 @@ test('the state at every past time equals the answers at that time, over random 
   const folder = await newFolder();
   let store = await openVersioned(folder);
   const states: { readonly subject: Subject; readonly answered: string | null; readonly versions: number }[] = [];
-  const subjects = subjectsOf(2);
+  const subjects = createSubjects(2);
   for (let i = 0; i < 80; i++) {
     const subject = subjects[Math.floor(random() * subjects.length)]!;
     await performRandomWrite(store, subject, random);
@@ -87,7 +87,7 @@ test('the state at every past time equals the answers at that time, over random 
   for (const { subject, answered, versions } of states) {
     const version = versions === 0 ? undefined : await loadVersion(store, subject, versions);
     expect(version).not.toBe('unreadable');
-    expect(stateOf(subject.kind, typeof version === 'object' ? version.content : null)).toBe(answered);
+    expect(readState(subject.kind, typeof version === 'object' ? version.content : null)).toBe(answered);
   }
   await store.close();
 }, 600_000);
@@ -96,7 +96,7 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
   const random = seeded(12);
   let time = 0;
   const store = createVersionedStore(mapStore(), () => (time += 1));
-  const subjects = subjectsOf(5);
+  const subjects = createSubjects(5);
   const pick = (): Subject => subjects[Math.floor(random() * subjects.length)]!;
   const moments: { readonly at: string; readonly subject: Subject; readonly answered: string | null }[] = [];
   for (let i = 0; i < WRITES; i++) {
@@ -105,15 +105,15 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
     moments.push({ at: formatTimestamp(time), subject, answered: await readCurrentVersion(store, subject) });
   }
   const histories = new Map<Subject, readonly StoredVersion[]>();
-  for (const subject of subjects) histories.set(subject, await versionsOf(store, subject));
+  for (const subject of subjects) histories.set(subject, await listVersions(store, subject));
   for (const { at, subject, answered } of moments) {
     const version = histories.get(subject)!.findLast((each) => each.at <= at);
-    expect(stateOf(subject.kind, version?.content ?? null)).toBe(answered);
+    expect(readState(subject.kind, version?.content ?? null)).toBe(answered);
   }
   expect((await readAuditHead(store)).seq).toBe([...histories.values()].reduce((sum, { length }) => sum + length, 0));
 });
 
-async function versionsOf(store: DocumentStore, subject: Subject): Promise<StoredVersion[]> {
+async function listVersions(store: DocumentStore, subject: Subject): Promise<StoredVersion[]> {
   const { latest } = (await readHead(store, subject))!;
   const result = await Promise.all(Array.from({ length: latest }, (_, i) => loadVersion(store, subject, i + 1)));
   return result.map((version) => {
@@ -167,11 +167,11 @@ function readDeclaredSource(content: string): string {
 
 test('a document from before versions existed becomes version 1 when the store is opened', async () => {
   const folder = await newFolder();
-  const plain = await openDocumentStore({ folder });
-  const etag = await plain.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
-  await plain.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
-  const { updatedAt } = (await plain.get('index', 'EQ')) as { readonly updatedAt: string };
-  await plain.close();
+  const plainStore = await openDocumentStore({ folder });
+  const etag = await plainStore.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
+  await plainStore.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
+  const { updatedAt } = (await plainStore.get('index', 'EQ')) as { readonly updatedAt: string };
+  await plainStore.close();
   const store = await openVersioned(folder);
   expect(await adoptDocuments(store)).toBe(1);
   expect(await adoptDocuments(store)).toBe(0);
@@ -187,11 +187,11 @@ test('a document from before versions existed becomes version 1 when the store i
 
 test('a document from before versions existed keeps its first content when it is written first', async () => {
   const folder = await newFolder();
-  const plain = await openDocumentStore({ folder });
-  await plain.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
-  const store = createVersionedStore(plain);
+  const plainStore = await openDocumentStore({ folder });
+  await plainStore.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
+  const store = createVersionedStore(plainStore);
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'Equal' }));
-  expect(await actionsOf(store, INDEX)).toEqual(['created', 'updated']);
+  expect(await listActions(store, INDEX)).toEqual(['created', 'updated']);
   expect(await loadVersion(store, INDEX, 1)).toMatchObject({ content: '{"id":"EQ"}' });
   await store.close();
 });
@@ -204,30 +204,30 @@ test('equal content adds no version; an id that is deleted and created again con
   await store.transaction((tx) => tx.delete('index', 'EQ'));
   await store.transaction((tx) => tx.delete('index', 'EQ'));
   await put({ id: 'EQ', name: 'a' });
-  expect(await actionsOf(store, INDEX)).toEqual(['created', 'deleted', 'created']);
+  expect(await listActions(store, INDEX)).toEqual(['created', 'deleted', 'created']);
   await store.close();
 });
 
 test('facts that a load records about a store create no version, declarations of a client do', async () => {
   const store = await openVersioned(await newFolder());
-  const put = (over: object) =>
-    store.transaction((tx) => tx.put('store', 'us', { store_id: 'us', name: 'US', ...over }));
+  const put = (members: object) =>
+    store.transaction((tx) => tx.put('store', 'us', { store_id: 'us', name: 'US', ...members }));
   await put({ content_hash: 'x', active: true });
   await put({ content_hash: 'y', active: false });
   await put({ content_hash: 'y', active: false, adjustment: 'splits' });
-  expect(await actionsOf(store, { kind: 'store', id: 'us' })).toEqual(['created', 'updated']);
+  expect(await listActions(store, { kind: 'store', id: 'us' })).toEqual(['created', 'updated']);
   await store.close();
 });
 
 test('a failed transaction creates no version, and a purging one leaves none', async () => {
   const store = await openVersioned(await newFolder());
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
-  const failing = store.transaction(async (tx) => {
+  const failingWrite = store.transaction(async (tx) => {
     await tx.put('index', 'EQ', { id: 'EQ', name: 'lost' });
     throw new Error('refused');
   });
-  await expect(failing).rejects.toThrow('refused');
-  expect(await actionsOf(store, INDEX)).toEqual(['created']);
+  await expect(failingWrite).rejects.toThrow('refused');
+  expect(await listActions(store, INDEX)).toEqual(['created']);
   await store.transaction((tx) => tx.delete('index', 'EQ'), { by: createAuthorship({ purges: true }) });
   expect(await store.ids('version')).toEqual([]);
   // The audit log names version 1, so another state gets another number.
@@ -236,8 +236,8 @@ test('a failed transaction creates no version, and a purging one leaves none', a
   const check = createHistoryCheck();
   for (const kind of ['history', 'version', 'index', 'audit'] as const)
     for (const id of await store.ids(kind)) {
-      const stored = await store.get(kind, id);
-      expect(check.look({ kind, id, body: (stored as { readonly body: unknown }).body })).toBeUndefined();
+      const document = await store.get(kind, id);
+      expect(check.look({ kind, id, body: (document as { readonly body: unknown }).body })).toBeUndefined();
     }
   expect(check.gaps()).toEqual([]);
   await store.close();
@@ -255,7 +255,7 @@ test('only a damaged version is refused, and a damaged head loses no number', as
   expect(await loadVersion(store, INDEX, 2)).toBe('unreadable');
   expect(await loadVersion(store, INDEX, 3)).toMatchObject({ content: '{"id":"EQ","name":"c"}' });
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'd' }));
-  expect(await actionsOf(store, INDEX)).toEqual(['created', 'lost', 'updated', 'updated']);
+  expect(await listActions(store, INDEX)).toEqual(['created', 'lost', 'updated', 'updated']);
   await store.close();
 });
 
@@ -264,8 +264,8 @@ test('a version of a long definition needs less space than the definition', asyn
   const rule = { type: 'TopN', params: { field: 'MARKET_CAP', count: 100, buffer_in: 90, buffer_out: 110 } };
   const body = { id: 'EQ', name: 'Large hundred', pipeline: { selection: Array.from({ length: 40 }, () => rule) } };
   await store.transaction((tx) => tx.put('index', 'EQ', body));
-  const stored = await store.get('version', 'index/EQ/0000000001');
-  expect(JSON.stringify(stored).length).toBeLessThan(toCanonicalJson(body).length);
+  const document = await store.get('version', 'index/EQ/0000000001');
+  expect(JSON.stringify(document).length).toBeLessThan(toCanonicalJson(body).length);
   await store.close();
 });
 

@@ -50,11 +50,11 @@ test('opening a home removes access of other users, also to its documents', asyn
   const home = await openHome(path);
   const store = await openStore({ home, onFailure: () => {} });
   try {
-    const modeOf = async (name: string) => ((await stat(join(path, name))).mode & 0o777).toString(8);
+    const readMode = async (name: string) => ((await stat(join(path, name))).mode & 0o777).toString(8);
     const folders = ['.', 'documents', 'artifacts', 'stores', 'scratch'];
-    expect(await Promise.all(folders.map(modeOf))).toEqual(folders.map(() => '700'));
+    expect(await Promise.all(folders.map(readMode))).toEqual(folders.map(() => '700'));
     const files = ['documents/data.mdb', 'documents/lock.mdb', 'format', 'lock'];
-    expect(await Promise.all(files.map(modeOf))).toEqual(files.map(() => '600'));
+    expect(await Promise.all(files.map(readMode))).toEqual(files.map(() => '600'));
   } finally {
     await store.close();
     await home.close();

@@ -17,8 +17,8 @@ const NEWEST = { run_id: 'EQ', artifacts: { columns: { name: 'newest' } } };
 
 const recordServed = (documents: DocumentStore, datasetId: string, contentHash: string): Promise<void> =>
   documents.transaction((tx) => {
-    const none = { previous: null, change: null, rows: null, forth: null };
-    return recordDataVersion(tx, { datasetId, contentHash, source: 'import', knownAt: STORED_AT, ...none }, 1);
+    const noFields = { previous: null, change: null, rows: null, forth: null };
+    return recordDataVersion(tx, { datasetId, contentHash, source: 'import', knownAt: STORED_AT, ...noFields }, 1);
   });
 
 /** Creates records of every kind of history: edits, a deletion, a purge, runs, contents of stores, signatures. */
@@ -51,7 +51,7 @@ async function createRecords(): Promise<readonly StoredEntry[]> {
 }
 
 /** Returns the errors found in documents. */
-async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
+async function listFaults(entries: readonly StoredEntry[]): Promise<string[]> {
   const reader: DocumentsReader = {
     async *entries() {
       yield* entries;
@@ -68,11 +68,11 @@ async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
 
 test('each missing record of a history is found, whichever it is', async () => {
   const entries = await createRecords();
-  expect(await faultsOf(entries)).toEqual([]);
+  expect(await listFaults(entries)).toEqual([]);
   const kinds = new Set(entries.map(({ kind }) => kind));
   expect(kinds.size).toBe(13);
   for (const missing of entries)
-    expect(await faultsOf(entries.filter((entry) => entry !== missing)), `${missing.kind} ${missing.id}`).not.toEqual(
+    expect(await listFaults(entries.filter((entry) => entry !== missing)), `${missing.kind} ${missing.id}`).not.toEqual(
       [],
     );
 });
@@ -81,7 +81,7 @@ test('a missing record is reported by its name', async () => {
   const entries = await createRecords();
   const removeRecord = (kind: string, last: (ids: readonly string[]) => string | undefined) => {
     const id = last(entries.filter((entry) => entry.kind === kind).map((entry) => entry.id));
-    return faultsOf(entries.filter((entry) => entry.kind !== kind || entry.id !== id));
+    return listFaults(entries.filter((entry) => entry.kind !== kind || entry.id !== id));
   };
   expect(await removeRecord('kept-run', () => 'EQ/two')).toEqual(['kept-run EQ: its earlier run two is missing']);
   expect(await removeRecord('run-list', () => 'EQ')).toEqual([

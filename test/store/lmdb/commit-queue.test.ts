@@ -5,12 +5,12 @@ import { createCommitQueue, type CommitPort, type CommitWrites } from '#store/lm
 function createDisk(commit: (writes: CommitWrites, values: Map<string, Buffer>) => Promise<void>) {
   const values = new Map<string, Buffer>();
   const log: string[] = [];
-  const keysOf = (start: string, end: string): string[] =>
+  const listKeys = (start: string, end: string): string[] =>
     [...values.keys()].filter((key) => key >= start && key < end).sort();
   const port: CommitPort = {
     get: (key) => values.get(key),
-    keys: (start, end) => keysOf(start, end),
-    lastKey: (start, end) => keysOf(start, end).at(-1),
+    keys: (start, end) => listKeys(start, end),
+    lastKey: (start, end) => listKeys(start, end).at(-1),
     admit: async () => {},
     commit: (writes) => commit(writes, values),
     committed: () => void log.push('committed'),

@@ -64,8 +64,8 @@ describe('a damaged value', () => {
   test('is never returned, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `doc-${String(i).padStart(4, '0')}`);
     const store = await addDamage(await newFolder(), ids, (value, id) => {
-      const at = (Number(id.slice(4)) * 131) % value.length; // The offset depends on the id, so that header, body and seal are all damaged.
-      value[at]! ^= 1 << (Number(id.slice(4)) % 8);
+      const offset = (Number(id.slice(4)) * 131) % value.length; // The offset depends on the id, so that header, body and seal are all damaged.
+      value[offset]! ^= 1 << (Number(id.slice(4)) % 8);
       return value;
     });
     const listing = await store.list('index', echoBody);
@@ -139,11 +139,11 @@ describe('a damaged file', () => {
 
   test('with bits flipped anywhere is refused or read without a wrong value', async () => {
     const folder = await createFolderWithDocuments();
-    const sound = await readFile(formatDataPath(folder));
+    const soundBytes = await readFile(formatDataPath(folder));
     const random = seeded(4);
-    const whole = JSON.stringify({ text: 'x'.repeat(500) });
+    const wholeText = JSON.stringify({ text: 'x'.repeat(500) });
     for (let mutant = 0; mutant < 6; mutant++) {
-      const file = Buffer.from(sound);
+      const file = Buffer.from(soundBytes);
       for (let flip = 0; flip < 3; flip++) file[Math.floor(random() * file.length)]! ^= 1 << Math.floor(random() * 8);
       await writeFile(formatDataPath(folder), file);
       const store = await openDocumentStore({ folder }).catch((refusal: Error) => refusal);
@@ -151,33 +151,34 @@ describe('a damaged file', () => {
         expect(store.name).toBe('StartRefusal');
         continue;
       }
-      const others: unknown[] = [];
+      const otherDocuments: unknown[] = [];
       for (const id of await store.ids('index')) {
-        const stored = await store.get('index', id); // undefined if the changed bit was part of a key
-        if (stored !== undefined && 'body' in stored && JSON.stringify(stored.body) !== whole) others.push(stored);
+        const document = await store.get('index', id); // undefined if the changed bit was part of a key
+        if (document !== undefined && 'body' in document && JSON.stringify(document.body) !== wholeText)
+          otherDocuments.push(document);
       }
-      expect(others).toEqual([]);
+      expect(otherDocuments).toEqual([]);
       await store.close();
     }
   });
 
   test('is checked by a process at each opening, unless nobody has written since this process closed it', async () => {
     const folder = await createFolderWithDocuments();
-    const started: ChildProcess[] = [];
-    const note = (message: unknown) => void started.push((message as { process: ChildProcess }).process);
+    const startedProcesses: ChildProcess[] = [];
+    const note = (message: unknown) => void startedProcesses.push((message as { process: ChildProcess }).process);
     subscribe('child_process', note);
-    const walksOf = async (): Promise<number> => {
-      const before = started.length;
+    const countWalks = async (): Promise<number> => {
+      const before = startedProcesses.length;
       await (await openDocumentStore({ folder })).close();
-      return started.slice(before).filter(({ spawnargs }) => spawnargs.includes(folder)).length;
+      return startedProcesses.slice(before).filter(({ spawnargs }) => spawnargs.includes(folder)).length;
     };
-    await walksOf(); // by now the clock of the file has advanced
-    expect(await walksOf()).toBe(0);
+    await countWalks(); // by now the clock of the file has advanced
+    expect(await countWalks()).toBe(0);
     await writeFile(formatDataPath(folder), await readFile(formatDataPath(folder)));
-    expect(await walksOf()).toBe(1);
+    expect(await countWalks()).toBe(1);
     await rm(formatDataPath(folder));
     await cp(join(await createFolderWithDocuments(), 'data.mdb'), formatDataPath(folder));
-    expect(await walksOf()).toBe(1);
+    expect(await countWalks()).toBe(1);
     unsubscribe('child_process', note);
   });
 
@@ -198,9 +199,9 @@ describe('a damaged file', () => {
     );
     await rm(formatDataPath(folder));
     await cp(join(backups, '2026-01-10'), folder, { recursive: true });
-    const restored = await openDocumentStore({ folder, backups });
-    expect(await restored.ids('index')).toHaveLength(500);
-    await restored.close();
+    const restoredStore = await openDocumentStore({ folder, backups });
+    expect(await restoredStore.ids('index')).toHaveLength(500);
+    await restoredStore.close();
   });
 });
 
@@ -264,9 +265,9 @@ describe('free space', () => {
   test('refuses one of several changes and commits the others', async () => {
     const { store } = await openWith({ freeBytes: 1_100_000, totalBytes: 1e9 });
     const large = store.transaction((tx) => tx.put('index', 'large', { text: 'x'.repeat(200_000) }));
-    const small = put(store, 'small');
+    const smallWrite = put(store, 'small');
     await expect(large).rejects.toMatchObject({ code: 'STORAGE_FULL' });
-    await small;
+    await smallWrite;
     expect(await store.ids('index')).toEqual(['small']);
     await store.close();
   });

@@ -43,8 +43,8 @@ test('a commit is done when it is flushed, not when it is visible', async () => 
 
 test('a failed commit reports the reason and leaves no unhandled rejection', async () => {
   const { database, batch } = createDatabase();
-  const unread: unknown[] = [];
-  const note = (reason: unknown): void => void unread.push(reason);
+  const unreadErrors: unknown[] = [];
+  const note = (reason: unknown): void => void unreadErrors.push(reason);
   process.on('unhandledRejection', note);
   const commit = commitDurably(database, writes);
   let refuse!: (reason: unknown) => void;
@@ -56,5 +56,5 @@ test('a failed commit reports the reason and leaves no unhandled rejection', asy
   await rejection;
   await runEventLoopTurns();
   process.off('unhandledRejection', note);
-  expect(unread).toEqual([]);
+  expect(unreadErrors).toEqual([]);
 });

@@ -19,7 +19,7 @@ const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 
 const createFolderPlace = (folder: string) => ({ kind: 'folder', folder }) as const;
-const markOf = async (folder: string): Promise<string> =>
+const readMark = async (folder: string): Promise<string> =>
   (JSON.parse(await readFile(join(folder, MARKER), 'utf8')) as { store_id: string }).store_id;
 const isPresent = (path: string): Promise<boolean> =>
   access(path).then(
@@ -42,32 +42,32 @@ async function createPlace() {
 
 test('a database claims the place of its first process, and no other one afterwards', async () => {
   const [one, other] = [createMemoryEngine().open(), createMemoryEngine().open()];
-  const [mine, theirs] = [join(await newFolder(), 'mine'), join(await newFolder(), 'theirs')];
-  expect(await assertStore(one, createFolderPlace(mine))).toBeUndefined();
+  const [ownFolder, otherFolder] = [join(await newFolder(), 'mine'), join(await newFolder(), 'theirs')];
+  expect(await assertStore(one, createFolderPlace(ownFolder))).toBeUndefined();
   const claims: unknown[] = [];
   const claim = (documents: DocumentEngine, folder: string) =>
     claimStore(documents, createFolderPlace(folder), (made) => claims.push(made));
-  await mkdir(theirs);
-  const [id, otherId] = [await claim(one, mine), await claim(other, theirs)];
+  await mkdir(otherFolder);
+  const [id, otherId] = [await claim(one, ownFolder), await claim(other, otherFolder)];
   expect(claims).toEqual([
-    { place: `file://${mine}`, storeId: id, isMade: true },
-    { place: `file://${theirs}`, storeId: otherId, isMade: false },
+    { place: `file://${ownFolder}`, storeId: id, isMade: true },
+    { place: `file://${otherFolder}`, storeId: otherId, isMade: false },
   ]);
-  expect([await markOf(mine), await markOf(theirs)]).toEqual([id, otherId]);
-  expect([await claim(one, mine), claims.length]).toEqual([id, 2]);
-  expect(await readdir(mine)).toEqual([MARKER]); // the file of the write test has been removed
+  expect([await readMark(ownFolder), await readMark(otherFolder)]).toEqual([id, otherId]);
+  expect([await claim(one, ownFolder), claims.length]).toEqual([id, 2]);
+  expect(await readdir(ownFolder)).toEqual([MARKER]); // the file of the write test has been removed
   for (const ask of [claimStore, assertStore])
-    await expect(ask(one, createFolderPlace(theirs))).rejects.toMatchObject({
+    await expect(ask(one, createFolderPlace(otherFolder))).rejects.toMatchObject({
       exitStatus: 78,
-      message: `The results storage, --artifacts file://${theirs}, is the store ${otherId}; the database names the store ${id}.`,
+      message: `The results storage, --artifacts file://${otherFolder}, is the store ${otherId}; the database names the store ${id}.`,
     });
-  const absent = join(await newFolder(), 'typo');
-  await expect(claimStore(one, createFolderPlace(absent))).rejects.toMatchObject({
+  const absentFolder = join(await newFolder(), 'typo');
+  await expect(claimStore(one, createFolderPlace(absentFolder))).rejects.toMatchObject({
     exitStatus: 78,
     message: /no divisor-store.json/,
   });
-  expect(await isPresent(absent)).toBe(false);
-  await expect(claimStore(createMemoryEngine().open(), createFolderPlace(mine))).rejects.toMatchObject({
+  expect(await isPresent(absentFolder)).toBe(false);
+  await expect(claimStore(createMemoryEngine().open(), createFolderPlace(ownFolder))).rejects.toMatchObject({
     exitStatus: 78,
   });
 });
@@ -76,27 +76,27 @@ test('processes that start concurrently claim one place, and a start continues a
   const engine = createMemoryEngine();
   const folder = join(await newFolder(), 'shared');
   const ids = await Promise.all([1, 2, 3].map(async () => claimStore(engine.open(), createFolderPlace(folder))));
-  expect(new Set(ids)).toEqual(new Set([await markOf(folder)]));
+  expect(new Set(ids)).toEqual(new Set([await readMark(folder)]));
   const cut = createMemoryEngine().open();
-  const recorded = { store_id: 'of-before', is_marked: false };
-  await cut.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', recorded)));
-  const left = join(await newFolder(), 'left');
-  expect(await claimStore(cut, createFolderPlace(left))).toBe('of-before');
-  expect(await markOf(left)).toBe('of-before');
+  const recordedStore = { store_id: 'of-before', is_marked: false };
+  await cut.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', recordedStore)));
+  const leftFolder = join(await newFolder(), 'left');
+  expect(await claimStore(cut, createFolderPlace(leftFolder))).toBe('of-before');
+  expect(await readMark(leftFolder)).toBe('of-before');
 });
 
 test('a database from before markers existed adopts a place with its results, and no other', async () => {
   const documents = createMemoryEngine().open();
   const artifact = { name: createArtifactName(), bytes: 7, sha256: SHA256 };
   await documents.transaction(async (tx) => void (await tx.put('run', 'r', { artifact })));
-  const [empty, own] = [await newFolder(), await newFolder()];
-  await writeFile(join(own, artifact.name), CONTENT);
-  await expect(claimStore(documents, createFolderPlace(empty))).rejects.toMatchObject({
+  const [emptyFolder, ownFolder] = [await newFolder(), await newFolder()];
+  await writeFile(join(ownFolder, artifact.name), CONTENT);
+  await expect(claimStore(documents, createFolderPlace(emptyFolder))).rejects.toMatchObject({
     exitStatus: 78,
     message: /none of the 1 /,
   });
-  expect(await readdir(empty)).toEqual([]);
-  expect(await claimStore(documents, createFolderPlace(own))).toBe(await markOf(own));
+  expect(await readdir(emptyFolder)).toEqual([]);
+  expect(await claimStore(documents, createFolderPlace(ownFolder))).toBe(await readMark(ownFolder));
 });
 
 test('a write waits for an unavailable folder, and leaves nothing at its empty mount point', async () => {
@@ -116,14 +116,14 @@ test('a write waits for an unavailable folder, and leaves nothing at its empty m
 
 test('a missing file is damage if the place is available, and an outage if it is not', async () => {
   const { folder, artifacts, watch: health, told } = await createPlace();
-  const [ref, lost] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
-  await rm(join(folder, lost.name));
+  const [ref, lostRef] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
+  await rm(join(folder, lostRef.name));
   const readCodes = async (): Promise<unknown[]> => {
-    const reads = [() => artifacts.read(lost), () => artifacts.file(lost), () => artifacts.stream(lost)];
+    const reads = [() => artifacts.read(lostRef), () => artifacts.file(lostRef), () => artifacts.stream(lostRef)];
     return Promise.all(reads.map((read) => read().then(String, ({ code }: { readonly code: string }) => code)));
   };
   expect(await readCodes()).toEqual(Array.from({ length: 3 }, () => 'DOCUMENT_UNREADABLE'));
-  expect([await artifacts.isIntact(ref), await artifacts.isIntact(lost), health.fault()]).toEqual([
+  expect([await artifacts.isIntact(ref), await artifacts.isIntact(lostRef), health.fault()]).toEqual([
     true,
     false,
     undefined,

@@ -56,60 +56,60 @@ async function stallFile(path: string): Promise<() => Promise<void>> {
 
 test('a folder that does not respond is an outage: each call ends at its time limit, and further calls end at once meanwhile', async () => {
   const { folder, artifacts, health } = await openSharedFolder();
-  const [stuck, sound] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
-  const release = await stallFile(join(folder, stuck.name));
+  const [stuckRef, soundRef] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
+  const release = await stallFile(join(folder, stuckRef.name));
   // More reads than file threads: pending reads end together with the first read that stalls.
-  const reads = await Promise.allSettled(Array.from({ length: 12 }, async () => artifacts.read(stuck)));
+  const reads = await Promise.allSettled(Array.from({ length: 12 }, async () => artifacts.read(stuckRef)));
   for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: UNAVAILABLE_ERROR });
   expect(await stat(folder)).toBeDefined(); // file threads are still available
   const refusedAtOnce = [
-    artifacts.read(sound),
-    artifacts.stream(sound),
-    artifacts.file(sound),
+    artifacts.read(soundRef),
+    artifacts.stream(soundRef),
+    artifacts.file(soundRef),
     artifacts.write(CONTENT, SHA256),
-    artifacts.link([{ ref: sound, name: artifacts.newName() }]),
+    artifacts.link([{ ref: soundRef, name: artifacts.newName() }]),
   ];
-  for (const refused of await Promise.allSettled(refusedAtOnce))
-    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'STORE_UNAVAILABLE' } });
+  for (const refusedCall of await Promise.allSettled(refusedAtOnce))
+    expect(refusedCall).toMatchObject({ status: 'rejected', reason: { code: 'STORE_UNAVAILABLE' } });
   expect(health.fault()).toMatch(/is unavailable: it does not answer/);
   await release();
   await expect.poll(() => health.fault()).toBeUndefined();
-  for (const ref of [stuck, sound]) expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');
+  for (const ref of [stuckRef, soundRef]) expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');
   expect(await artifacts.isIntact(await artifacts.write(CONTENT, SHA256))).toBe(true);
 });
 
 test('no more calls are pending than a stalled folder may block, in the order of their arrival', async () => {
   const call = createBoundedCalls('/mnt/shared', { readMs: 1000, atOnce: 2 });
   const ends: (() => void)[] = [];
-  const begun: number[] = [];
-  const doing = [0, 1, 2, 3].map((i) =>
+  const begunCalls: number[] = [];
+  const callsUnderWay = [0, 1, 2, 3].map((i) =>
     call(() => {
-      begun.push(i);
+      begunCalls.push(i);
       return new Promise<number>((resolve) => ends.push(() => resolve(i)));
     }),
   );
-  expect(begun).toEqual([0, 1]);
+  expect(begunCalls).toEqual([0, 1]);
   ends[1]!();
-  expect(await doing[1]).toBe(1);
-  expect(begun).toEqual([0, 1, 2]);
+  expect(await callsUnderWay[1]).toBe(1);
+  expect(begunCalls).toEqual([0, 1, 2]);
   for (const end of ends) end();
-  await doing[2];
+  await callsUnderWay[2];
   ends[3]!();
-  expect(await Promise.all(doing)).toEqual([0, 1, 2, 3]);
+  expect(await Promise.all(callsUnderWay)).toEqual([0, 1, 2, 3]);
 });
 
 test('the late result of an aborted call is passed to the cleanup, and the folder is available again', async () => {
   const call = createBoundedCalls('/mnt/shared', { readMs: 1 });
   let end: (value: string) => void;
-  const late: string[] = [];
-  const doing = call(
+  const lateCalls: string[] = [];
+  const callUnderWay = call(
     () => new Promise<string>((resolve) => (end = resolve)),
     undefined,
-    (value) => late.push(value),
+    (value) => lateCalls.push(value),
   );
-  await expect(doing).rejects.toMatchObject(UNAVAILABLE_ERROR);
+  await expect(callUnderWay).rejects.toMatchObject(UNAVAILABLE_ERROR);
   await expect(call(async () => 'next')).rejects.toMatchObject(UNAVAILABLE_ERROR);
   end!('handle');
-  await expect.poll(() => late).toEqual(['handle']);
+  await expect.poll(() => lateCalls).toEqual(['handle']);
   expect(await call(async () => 'next')).toBe('next');
 });

@@ -22,7 +22,7 @@ const openOwnerships: StoreOwnership[] = [];
 afterEach(() => openOwnerships.splice(0).forEach((ownership) => ownership.close()));
 
 const createFolderPlace = (folder: string) => ({ kind: 'folder', folder }) as const;
-const tokenOf = async (folder: string): Promise<string> =>
+const readToken = async (folder: string): Promise<string> =>
   (JSON.parse(await readFile(join(folder, 'divisor-store.json'), 'utf8')) as { owner: { token: string } }).owner.token;
 
 interface Process {
@@ -32,11 +32,11 @@ interface Process {
 }
 
 async function begin(documents: DocumentEngine, folder: string, identity = LIVE_DATABASE): Promise<Process> {
-  const lost: string[] = [];
-  const onLost = ({ message }: Error): void => void lost.push(message);
+  const lostMessages: string[] = [];
+  const onLost = ({ message }: Error): void => void lostMessages.push(message);
   const ownership = await openOwnership(documents, createFolderPlace(folder), { identity, onLost, times: TIMES });
   openOwnerships.push(ownership);
-  return { ownership, lost };
+  return { ownership, lost: lostMessages };
 }
 
 /** Creates a database with a results folder, in the state in which its first process leaves them. */
@@ -48,10 +48,10 @@ async function createLivingCluster() {
 }
 
 /** Copies the current documents. */
-async function copyOf(documents: DocumentEngine): Promise<DocumentEngine> {
+async function createCopy(documents: DocumentEngine): Promise<DocumentEngine> {
   const copy = createMemoryEngine().open();
-  const stored = await documents.get('artifact-store', 'shared');
-  const body = (stored as { readonly body: unknown }).body;
+  const document = await documents.get('artifact-store', 'shared');
+  const body = (document as { readonly body: unknown }).body;
   await copy.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', structuredClone(body))));
   return copy;
 }
@@ -85,7 +85,7 @@ test('processes that claim a new place concurrently agree on its owner', async (
 
 test('a database restored elsewhere from a dump cannot start on the place of the live one', async () => {
   const { folder, documents } = await createLivingCluster();
-  const clone = await copyOf(documents);
+  const clone = await createCopy(documents);
   for (const identity of [
     { system: '7000000000000000002', database: 'divisor' },
     { system: LIVE_DATABASE.system, database: 'staging' },
@@ -98,7 +98,7 @@ test('a database restored elsewhere from a dump cannot start on the place of the
 
 test('a physical copy of the database, of the same server and name, ends and removes nothing; the live one continues', async () => {
   const { folder, documents, ownership, lost } = await createLivingCluster();
-  const copied = await copyOf(documents);
+  const copied = await createCopy(documents);
   const clone = await begin(copied, folder);
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
   const result = join(folder, `${'a'.repeat(32)}.art`);
@@ -116,27 +116,27 @@ test('a physical copy of the database, of the same server and name, ends and rem
 
 test('a copy that is older than the last renewal is refused at its start', async () => {
   const { folder, documents } = await createLivingCluster();
-  const [copied, token] = [await copyOf(documents), await tokenOf(folder)];
-  await expect.poll(() => tokenOf(folder)).not.toBe(token);
-  await expect(begin(copied, folder)).rejects.toMatchObject({ exitStatus: 78 });
+  const [clone, token] = [await createCopy(documents), await readToken(folder)];
+  await expect.poll(() => readToken(folder)).not.toBe(token);
+  await expect(begin(clone, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });
 
 test('an interrupted renewal is completed, and a delayed earlier token is replaced', async () => {
   const { folder, documents, ownership, lost } = await createLivingCluster();
   ownership.close();
-  const token = await tokenOf(folder);
-  const recorded = (await documents.get('artifact-store', 'shared')) as {
+  const token = await readToken(folder);
+  const recordedDocument = (await documents.get('artifact-store', 'shared')) as {
     readonly body: { readonly ownership: object };
   };
-  const cut = { ...recorded.body, ownership: { ...recorded.body.ownership, next: 'next-token' } };
+  const cut = { ...recordedDocument.body, ownership: { ...recordedDocument.body.ownership, next: 'next-token' } };
   await documents.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', cut)));
   const second = await begin(documents, folder);
-  await expect.poll(() => tokenOf(folder)).toBe('next-token');
-  await expect.poll(() => tokenOf(folder)).not.toBe('next-token');
+  await expect.poll(() => readToken(folder)).toBe('next-token');
+  await expect.poll(() => readToken(folder)).not.toBe('next-token');
   const marker = join(folder, 'divisor-store.json');
   const text = await readFile(marker, 'utf8');
-  await writeFile(marker, text.replace(await tokenOf(folder), token)); // simulates a process that was stopped while writing the marker
-  await expect.poll(() => tokenOf(folder)).not.toBe(token);
+  await writeFile(marker, text.replace(await readToken(folder), token)); // simulates a process that was stopped while writing the marker
+  await expect.poll(() => readToken(folder)).not.toBe(token);
   expect([lost, second.lost]).toEqual([[], []]);
 });
 
@@ -145,15 +145,15 @@ test('discarded results stay in the trash for a time and are restored from it', 
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
-  const [named, other] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
-  expect(await artifacts.sweep(async () => new Set([named.name]), { trashMs: 3_600_000 })).toBe(1);
-  await artifacts.discard([named.name]);
-  expect((await readdir(join(folder, 'trash'))).toSorted()).toEqual([named.name, other.name].toSorted());
-  const never = `${'b'.repeat(32)}.art`;
-  expect(await artifacts.restore([named.name, never])).toEqual([never]);
-  expect(Buffer.from(await artifacts.read(named)).toString()).toBe('results');
-  await artifacts.sweep(async () => new Set([named.name]));
-  expect([await readdir(join(folder, 'trash')), await artifacts.isIntact(named)]).toEqual([[], true]);
+  const [namedRef, otherRef] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
+  expect(await artifacts.sweep(async () => new Set([namedRef.name]), { trashMs: 3_600_000 })).toBe(1);
+  await artifacts.discard([namedRef.name]);
+  expect((await readdir(join(folder, 'trash'))).toSorted()).toEqual([namedRef.name, otherRef.name].toSorted());
+  const unknownName = `${'b'.repeat(32)}.art`;
+  expect(await artifacts.restore([namedRef.name, unknownName])).toEqual([unknownName]);
+  expect(Buffer.from(await artifacts.read(namedRef)).toString()).toBe('results');
+  await artifacts.sweep(async () => new Set([namedRef.name]));
+  expect([await readdir(join(folder, 'trash')), await artifacts.isIntact(namedRef)]).toEqual([[], true]);
 });
 
 test('a partially written draft is removed, and the complete file of its name stays', async () => {
@@ -161,28 +161,28 @@ test('a partially written draft is removed, and the complete file of its name st
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
-  const named = await artifacts.write(CONTENT, SHA256);
-  await writeFile(join(folder, `${named.name}.new`), 'half'); // simulates a process that was stopped while writing the file
-  expect(await artifacts.sweep(async () => new Set([named.name]))).toBe(1);
-  expect(await artifacts.isIntact(named)).toBe(true);
-  expect((await readdir(folder)).filter((name) => name.startsWith(named.name))).toEqual([named.name]);
+  const namedRef = await artifacts.write(CONTENT, SHA256);
+  await writeFile(join(folder, `${namedRef.name}.new`), 'half'); // simulates a process that was stopped while writing the file
+  expect(await artifacts.sweep(async () => new Set([namedRef.name]))).toBe(1);
+  expect(await artifacts.isIntact(namedRef)).toBe(true);
+  expect((await readdir(folder)).filter((name) => name.startsWith(namedRef.name))).toEqual([namedRef.name]);
 });
 
 test('a database that was reset takes over its place once no service renews it, and the earlier process is refused', async () => {
   const { folder, documents, ownership } = await createLivingCluster();
-  const earlier = await copyOf(documents);
+  const earlierCopy = await createCopy(documents);
   const options = { identity: LIVE_DATABASE, observeMs: 10 * TIMES.renewMs };
-  const token = await tokenOf(folder);
-  await expect.poll(() => tokenOf(folder)).not.toBe(token);
-  await expect(takeOverStore(earlier, createFolderPlace(folder), options)).rejects.toMatchObject({
+  const token = await readToken(folder);
+  await expect.poll(() => readToken(folder)).not.toBe(token);
+  await expect(takeOverStore(earlierCopy, createFolderPlace(folder), options)).rejects.toMatchObject({
     exitStatus: 75,
     message: /was renewed during the check/,
   });
   ownership.close();
   // A renewal that began before the close may still finish.
-  const takeOver = () => takeOverStore(earlier, createFolderPlace(folder), options).then(() => 'taken', String);
+  const takeOver = () => takeOverStore(earlierCopy, createFolderPlace(folder), options).then(() => 'taken', String);
   await expect.poll(takeOver).toBe('taken');
-  const after = await begin(earlier, folder);
+  const after = await begin(earlierCopy, folder);
   await expect.poll(() => after.ownership.isConfirmed()).toBe(true);
   await expect(begin(documents, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });

@@ -26,11 +26,11 @@ function openWorld() {
 
 test('a silent server is abandoned after 1.5 s: pending and new calls are refused', async () => {
   const { breaker, changes, outcome } = openWorld();
-  const waiting = outcome(waitForever);
+  const waitingOutcome = outcome(waitForever);
   await advanceTime(1400);
   expect(breaker.isOpen).toBe(false);
   await advanceTime(200);
-  expect(await waiting).toBe('silent');
+  expect(await waitingOutcome).toBe('silent');
   expect([breaker.isOpen, changes]).toEqual([true, [true]]);
   let runs = 0;
   expect(await outcome(async () => void runs++)).toBe('The database does not answer.');

@@ -5,7 +5,7 @@ import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { describeDocumentStore } from '../document-store-contract.js';
-import { bodyOf } from '../document-store-world.js';
+import { readBody } from '../document-store-world.js';
 
 if (hasPostgresql) {
   describeDocumentStore(
@@ -13,7 +13,7 @@ if (hasPostgresql) {
     async (options) => {
       const world = await openTestSchema();
       let store = await openPostgresDocuments({ ...world, ...options });
-      const others: DocumentEngine[] = [];
+      const otherEngines: DocumentEngine[] = [];
       return {
         store,
         async reopen() {
@@ -24,11 +24,11 @@ if (hasPostgresql) {
         reader: () => openPostgresReader(world.url, world.schema),
         async beside() {
           const other = await openPostgresDocuments({ ...world, database: world.another() });
-          others.push(other);
+          otherEngines.push(other);
           return other;
         },
         async discard() {
-          for (const each of [store, ...others]) await each.close();
+          for (const each of [store, ...otherEngines]) await each.close();
           await world.drop();
         },
       };
@@ -54,7 +54,7 @@ async function addStores(
   }
 }
 
-const numberOf = (found: unknown): number => bodyOf<{ readonly n: number }>(found).n;
+const readNumber = (document: unknown): number => readBody<{ readonly n: number }>(document).n;
 
 describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
   test('never both decide on data that the other changes', async () => {
@@ -64,16 +64,18 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
           for (const id of ['a', 'b']) await tx.put('index', id, { n: 1 });
         });
         // Sets a document to 0 if the other one is 1, so that one of the two must remain 1.
-        const deactivateIfOtherActive = (store: DocumentStore, own: string, other: string) =>
+        const deactivateIfOtherActive = (store: DocumentStore, id: string, otherId: string) =>
           store.transaction(async (tx) => {
-            if (numberOf(await tx.get('index', other)) === 1) await tx.put('index', own, { n: 0 });
+            if (readNumber(await tx.get('index', otherId)) === 1) await tx.put('index', id, { n: 0 });
           });
         await Promise.all([
           deactivateIfOtherActive(stores[0]!, 'a', 'b'),
           deactivateIfOtherActive(stores[1]!, 'b', 'a'),
         ]);
-        const left = await Promise.all(['a', 'b'].map(async (id) => numberOf(await stores[0]!.get('index', id))));
-        expect(left[0]! + left[1]!).toBe(1);
+        const remainingValues = await Promise.all(
+          ['a', 'b'].map(async (id) => readNumber(await stores[0]!.get('index', id))),
+        );
+        expect(remainingValues[0]! + remainingValues[1]!).toBe(1);
       }
     });
   });
@@ -92,8 +94,8 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
           await tx.put('index', 'only', { n });
           return true;
         });
-      const won = await Promise.all(Array.from({ length: 10 }, (_, n) => claim(stores[n % 2]!, n)));
-      expect(won.filter(Boolean)).toHaveLength(1);
+      const claimOutcomes = await Promise.all(Array.from({ length: 10 }, (_, n) => claim(stores[n % 2]!, n)));
+      expect(claimOutcomes.filter(Boolean)).toHaveLength(1);
     });
   });
 });

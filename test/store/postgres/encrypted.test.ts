@@ -17,11 +17,11 @@ const [AUTHORITY, STRANGER] = ['authority.crt', 'stranger.crt'].map((name) => re
 
 describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-full', () => {
   const routeThroughProxy = (url: string, host: string, authority?: string): string => {
-    const encrypted = new URL(url);
-    encrypted.hostname = host;
-    encrypted.searchParams.set('sslmode', 'verify-full');
-    if (authority !== undefined) encrypted.searchParams.set('sslrootcert', authority);
-    return encrypted.href;
+    const encryptedUrl = new URL(url);
+    encryptedUrl.hostname = host;
+    encryptedUrl.searchParams.set('sslmode', 'verify-full');
+    if (authority !== undefined) encryptedUrl.searchParams.set('sslrootcert', authority);
+    return encryptedUrl.href;
   };
 
   test('is encrypted, and is opened only to a server with a certificate of the authority and the right name', async () => {
@@ -68,14 +68,18 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that fails', () => {
       change(url);
       return url.href;
     };
-    const here = `The database at ${hostname}:${port}`;
+    const databaseText = `The database at ${hostname}:${port}`;
     const missing = '/nowhere/authority.crt';
     const cases: [string, number, RegExp | string][] = [
-      [changeUrl((url) => (url.username = 'absent')), 78, new RegExp(`^${here} refuses the connection: .*"absent"`)],
+      [
+        changeUrl((url) => (url.username = 'absent')),
+        78,
+        new RegExp(`^${databaseText} refuses the connection: .*"absent"`),
+      ],
       [
         changeUrl((url) => (url.pathname = '/absent')),
         78,
-        `${here} refuses the connection: database "absent" does not exist.`,
+        `${databaseText} refuses the connection: database "absent" does not exist.`,
       ],
       [
         changeUrl((url) => (url.search = `?sslmode=verify-full&sslrootcert=${missing}`)),

@@ -12,8 +12,8 @@ describe.skipIf(!hasPostgresql)('a commit with a lost answer', () => {
     const proxy = await openCuttingProxy(world.url);
     const database = openDatabase({ url: proxy.url });
     const store = await openPostgresDocuments({ database, schema: world.schema });
-    const heard: string[] = [];
-    store.subscribe('run-stored', ({ run_id: id }) => heard.push(id));
+    const heardEvents: string[] = [];
+    store.subscribe('run-stored', ({ run_id: id }) => heardEvents.push(id));
     await store.transaction((tx) => tx.put('run', 'count', { n: 0 }));
     for (let n = 0; n < 8; n++) {
       proxy.cutNext('run-stored', n % 2 === 0 ? 'before' : 'after');
@@ -24,7 +24,7 @@ describe.skipIf(!hasPostgresql)('a commit with a lost answer', () => {
       });
     }
     expect([proxy.cutCount, await store.get('run', 'count')]).toMatchObject([8, { body: { n: 8 } }]);
-    expect(heard).toEqual(['0', '1', '2', '3', '4', '5', '6', '7']);
+    expect(heardEvents).toEqual(['0', '1', '2', '3', '4', '5', '6', '7']);
     const events = await world.query('SELECT event FROM $schema.events ORDER BY id');
     expect(events).toHaveLength(8);
     await store.close();
@@ -35,9 +35,9 @@ describe.skipIf(!hasPostgresql)('a commit with a lost answer', () => {
 
   test('cannot take effect once it was found missing', async () => {
     const world = await openTestSchema();
-    const none = Array.from({ length: 5 }, () => "'{}'").join(', ');
+    const emptyObjects = Array.from({ length: 5 }, () => "'{}'").join(', ');
     const formatLateCommit = (token: string) =>
-      `SELECT $schema.commit_1('${token}', '${token}', now(), ${none}, '{run}', '{a}', '{1}', '{"{}"}', '{""}', '{}', '{}', '{}', NULL)`;
+      `SELECT $schema.commit_1('${token}', '${token}', now(), ${emptyObjects}, '{run}', '{a}', '{1}', '{"{}"}', '{""}', '{}', '{}', '{}', NULL)`;
     const token = '00000000-0000-4000-8000-000000000001';
     // Has the same effect as the query for the outcome.
     await world.query(`INSERT INTO $schema.changes (kind, token) VALUES ('run', '${token}')`);

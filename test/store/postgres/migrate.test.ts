@@ -160,10 +160,10 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     );
     await world.query(`GRANT USAGE ON SCHEMA $schema TO ${role}`);
     await world.query(`UPDATE $schema.protocol SET number = 1 WHERE number = ${PROTOCOL}`);
-    const old = createRefusal(
+    const oldRefusal = createRefusal(
       `The role ${role} may not create or change the tables of Divisor: run divisor migrate as ${username}, the owner.`,
     );
-    await expect(migrate(client, world.schema)).rejects.toMatchObject(old);
+    await expect(migrate(client, world.schema)).rejects.toMatchObject(oldRefusal);
 
     await client.end();
     await world.query(`DROP OWNED BY ${role}`);
@@ -173,34 +173,34 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
   });
 
   test('of another tenant in the same database contains nothing of the first, and is inaccessible to its role', async () => {
-    const [own, other] = await Promise.all([openTestSchema(), openTestSchema()]);
-    const role = `role_of_${own.schema}`;
-    const owner = new Client(own.url);
+    const [ownSchema, otherSchema] = await Promise.all([openTestSchema(), openTestSchema()]);
+    const role = `role_of_${ownSchema.schema}`;
+    const owner = new Client(ownSchema.url);
     await owner.connect();
-    const url = await makeLeastRole(owner, { ...own, role });
+    const url = await makeLeastRole(owner, { ...ownSchema, role });
     await owner.end();
     const database = openDatabase({ url });
-    const neighbour = other.another();
-    const store = await openPostgresDocuments({ database, schema: own.schema });
-    const beside = await openPostgresDocuments({ database: neighbour, schema: other.schema });
-    const heard: unknown[] = [];
-    beside.subscribe('run-stored', (event) => void heard.push(event));
+    const neighbour = otherSchema.another();
+    const store = await openPostgresDocuments({ database, schema: ownSchema.schema });
+    const neighbourDocuments = await openPostgresDocuments({ database: neighbour, schema: otherSchema.schema });
+    const heardEvents: unknown[] = [];
+    neighbourDocuments.subscribe('run-stored', (event) => void heardEvents.push(event));
     for (const kind of DOCUMENT_KINDS) await store.transaction((tx) => tx.put(kind, 'a', { kind }));
     await store.transaction(async (tx) => tx.publish({ type: 'run-stored', run_id: 'a' }));
-    for (const kind of DOCUMENT_KINDS) expect([kind, await beside.ids(kind)]).toEqual([kind, []]);
-    expect(await beside.revision('index')).toBe(0);
-    await beside.transaction((tx) => tx.delete('index', 'a'));
+    for (const kind of DOCUMENT_KINDS) expect([kind, await neighbourDocuments.ids(kind)]).toEqual([kind, []]);
+    expect(await neighbourDocuments.revision('index')).toBe(0);
+    await neighbourDocuments.transaction((tx) => tx.delete('index', 'a'));
     expect(await store.get('index', 'a')).toMatchObject({ body: { kind: 'index' } });
     const tables = ['protocol', 'documents', 'changes', 'events', 'jobs', 'nodes', 'parts'];
     for (const table of tables) {
-      const read = database.query(`SELECT FROM ${other.schema}.${table}`, []);
+      const read = database.query(`SELECT FROM ${otherSchema.schema}.${table}`, []);
       await expect(read, table).rejects.toMatchObject({ code: '42501' });
     }
-    expect(await neighbour.query(`SELECT FROM ${other.schema}.events`, [])).toHaveLength(0);
-    expect(heard).toEqual([]);
-    for (const each of [store, beside, database]) await each.close();
-    await own.query(`DROP OWNED BY ${role}`);
-    await own.query(`DROP ROLE ${role}`);
-    for (const each of [own, other]) await each.drop();
+    expect(await neighbour.query(`SELECT FROM ${otherSchema.schema}.events`, [])).toHaveLength(0);
+    expect(heardEvents).toEqual([]);
+    for (const each of [store, neighbourDocuments, database]) await each.close();
+    await ownSchema.query(`DROP OWNED BY ${role}`);
+    await ownSchema.query(`DROP ROLE ${role}`);
+    for (const each of [ownSchema, otherSchema]) await each.drop();
   });
 });

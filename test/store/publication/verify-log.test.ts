@@ -12,10 +12,10 @@ const otherKey = createSigningKey('2024-01-01T00:00:00.000000+00:00');
 const keys: ReadonlyMap<string, PublicKey> = new Map([key, otherKey].map((one) => [one.key_id, one]));
 
 /** Returns a log of a number of closes, signed with one key. */
-async function logOf(closes: number): Promise<PublicationEntry[]> {
+async function createLog(closes: number): Promise<PublicationEntry[]> {
   const log: PublicationEntry[] = [];
   for (let seq = 1; seq <= closes; seq++) {
-    const stated = {
+    const statedEntry = {
       seq,
       index_id: 'EQ',
       date: `2024-03-${String(seq).padStart(2, '0')}`,
@@ -34,18 +34,18 @@ async function logOf(closes: number): Promise<PublicationEntry[]> {
       previous: log.at(-1)?.hash ?? NO_HASH,
       key_id: key.key_id,
     };
-    const hash = computeStatementHash(stated);
-    log.push({ ...stated, hash, signature: await createHashSigner(key)(hash) });
+    const hash = computeStatementHash(statedEntry);
+    log.push({ ...statedEntry, hash, signature: await createHashSigner(key)(hash) });
   }
   return log;
 }
 
 let log: readonly PublicationEntry[];
 beforeAll(async () => {
-  log = await logOf(9);
+  log = await createLog(9);
 });
 
-const seqOfFault = (entries: readonly unknown[], head: string | null = null) => {
+const findFaultSeq = (entries: readonly unknown[], head: string | null = null) => {
   const verdict = verifyLog(entries, { keys, head });
   return 'reason' in verdict ? verdict.seq : 0;
 };
@@ -89,49 +89,51 @@ describe('verification reports the first changed entry', () => {
     'key_id',
     'signature',
   ] as const)('after an edit of %s', (member) => {
-    for (const at of [0, 4, 8]) {
-      const edited = log.map((entry, i) => (i === at ? { ...entry, [member]: changeValue(entry[member]) } : entry));
-      expect(edited[at]![member]).not.toEqual(log[at]![member]);
-      expect(seqOfFault(edited), `entry ${at + 1}`).toBe(at + 1);
-      const lacking = log.map((entry, i) => (i === at ? { ...entry, [member]: undefined } : entry));
-      expect(seqOfFault(lacking), `entry ${at + 1} without it`).toBe(at + 1);
+    for (const position of [0, 4, 8]) {
+      const editedLog = log.map((entry, i) =>
+        i === position ? { ...entry, [member]: changeValue(entry[member]) } : entry,
+      );
+      expect(editedLog[position]![member]).not.toEqual(log[position]![member]);
+      expect(findFaultSeq(editedLog), `entry ${position + 1}`).toBe(position + 1);
+      const lackingLog = log.map((entry, i) => (i === position ? { ...entry, [member]: undefined } : entry));
+      expect(findFaultSeq(lackingLog), `entry ${position + 1} without it`).toBe(position + 1);
     }
   });
 
   test('after an addition to an entry', () => {
-    expect(seqOfFault(log.map((entry, i) => (i === 3 ? { ...entry, comment: '' } : entry)))).toBe(4);
+    expect(findFaultSeq(log.map((entry, i) => (i === 3 ? { ...entry, comment: '' } : entry)))).toBe(4);
   });
 
   test('after an omission, a repetition or an exchange of entries', () => {
     fc.assert(
-      fc.property(fc.nat(7), fc.nat(8), (at, to) => {
-        expect(seqOfFault(log.filter((_, i) => i !== at))).toBe(at + 1);
-        expect(seqOfFault([...log.slice(0, at + 1), ...log.slice(at)])).toBe(at + 2);
-        if (to === at) return;
-        const swapped = [...log];
-        [swapped[at], swapped[to]] = [log[to]!, log[at]!];
-        expect(seqOfFault(swapped)).toBe(Math.min(at, to) + 1);
+      fc.property(fc.nat(7), fc.nat(8), (from, to) => {
+        expect(findFaultSeq(log.filter((_, i) => i !== from))).toBe(from + 1);
+        expect(findFaultSeq([...log.slice(0, from + 1), ...log.slice(from)])).toBe(from + 2);
+        if (to === from) return;
+        const swappedLog = [...log];
+        [swappedLog[from], swappedLog[to]] = [log[to]!, log[from]!];
+        expect(findFaultSeq(swappedLog)).toBe(Math.min(from, to) + 1);
       }),
     );
   });
 
   test('after an omission at the end, if the last hash is known', () => {
-    expect(seqOfFault(log.slice(0, -1))).toBe(0);
-    expect(seqOfFault(log.slice(0, -1), log.at(-1)!.hash)).toBe(9);
+    expect(findFaultSeq(log.slice(0, -1))).toBe(0);
+    expect(findFaultSeq(log.slice(0, -1), log.at(-1)!.hash)).toBe(9);
   });
 
   test('after a correctly chained forgery that is signed with another key', async () => {
     const { hash: _hash, signature: _signature, ...last } = { ...log.at(-1)!, price: 1 };
     const hash = computeStatementHash(last);
     for (const signer of [otherKey, createSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
-      const forged = { ...last, hash, signature: await createHashSigner(signer)(hash) };
-      expect(seqOfFault([...log.slice(0, -1), forged])).toBe(9);
+      const forgedEntry = { ...last, hash, signature: await createHashSigner(signer)(hash) };
+      expect(findFaultSeq([...log.slice(0, -1), forgedEntry])).toBe(9);
     }
   });
 
   test('if a key signed before it was created, or after it was replaced', () => {
-    const findFaultSequence = (over: Partial<PublicKey>) => {
-      const verdict = verifyLog(log, { keys: new Map([[key.key_id, { ...key, ...over }]]), head: null });
+    const findFaultSequence = (members: Partial<PublicKey>) => {
+      const verdict = verifyLog(log, { keys: new Map([[key.key_id, { ...key, ...members }]]), head: null });
       return 'reason' in verdict ? verdict.seq : 0;
     };
     expect(findFaultSequence({ valid_from: '2024-04-01T00:00:00.000001+00:00' })).toBe(1);
@@ -147,16 +149,16 @@ test('a home with a log that lacks a document, or has a different one, is damage
     body: { entries },
   }));
   const head = { kind: 'publication-head', id: 'EQ', body: { seq: 9, hash: log.at(-1)!.hash, batches: 2 } };
-  const faultsOf = (documents: readonly { kind: string; id: string; body: unknown }[]) => {
+  const listFaults = (documents: readonly { kind: string; id: string; body: unknown }[]) => {
     const check = createLogsCheck();
     for (const document of documents) check.look(document);
     return check.faults().map(({ name }) => name);
   };
-  const edited = { ...batches[1]!, body: { entries: log.slice(4).map((entry) => ({ ...entry, total: 1 })) } };
-  expect(faultsOf([...batches, head])).toEqual([]);
-  expect(faultsOf([batches[0]!, head])).toEqual(['EQ']);
-  expect(faultsOf([batches[1]!, head])).toEqual(['EQ']);
-  expect(faultsOf([batches[0]!, edited, head])).toEqual(['EQ']);
-  expect(faultsOf(batches)).toEqual(['EQ']);
-  expect(faultsOf([head])).toEqual(['EQ']);
+  const editedBatch = { ...batches[1]!, body: { entries: log.slice(4).map((entry) => ({ ...entry, total: 1 })) } };
+  expect(listFaults([...batches, head])).toEqual([]);
+  expect(listFaults([batches[0]!, head])).toEqual(['EQ']);
+  expect(listFaults([batches[1]!, head])).toEqual(['EQ']);
+  expect(listFaults([batches[0]!, editedBatch, head])).toEqual(['EQ']);
+  expect(listFaults(batches)).toEqual(['EQ']);
+  expect(listFaults([head])).toEqual(['EQ']);
 });

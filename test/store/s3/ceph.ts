@@ -47,8 +47,10 @@ export async function openSharedCeph(): Promise<Ceph> {
   const outcome = join(run, 'ceph.json');
   try {
     mkdirSync(folder);
-    const started = await startCeph(folder).catch((thrown: unknown) => ({ failure: String(thrown).slice(0, 2000) }));
-    writeFileSync(`${outcome}.new`, JSON.stringify(started));
+    const startOutcome = await startCeph(folder).catch((thrown: unknown) => ({
+      failure: String(thrown).slice(0, 2000),
+    }));
+    writeFileSync(`${outcome}.new`, JSON.stringify(startOutcome));
     renameSync(`${outcome}.new`, outcome);
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
@@ -63,17 +65,21 @@ async function startCeph(folder: string): Promise<Ceph> {
   const [cluster, disk, configuration] = [randomUUID(), randomUUID(), join(folder, 'ceph.conf')];
   const monitor = `v2:127.0.0.1:${await freePort()}`;
   writeFileSync(configuration, formatCephSettings({ folder, cluster, monitor }));
-  const common = { env: { ...process.env, CEPH_CONF: configuration }, cwd: folder };
+  const processOptions = { env: { ...process.env, CEPH_CONF: configuration }, cwd: folder };
 
   /** Runs a program to its end. @returns its output */
   async function run(program: string, words: string): Promise<string> {
-    return (await promisify(execFile)(program, words.split(' '), { ...common, timeout: START_MS })).stdout;
+    return (await promisify(execFile)(program, words.split(' '), { ...processOptions, timeout: START_MS })).stdout;
   }
 
   /** Starts a program that outlives this process; it is stopped by its process id at the end of the run. */
   function launch(program: string, words: string): void {
     const output = openSync(join(folder, `${program}.out`), 'a');
-    const child = spawn(program, words.split(' '), { ...common, detached: true, stdio: ['ignore', output, output] });
+    const child = spawn(program, words.split(' '), {
+      ...processOptions,
+      detached: true,
+      stdio: ['ignore', output, output],
+    });
     closeSync(output);
     child.on('error', () => {}); // the function that waits for the program reports the error
     child.unref();

@@ -26,19 +26,20 @@ async function openMachine(): Promise<{ readonly artifacts: ArtifactStore }> {
 }
 
 test('a replaced or removed object is damaged for a machine without a copy, and is not shared', async () => {
-  const here = await openMachine();
-  const refs = await Promise.all([1, 2, 3].map(() => here.artifacts.write(CONTENT, sha256(CONTENT))));
-  const [whole, replaced, removed] = refs;
+  const firstMachine = await openMachine();
+  const refs = await Promise.all([1, 2, 3].map(() => firstMachine.artifacts.write(CONTENT, sha256(CONTENT))));
+  const [wholeRef, replacedRef, removedRef] = refs;
   const objects = createS3Client(service.access);
-  await objects.put(replaced!.name, OTHER_CONTENT, sha256(OTHER_CONTENT));
-  await objects.remove(removed!.name);
-  const dated = refs.map((ref) => ({ ref, madeAt: 0 }));
-  const there = await openMachine();
-  expect(await there.artifacts.damaged(dated)).toEqual(new Set([replaced!.name, removed!.name]));
-  expect(await here.artifacts.damaged(dated)).toEqual(new Set()); // the machine reads its cached copies
-  const linkCopy = (ref: typeof whole) => here.artifacts.link([{ ref: ref!, name: here.artifacts.newName() }]);
-  for (const ref of [replaced, removed])
+  await objects.put(replacedRef!.name, OTHER_CONTENT, sha256(OTHER_CONTENT));
+  await objects.remove(removedRef!.name);
+  const datedRefs = refs.map((ref) => ({ ref, madeAt: 0 }));
+  const secondMachine = await openMachine();
+  expect(await secondMachine.artifacts.damaged(datedRefs)).toEqual(new Set([replacedRef!.name, removedRef!.name]));
+  expect(await firstMachine.artifacts.damaged(datedRefs)).toEqual(new Set()); // the machine reads its cached copies
+  const linkCopy = (ref: typeof wholeRef) =>
+    firstMachine.artifacts.link([{ ref: ref!, name: firstMachine.artifacts.newName() }]);
+  for (const ref of [replacedRef, removedRef])
     await expect(linkCopy(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
-  const [copy] = await linkCopy(whole);
-  expect(Buffer.compare(await there.artifacts.read(copy!), CONTENT)).toBe(0);
+  const [copy] = await linkCopy(wholeRef);
+  expect(Buffer.compare(await secondMachine.artifacts.read(copy!), CONTENT)).toBe(0);
 });

@@ -48,10 +48,10 @@ test('produced bytes are sent from a file, and cached only afterwards', async ()
       for (const value of [1, 2, 3]) yield piece.fill(value);
     },
   };
-  const sent: number[][] = [];
+  const sentBytes: number[][] = [];
   const sha256 = await cache.make('a', content, async ({ length, slice }, hash) => {
     expect(length).toBe(9);
-    for (const at of [0, 4]) sent.push([...(await slice(at, Math.min(at + 5, 9)))]);
+    for (const offset of [0, 4]) sentBytes.push([...(await slice(offset, Math.min(offset + 5, 9)))]);
     expect(hash).toBe(
       createHash('sha256')
         .update(Uint8Array.of(1, 1, 1, 2, 2, 2, 3, 3, 3))
@@ -59,13 +59,13 @@ test('produced bytes are sent from a file, and cached only afterwards', async ()
     );
     expect(await cache.has('a')).toBe(false);
   });
-  expect(sent).toEqual([
+  expect(sentBytes).toEqual([
     [1, 1, 1, 2, 2],
     [2, 2, 3, 3, 3],
   ]);
   expect([await cache.has('a'), (await readFile(cache.path('a'))).length]).toEqual([true, 9]);
-  const refused = cache.make('b', content, async () => Promise.reject(new Error('not sent')));
-  await expect(refused).rejects.toThrow('not sent');
+  const refusedCopy = cache.make('b', content, async () => Promise.reject(new Error('not sent')));
+  await expect(refusedCopy).rejects.toThrow('not sent');
   expect(await readdir(folder)).toEqual(expect.arrayContaining(['a', 'a.sha256']));
   expect((await readdir(folder)).length).toBe(2);
   expect(sha256).toHaveLength(64);

@@ -12,8 +12,8 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 test('each request is reported with its method, its time and whether the store has responded', async () => {
-  const seen: ObjectRequest[] = [];
-  const stop = onObjectRequest((request) => void seen.push(request));
+  const seenRequests: ObjectRequest[] = [];
+  const stop = onObjectRequest((request) => void seenRequests.push(request));
   let answers = 0;
   const server = createServer((_, answer) => void answer.writeHead(answers++ === 0 ? 503 : 404).end());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -26,12 +26,12 @@ test('each request is reported with its method, its time and whether the store h
     server.close();
   }
   await createS3Client(service.access).remove('absent'); // the server does not listen any more
-  expect(seen.map(({ method, isAnswered }) => [method, isAnswered])).toEqual([
+  expect(seenRequests.map(({ method, isAnswered }) => [method, isAnswered])).toEqual([
     ['HEAD', false],
     ['HEAD', true],
     ['DELETE', true],
   ]);
-  expect(seen.every(({ seconds }) => seconds > 0 && seconds < 60)).toBe(true);
+  expect(seenRequests.every(({ seconds }) => seconds > 0 && seconds < 60)).toBe(true);
 });
 
 test('a connection closed by the store is not an outage, however late the client notices', async () => {

@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const MIB = 2 ** 20;
-const bytesOf = (size: number, seed = 0): Uint8Array =>
+const createBytes = (size: number, seed = 0): Uint8Array =>
   new Uint8Array(
     Buffer.alloc(
       size,
@@ -36,7 +36,7 @@ const bytesOf = (size: number, seed = 0): Uint8Array =>
     ),
   );
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-const CONTENT = bytesOf(700_001);
+const CONTENT = createBytes(700_001);
 const isReferenced = async (): Promise<boolean> => true;
 /** Creates a machine with its own cache. */
 async function openMachine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
@@ -55,27 +55,27 @@ const drainStream = async (stream: ReadableStream<Uint8Array>): Promise<Buffer> 
   Buffer.from(await new Response(stream).arrayBuffer());
 
 test('another machine reads an object completely, in part and as a file', async () => {
-  const [here, there] = [await openMachine(), await openMachine()];
-  const ref = await here.artifacts.write(CONTENT, sha256(CONTENT));
+  const [writer, reader] = [await openMachine(), await openMachine()];
+  const ref = await writer.artifacts.write(CONTENT, sha256(CONTENT));
   const range = { start: 262_000, end: 524_400 };
-  expect(Buffer.compare(await there.artifacts.read(ref), CONTENT)).toBe(0);
-  expect(Buffer.compare(await there.artifacts.read(ref, range), CONTENT.subarray(range.start, range.end))).toBe(0);
-  expect(Buffer.compare(await drainStream(await there.artifacts.stream(ref)), CONTENT)).toBe(0);
-  expect(Buffer.compare(await readFile(await there.artifacts.file(ref)), CONTENT)).toBe(0);
-  await here.artifacts.remove([ref.name]);
+  expect(Buffer.compare(await reader.artifacts.read(ref), CONTENT)).toBe(0);
+  expect(Buffer.compare(await reader.artifacts.read(ref, range), CONTENT.subarray(range.start, range.end))).toBe(0);
+  expect(Buffer.compare(await drainStream(await reader.artifacts.stream(ref)), CONTENT)).toBe(0);
+  expect(Buffer.compare(await readFile(await reader.artifacts.file(ref)), CONTENT)).toBe(0);
+  await writer.artifacts.remove([ref.name]);
   await expect((await openMachine()).artifacts.read(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
 /** Copies bytes to shared memory, in which the columns of a run are stored. */
 function toSharedMemory(bytes: Uint8Array): Uint8Array {
-  const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
-  shared.set(bytes);
-  return shared;
+  const sharedBytes = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  sharedBytes.set(bytes);
+  return sharedBytes;
 }
 
 test('a body is sent with its hash, and one above 16 MiB in parts with their hashes', async () => {
   const { artifacts, folder } = await openMachine();
-  const large = toSharedMemory(bytesOf(33 * MIB + 7, 3));
+  const large = toSharedMemory(createBytes(33 * MIB + 7, 3));
   const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
   const names = [artifacts.newName(), artifacts.newName()];
   const [small] = await openArtifactWriter(destination).write([{ name: names[0]!, bytes: toSharedMemory(CONTENT) }]);
@@ -96,7 +96,7 @@ test('a body is sent with its hash, and one above 16 MiB in parts with their has
 });
 
 test('a file is sent in parts from disk, and read by another machine', async () => {
-  const large = bytesOf(17 * MIB + 3, 5);
+  const large = createBytes(17 * MIB + 3, 5);
   const path = join(await newFolder(), 'prices.parquet');
   await writeFile(path, large);
   service.seen.length = 0;
@@ -113,24 +113,24 @@ test('a damaged copy is fetched again, also by a process that starts on it; a da
   const ref = await artifacts.write(CONTENT, sha256(CONTENT));
   const damage = async (): Promise<void> => {
     const { mtime } = await stat(join(folder, ref.name));
-    await writeFile(join(folder, ref.name), bytesOf(CONTENT.length, 1));
+    await writeFile(join(folder, ref.name), createBytes(CONTENT.length, 1));
     await utimes(join(folder, ref.name), mtime, mtime); // only the content reveals the change
   };
   await damage();
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
   await damage();
-  const again = await openMachine(folder);
-  expect(Buffer.compare(await readFile(await again.artifacts.file(ref)), CONTENT)).toBe(0);
-  await putUnchecked(ref.name, bytesOf(9), sha256(CONTENT));
+  const reader = await openMachine(folder);
+  expect(Buffer.compare(await readFile(await reader.artifacts.file(ref)), CONTENT)).toBe(0);
+  await putUnchecked(ref.name, createBytes(9), sha256(CONTENT));
   await expect((await openMachine()).artifacts.file(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
 /** Overwrites an object with other content and a wrong hash, which simulates damage in the store. */
-async function putUnchecked(name: string, bytes: Uint8Array, claimed: string): Promise<void> {
+async function putUnchecked(name: string, bytes: Uint8Array, claimedHash: string): Promise<void> {
   const { endpoint, bucket, prefix, region, keys } = service.access;
   const { accessKeyId, secretAccessKey } = keys;
   const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
-  const init = { method: 'PUT', body: Buffer.from(bytes), headers: { 'x-amz-meta-sha256': claimed } };
+  const init = { method: 'PUT', body: Buffer.from(bytes), headers: { 'x-amz-meta-sha256': claimedHash } };
   expect((await client.fetch(`${endpoint}/${bucket}/${prefix}${name}`, init)).status).toBe(200);
 }
 
@@ -138,7 +138,7 @@ test('a body that arrives damaged is refused and sent again, completely and in p
   if (!service.isStrict) return console.log('skipped: s3rver compares no hash; Ceph in npm run soak does');
   const client = createS3Client(service.access);
   for (const size of [9, 17 * MIB]) {
-    const [name, bytes] = [createArtifactName(), bytesOf(size)];
+    const [name, bytes] = [createArtifactName(), createBytes(size)];
     service.bodiesToDamage = 1;
     await client.put(name, bytes, sha256(bytes));
     expect(service.bodiesToDamage).toBe(0);
@@ -175,12 +175,12 @@ test('an unavailable object store delays a write, and one that refuses reports i
 });
 
 test('a stalled object read restarts from the beginning, up to the retry limit', async () => {
-  let broken = 2;
+  let brokenCount = 2;
   let reads = 0;
   const server = createServer((_, outgoing) => {
     reads++;
     outgoing.writeHead(200, { 'content-length': CONTENT.length, 'x-amz-meta-sha256': sha256(CONTENT) });
-    if (broken-- > 0) outgoing.write(CONTENT.subarray(0, 300_000), () => outgoing.destroy());
+    if (brokenCount-- > 0) outgoing.write(CONTENT.subarray(0, 300_000), () => outgoing.destroy());
     else outgoing.end(CONTENT);
   });
   const endpoint = `http://${await listenOnFreePort(server)}`;
@@ -190,7 +190,7 @@ test('a stalled object read restarts from the beginning, up to the retry limit',
   const path = await artifacts.file({ name: createArtifactName() });
   expect([Buffer.compare(await readFile(path), CONTENT), reads]).toEqual([0, 3]);
   expect((await readdir(cache.folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
-  broken = 1;
+  brokenCount = 1;
   const hurried = createS3Client(access, { patienceMs: 0 });
   await expect(hurried.get('a', ({ body }) => buffer(body))).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
@@ -203,22 +203,22 @@ test('a stalled object read restarts from the beginning, up to the retry limit',
 });
 
 test('a request abandons a stalled object; a job receives it once the store answers', async () => {
-  const waiting: (() => void)[] = [];
+  const waitingResponses: (() => void)[] = [];
   const server = createServer(({ url }, outgoing) => {
     outgoing.writeHead(200, { 'content-length': CONTENT.length, 'x-amz-meta-sha256': sha256(CONTENT) });
     if (url!.endsWith('half')) outgoing.write(CONTENT.subarray(0, 300_000));
-    waiting.push(() => outgoing.end(url!.endsWith('half') ? CONTENT.subarray(300_000) : CONTENT));
+    waitingResponses.push(() => outgoing.end(url!.endsWith('half') ? CONTENT.subarray(300_000) : CONTENT));
   });
   const endpoint = `http://${await listenOnFreePort(server)}`;
   const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
   const openStore = async (access: S3Access) =>
     openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
-  const stalled = await openStore({ ...service.access, endpoint });
-  const absent = await openStore({ ...service.access, endpoint: 'http://127.0.0.1:9' });
+  const stalledStore = await openStore({ ...service.access, endpoint });
+  const absentStore = await openStore({ ...service.access, endpoint: 'http://127.0.0.1:9' });
   const names = ['none', 'half'];
-  const ofJobs = names.map((name) => stalled.file({ name }));
-  const ofRequests = names.map((name) => stalled.forRequests!.file({ name }));
-  const refusals = await Promise.allSettled([...ofRequests, absent.forRequests!.file({ name: 'away' })]);
+  const jobReads = names.map((name) => stalledStore.file({ name }));
+  const requestReads = names.map((name) => stalledStore.forRequests!.file({ name }));
+  const refusals = await Promise.allSettled([...requestReads, absentStore.forRequests!.file({ name: 'away' })]);
   expect(refusals.map((each) => each.status === 'rejected' && (each.reason as { code: string }).code)).toEqual(
     Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'),
   );
@@ -228,16 +228,16 @@ test('a request abandons a stalled object; a job receives it once the store answ
   expect(String((refusals[2] as PromiseRejectedResult).reason)).toMatch(
     /cannot be reached at .*: (ECONNREFUSED|bad port)\.$/,
   );
-  for (const answer of waiting) answer();
-  for (const path of await Promise.all(ofJobs)) expect(Buffer.compare(await readFile(path), CONTENT)).toBe(0);
+  for (const answer of waitingResponses) answer();
+  for (const path of await Promise.all(jobReads)) expect(Buffer.compare(await readFile(path), CONTENT)).toBe(0);
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 });
 
 test('an error that only another setting resolves names that setting, and no key', async () => {
   let answer: readonly [number, string] = [200, ''];
-  const strict = createServer((_, outgoing) => outgoing.writeHead(answer[0]).end(answer[1]));
-  const host = await listenOnFreePort(strict);
+  const strictServer = createServer((_, outgoing) => outgoing.writeHead(answer[0]).end(answer[1]));
+  const host = await listenOnFreePort(strictServer);
   const keys: FixedKeys = {
     kind: 'given',
     accessKeyId: 'KEY-OF-MINE',
@@ -271,35 +271,35 @@ test('an error that only another setting resolves names that setting, and no key
   expect(await catchMessage(`https://${host}`)).toMatch(
     /without TLS: should AWS_ENDPOINT_URL_S3 begin with http:\/\/\?$/,
   );
-  await new Promise((resolve) => strict.close(resolve));
+  await new Promise((resolve) => strictServer.close(resolve));
 });
 
 test('a missing object is damage, and a missing bucket a wrong setting; a place belongs to its database', async () => {
   const { access } = service;
   const cache = { folder: await newFolder(), bytesMax: MIB };
-  const elsewhere = { ...access, bucket: 'another' };
+  const otherAccess = { ...access, bucket: 'another' };
   expect(await createS3Client(access).get(createArtifactName(), isReferenced)).toBeUndefined();
-  await expect(createS3Client(elsewhere).get(createArtifactName(), isReferenced)).rejects.toMatchObject({
+  await expect(createS3Client(otherAccess).get(createArtifactName(), isReferenced)).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
     message: `The object store ${access.endpoint} has no bucket another.`,
   });
   const documents = createMemoryEngine().open();
   const openClient = (s3Access: S3Access) => ({ kind: 's3', access: s3Access, cache }) as const;
-  const own = { ...access, prefix: `${access.prefix}own/` };
-  await expect(claimStore(documents, openClient(elsewhere))).rejects.toMatchObject({
+  const ownAccess = { ...access, prefix: `${access.prefix}own/` };
+  await expect(claimStore(documents, openClient(otherAccess))).rejects.toMatchObject({
     exitStatus: 78,
     message: /no bucket/,
   });
-  const id = await claimStore(documents, openClient(own));
-  expect(await claimStore(documents, openClient(own))).toBe(id);
+  const id = await claimStore(documents, openClient(ownAccess));
+  expect(await claimStore(documents, openClient(ownAccess))).toBe(id);
   const other = { ...access, prefix: `${access.prefix}other/` };
   await expect(claimStore(documents, openClient(other))).rejects.toMatchObject({
     exitStatus: 78,
     message: new RegExp(id),
   });
-  const artifacts = await openObjectArtifacts({ access: own, cache, freeSpace: watchFreeSpace(cache.folder) });
+  const artifacts = await openObjectArtifacts({ access: ownAccess, cache, freeSpace: watchFreeSpace(cache.folder) });
   expect(await artifacts.sweep(async () => new Set())).toBe(0); // the marker does not count as orphaned
-  expect(await claimStore(documents, openClient(own))).toBe(id);
+  expect(await claimStore(documents, openClient(ownAccess))).toBe(id);
 });
 
 test('a cached file is read under a second name without a request, and fetched once it is damaged', async () => {
@@ -310,27 +310,27 @@ test('a cached file is read under a second name without a request, and fetched o
   service.seen.length = 0;
   expect(Buffer.compare(await artifacts.read(second!), CONTENT)).toBe(0);
   expect(service.seen).toEqual([]);
-  await writeFile(join(folder, second!.name), bytesOf(CONTENT.length, 1));
+  await writeFile(join(folder, second!.name), createBytes(CONTENT.length, 1));
   expect(Buffer.compare(await artifacts.read(second!), CONTENT)).toBe(0);
 });
 
 test('garbage is old and unreferenced; second names are separate objects', async () => {
   const { artifacts } = await openMachine();
-  const [kept, gone] = [
+  const [keptRef, goneRef] = [
     await artifacts.write(CONTENT, sha256(CONTENT)),
     await artifacts.write(CONTENT, sha256(CONTENT)),
   ];
-  const [second] = await artifacts.link([{ ref: kept, name: artifacts.newName() }]);
-  const foreign = ['report.pdf', `${createArtifactName()}.bak`, `another/${createArtifactName()}`];
-  for (const name of foreign) await putUnchecked(name, bytesOf(3), sha256(bytesOf(3)));
+  const [second] = await artifacts.link([{ ref: keptRef, name: artifacts.newName() }]);
+  const foreignNames = ['report.pdf', `${createArtifactName()}.bak`, `another/${createArtifactName()}`];
+  for (const name of foreignNames) await putUnchecked(name, createBytes(3), sha256(createBytes(3)));
   const listOwned = async () => new Set([second!.name]);
   expect(await artifacts.sweep(listOwned, { olderThanMs: 60_000 })).toBe(0);
   expect(await artifacts.sweep(listOwned)).toBeGreaterThanOrEqual(2);
   expect(await artifacts.isIntact(second!)).toBe(true);
   const client = createS3Client(service.access);
   // These objects belong to another application or another results location.
-  for (const name of foreign) expect(await client.get(name, isReferenced)).toBe(true);
-  await expect(artifacts.link([{ ref: gone, name: artifacts.newName() }])).rejects.toMatchObject({
+  for (const name of foreignNames) expect(await client.get(name, isReferenced)).toBe(true);
+  await expect(artifacts.link([{ ref: goneRef, name: artifacts.newName() }])).rejects.toMatchObject({
     code: 'DOCUMENT_UNREADABLE',
   });
 });
@@ -341,7 +341,7 @@ test.runIf(IS_SOAK)('a listing has every object once, also in several responses'
   const client = createS3Client({ ...service.access, prefix: `${service.access.prefix}many/` });
   const names = Array.from({ length: 1010 }, createArtifactName);
   for (let i = 0; i < names.length; i += 20)
-    await Promise.all(names.slice(i, i + 20).map((name) => client.put(name, bytesOf(1), sha256(bytesOf(1)))));
+    await Promise.all(names.slice(i, i + 20).map((name) => client.put(name, createBytes(1), sha256(createBytes(1)))));
   service.seen.length = 0;
   const listing: string[] = [];
   for await (const { name } of client.list()) listing.push(name);

@@ -49,8 +49,8 @@ interface Upstream extends Pick<S3Service['access'], 'bucket' | 'prefix' | 'keys
  * installed; otherwise s3rver from npm.
  */
 async function openUpstream(): Promise<Upstream> {
-  const named = process.env['TEST_S3'];
-  if (named !== undefined) return createUpstreamAt(named, new URL(named).host);
+  const namedService = process.env['TEST_S3'];
+  if (namedService !== undefined) return createUpstreamAt(namedService, new URL(namedService).host);
   if (!IS_SOAK) return startS3rver();
   const missing = findMissingProgram();
   if (missing === undefined) {
@@ -154,8 +154,8 @@ export async function startS3(): Promise<S3Service> {
 const createDamagingTransform = (): Transform =>
   new Transform({
     transform(piece: Buffer, _, done) {
-      const damaged = Buffer.from(piece);
-      damaged[0]! ^= 1;
-      done(null, damaged);
+      const damagedPiece = Buffer.from(piece);
+      damagedPiece[0]! ^= 1;
+      done(null, damagedPiece);
     },
   });

@@ -8,20 +8,20 @@ const secretBox = createSecretBox(key);
 describe('a sealed text', () => {
   test('is read only with its key, is equal every time, and differs from every other', () => {
     const texts = ['', 'a', 'secret', 'sécret ✓', 'x'.repeat(10_000)];
-    const sealed = texts.map(secretBox.seal);
-    expect(sealed.map(secretBox.open)).toEqual(texts);
-    expect(new Set(sealed).size).toBe(texts.length);
-    expect(secretBox.seal('secret')).toBe(sealed[2]);
-    expect(sealed.some((text) => text.includes('secret'))).toBe(false);
-    expect(() => createSecretBox(randomBytes(32)).open(sealed[2]!)).toThrow('the key is a different one');
-    expect(() => createSecretBox(undefined).open(sealed[2]!)).toThrow('no key is configured');
+    const sealedTexts = texts.map(secretBox.seal);
+    expect(sealedTexts.map(secretBox.open)).toEqual(texts);
+    expect(new Set(sealedTexts).size).toBe(texts.length);
+    expect(secretBox.seal('secret')).toBe(sealedTexts[2]);
+    expect(sealedTexts.some((text) => text.includes('secret'))).toBe(false);
+    expect(() => createSecretBox(randomBytes(32)).open(sealedTexts[2]!)).toThrow('the key is a different one');
+    expect(() => createSecretBox(undefined).open(sealedTexts[2]!)).toThrow('no key is configured');
   });
 
   test('with one changed character is refused', () => {
-    const sealed = secretBox.seal('secret');
-    for (let i = 'enc.v1.'.length; i < sealed.length - 1; i++) {
-      const changed = sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1);
-      expect(() => secretBox.open(changed)).toThrow();
+    const sealedText = secretBox.seal('secret');
+    for (let i = 'enc.v1.'.length; i < sealedText.length - 1; i++) {
+      const changedText = sealedText.slice(0, i) + (sealedText[i] === 'A' ? 'B' : 'A') + sealedText.slice(i + 1);
+      expect(() => secretBox.open(changedText)).toThrow();
     }
   });
 
@@ -31,8 +31,8 @@ describe('a sealed text', () => {
 });
 
 test('without a key texts are unchanged', () => {
-  const open = createSecretBox(undefined);
-  expect([open.seal('a'), open.open('a'), open.hasKey]).toEqual(['a', 'a', false]);
+  const openBox = createSecretBox(undefined);
+  expect([openBox.seal('a'), openBox.open('a'), openBox.hasKey]).toEqual(['a', 'a', false]);
 });
 
 test('a key is 32 bytes in base64 or hexadecimal digits', () => {
@@ -54,9 +54,9 @@ test('earlier keys follow the encrypting key, or no key', () => {
 
 test('the password of a URL is changed, and nothing else of it', () => {
   const url = 'postgresql://user:p%40ss@host:5432/db?sslmode=require';
-  const sealed = changePassword(url, secretBox.seal);
-  expect(sealed).toMatch(/^postgresql:\/\/user:enc\.v1\.[\w-]+@host:5432\/db\?sslmode=require$/);
-  expect(changePassword(sealed, secretBox.open)).toBe(url);
+  const sealedUrl = changePassword(url, secretBox.seal);
+  expect(sealedUrl).toMatch(/^postgresql:\/\/user:enc\.v1\.[\w-]+@host:5432\/db\?sslmode=require$/);
+  expect(changePassword(sealedUrl, secretBox.open)).toBe(url);
   for (const none of ['postgresql://user@host/db', 'sqlite:///a:b@c', '/folder', 'not a url'])
     expect(changePassword(none, secretBox.seal)).toBe(none);
 });

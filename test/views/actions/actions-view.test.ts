@@ -7,7 +7,7 @@ import { createActionsView } from '#views/actions/actions-view.js';
 import { readHoldingsAtEnd } from '#views/actions/holdings-on-date.js';
 import { createIndexLevels } from '#views/levels-view.js';
 import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
-import { eventsOf } from '../../domain/backtest/exported-events.js';
+import { exportEvents } from '../../domain/backtest/exported-events.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { CONSTITUENT } from '../../domain/backtest/event-case.js';
 import { buildMarket, createWeekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
@@ -17,7 +17,7 @@ import { createOverlayIndex } from '../../domain/overlays/overlay-case.js';
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
 const calendars = createWeekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
 
-const documentOf = (base_date: string, treatment: object = {}): IndexDocument =>
+const createDocument = (base_date: string, treatment: object = {}): IndexDocument =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -40,7 +40,7 @@ function showActionUntil(
   const close = { A: [50, 50, after, after].slice(0, rows), B: [100, 100, 100, 100].slice(0, rows) };
   const actions = [{ name: 'A', ex: DATES[2]!, ...action }];
   const market = buildMarket({ dates, close, actions });
-  const document = documentOf(DATES[0]!, treatment);
+  const document = createDocument(DATES[0]!, treatment);
   const columns = openExtended(createRunColumns(runOn(calendars, market, document), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions: shown } = createActionsView(columns, {
@@ -67,13 +67,16 @@ test.each([
   ['the same reinvested', { type: 'DIVIDEND', value: 2 }, 48, { dividends: 'total' }],
   ['a scrip dividend, taken in cash', { type: 'DIVIDEND', value: 2, scrip: 0.05, byDefault: 'shares' }, 48, {}],
 ] as const)('%s: the forecast before it equals the result of the run after it', (_, action, after, treatment) => {
-  const ahead = showActionUntil(2, action, { after, treatment });
-  const behind = showActionUntil(4, action, { after, treatment });
-  expect([ahead.state, behind.state]).toEqual(['coming', 'effective']);
+  const forecast = showActionUntil(2, action, { after, treatment });
+  const settledAction = showActionUntil(4, action, { after, treatment });
+  expect([forecast.state, settledAction.state]).toEqual(['coming', 'effective']);
   for (const figure of ['weight_before', 'shares_before', 'weight_after', 'shares_after'] as const)
-    expect([figure, ahead[figure]! / behind[figure]!]).toEqual([figure, expect.closeTo(1, 10)]);
-  expect(ahead.divisor_after! / ahead.divisor_before!).toBeCloseTo(behind.divisor_after! / behind.divisor_before!, 10);
-  expect(behind.choices).toEqual([]);
+    expect([figure, forecast[figure]! / settledAction[figure]!]).toEqual([figure, expect.closeTo(1, 10)]);
+  expect(forecast.divisor_after! / forecast.divisor_before!).toBeCloseTo(
+    settledAction.divisor_after! / settledAction.divisor_before!,
+    10,
+  );
+  expect(settledAction.choices).toEqual([]);
 });
 
 /** Returns the pro forma rows of a coming action, and the holdings of the run after the action. */
@@ -85,7 +88,9 @@ function showWholeIndexUntil(
   const dates = DATES.slice(0, rows);
   const until = Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, rows)]));
   const market = buildMarket({ dates, close: until, actions: actions! });
-  const columns = openExtended(createRunColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
+  const columns = openExtended(
+    createRunColumns(runOn(calendars, market, createDocument(DATES[0]!)), { contentHash: 's' }),
+  );
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const { actions: shown } = createActionsView(columns, { ...terms, from: null, to: null });
@@ -114,21 +119,21 @@ test.each([
     ],
     [50, 50, 12],
   ],
-])('the forecast of the whole index after %s equals that of the run', (_, actions, priceOfA) => {
-  const close = { A: priceOfA, B: [100, 100, 100], C: [20, 20, 20] };
-  const ahead = showWholeIndexUntil(2, close, actions);
-  const behind = showWholeIndexUntil(3, close, actions);
-  const action = ahead.shown.at(-1)!;
-  const rows = createProFormaRows([ahead.shown.find(({ type }) => type !== 'SPLIT')!], ahead.index);
+])('the forecast of the whole index after %s equals that of the run', (_, actions, price) => {
+  const close = { A: price, B: [100, 100, 100], C: [20, 20, 20] };
+  const forecast = showWholeIndexUntil(2, close, actions);
+  const settledIndex = showWholeIndexUntil(3, close, actions);
+  const action = forecast.shown.at(-1)!;
+  const rows = createProFormaRows([forecast.shown.find(({ type }) => type !== 'SPLIT')!], forecast.index);
   for (const { constituent, weight_after, shares_after } of rows) {
-    const held = behind.held.find(({ identifier }) => identifier === constituent) ?? { weight: 0, shares: 0 };
-    expect([constituent, weight_after]).toEqual([constituent, expect.closeTo(held.weight, 12)]);
+    const position = settledIndex.held.find(({ identifier }) => identifier === constituent) ?? { weight: 0, shares: 0 };
+    expect([constituent, weight_after]).toEqual([constituent, expect.closeTo(position.weight, 12)]);
     // If a security also splits on the day of the dividend, the forecast for the dividend excludes the split.
     const split = actions.length === 2 && constituent === 'A' ? 4 : 1;
-    expect([constituent, shares_after! * split]).toEqual([constituent, expect.closeTo(held.shares, 9)]);
+    expect([constituent, shares_after! * split]).toEqual([constituent, expect.closeTo(position.shares, 9)]);
   }
   expect(action.value).toBe(actions[0]!.value === 0 ? null : action.value);
-  if (actions.length === 1) expect(action.divisor_after).toBeCloseTo(behind.shown.at(-1)!.divisor_after!, 9);
+  if (actions.length === 1) expect(action.divisor_after).toBeCloseTo(settledIndex.shown.at(-1)!.divisor_after!, 9);
 });
 
 test.each([
@@ -142,11 +147,11 @@ test.each([
     48,
   ],
 ] as const)('%s that is past has the proceeds that the run took', (_, action, treatment, proceeds) => {
-  const shown = showActionUntil(3, action, { after: 48, treatment });
-  expect([shown.state, shown.proceeds, shown.received]).toEqual(['effective', proceeds, null]);
+  const shownAction = showActionUntil(3, action, { after: 48, treatment });
+  expect([shownAction.state, shownAction.proceeds, shownAction.received]).toEqual(['effective', proceeds, null]);
   // The holding of A becomes B. Both levels follow from the shares: 1 share of A for the base of 100, and B.
   const a = (100 * 0.5) / 50;
-  expect(shown.shares_before).toBeCloseTo(a, 12);
+  expect(shownAction.shares_before).toBeCloseTo(a, 12);
 });
 
 test('a past merger has the shares of the run, their weight, and the split and dividend of the day', () => {
@@ -160,12 +165,12 @@ test('a past merger has the shares of the run, their weight, and the split and d
   // Each security has a third of 100: 2/3 shares of A, four times as many after the split, then half as many of C, at
   // 25.
   const value = (100 / 3 / 50) * 4 * 0.5 * 25;
-  const others = 100 / 3 + ((100 / 3) * 25) / 20;
+  const otherValue = 100 / 3 + ((100 / 3) * 25) / 20;
   expect(merger.proceeds).toBe(null);
   expect(merger.received).toMatchObject({ identifier: 'C', ratio: 2 });
-  expect(merger.received!.weight).toBeCloseTo(value / (value + others), 12);
+  expect(merger.received!.weight).toBeCloseTo(value / (value + otherValue), 12);
   const c = held.find(({ identifier }) => identifier === 'C')!;
-  expect(c.weight).toBeCloseTo((value + ((100 / 3) * 25) / 20) / (value + others), 12);
+  expect(c.weight).toBeCloseTo((value + ((100 / 3) * 25) / 20) / (value + otherValue), 12);
 });
 
 test('a past merger into shares and cash has both as in the run', () => {
@@ -212,13 +217,13 @@ test('a scrip dividend awaits a decision up to its election date, also after its
   const showUntil = (rows: number, election?: string) =>
     showActionUntil(rows, { ...scrip, ...(election ? { election } : {}) }, { after: 48 });
   expect([showUntil(2), showUntil(3)].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, false]);
-  const [ahead, open, closed] = [showUntil(2, DATES[2]), showUntil(3, DATES[2]), showUntil(4, DATES[2])];
-  expect([ahead, open, closed].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, true, false]);
-  expect(closed.choices).toEqual([]);
-  expect(open).toMatchObject({ state: 'effective', election_date: DATES[2], election_default: 'cash' });
+  const [aheadView, openView, closedView] = [showUntil(2, DATES[2]), showUntil(3, DATES[2]), showUntil(4, DATES[2])];
+  expect([aheadView, openView, closedView].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, true, false]);
+  expect(closedView.choices).toEqual([]);
+  expect(openView).toMatchObject({ state: 'effective', election_date: DATES[2], election_default: 'cash' });
   // In shares, the dividend is a stock dividend of one for twenty, at the price including the cash.
   const stock = showActionUntil(4, { type: 'STOCK_DIVIDEND', value: 1.05 }, { after: 48 });
-  for (const { choices, shares_before: held } of [ahead, open]) {
+  for (const { choices, shares_before: held } of [aheadView, openView]) {
     const shares = choices.find(({ choice }) => choice === 'accept_shares')!;
     expect(shares.weight_after).toBeCloseTo(stock.weight_after!, 12);
     expect(shares.shares_after / held).toBeCloseTo(1.05, 12);
@@ -234,7 +239,9 @@ test('the whole index after an offer of cash or shares, by election: by hand, of
     { name: 'A', ex: DATES[2]!, type: 'MERGER' as const, value: 2, related: 'C' },
   ];
   const market = buildMarket({ dates, close, actions });
-  const columns = openExtended(createRunColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
+  const columns = openExtended(
+    createRunColumns(runOn(calendars, market, createDocument(DATES[0]!)), { contentHash: 's' }),
+  );
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const view = createActionsView(columns, { ...terms, from: null, to: null });
@@ -264,10 +271,10 @@ test('a security that leaves without an action is reported with its last price w
     dates,
     close: { A: [50, 52, ...dates.slice(2).map(() => null)], B: repeatClose(100), C: repeatClose(20) },
   });
-  const document = documentOf(dates[0]!);
+  const document = createDocument(dates[0]!);
   const treatment = { ...document.pipeline!.treatment, max_stale_sessions: 3 };
-  const stale = { ...document, pipeline: { ...document.pipeline!, treatment } };
-  const columns = openExtended(createRunColumns(runOn(calendars, market, stale), { contentHash: 's' }));
+  const staleDocument = { ...document, pipeline: { ...document.pipeline!, treatment } };
+  const columns = openExtended(createRunColumns(runOn(calendars, market, staleDocument), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions } = createActionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(actions).toHaveLength(1);
@@ -290,7 +297,7 @@ test('the divisor of an overlay is 1 before and after every action, past and com
   const market = buildMarket({ dates: DATES.slice(0, 3), close, actions });
   const document = createOverlayIndex({ type: 'leverage', factor: 2 }, { base_date: DATES[0] });
   const columns = openExtended(
-    createRunColumns(runOn(calendars, market, document, { documents: { X: documentOf(DATES[0]!) } }), {
+    createRunColumns(runOn(calendars, market, document, { documents: { X: createDocument(DATES[0]!) } }), {
       contentHash: 's',
     }),
   );
@@ -305,7 +312,7 @@ test('the divisor of an overlay is 1 before and after every action, past and com
   const { divisor } = createIndexLevels(columns, { variant: 'price', start: null, end: null });
   expect([...divisor]).toEqual([1, 1, 1]);
   for (const { divisor_before, divisor_after } of shown) expect([divisor_before, divisor_after]).toEqual([1, 1]);
-  const events = eventsOf(columns);
+  const events = exportEvents(columns);
   expect(events.map(({ type }) => type)).toEqual(['special_dividend', 'rights']);
   for (const event of events) expect(event).toMatchObject({ effect: 0, divisor_before: 1, divisor_after: 1 });
 });
@@ -313,19 +320,22 @@ test('the divisor of an overlay is 1 before and after every action, past and com
 test('a spin-off has the shares of the spun-off security, before and after, and a separate row in the whole index', () => {
   const close = { A: [50, 50, 46, 46], B: [100, 100, 100, 100], S: [null, null, null, 16] };
   const actions = [{ name: 'A', ex: DATES[2]!, type: 'SPIN_OFF' as const, value: 0.25, related: 'S' }];
-  const ahead = showWholeIndexUntil(2, close, actions);
+  const forecast = showWholeIndexUntil(2, close, actions);
   // At a base of 100, one share of A is held and yields 0.25 shares of S.
-  expect(ahead.shown[0]).toMatchObject({ state: 'coming', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
-  const rows = createProFormaRows(ahead.shown, ahead.index);
+  expect(forecast.shown[0]).toMatchObject({ state: 'coming', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
+  const rows = createProFormaRows(forecast.shown, forecast.index);
   expect(rows.map(({ constituent }) => constituent)).toEqual(['A', 'B', 'S']);
   expect(rows[2]).toMatchObject({ weight_before: 0, weight_after: 0, shares_before: 0, shares_after: 0.25 });
   expect(rows.slice(0, 2).map(({ weight_after, shares_after }) => [weight_after, shares_after])).toEqual(
-    ahead.held.map(({ weight, shares }) => [weight, shares]),
+    forecast.held.map(({ weight, shares }) => [weight, shares]),
   );
-  const behind = showWholeIndexUntil(4, close, actions);
-  expect(behind.shown[0]).toMatchObject({ state: 'effective', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
-  expect(behind.held.find(({ identifier }) => identifier === 'S')!.shares).toBeCloseTo(0.25, 12);
+  const settledIndex = showWholeIndexUntil(4, close, actions);
+  expect(settledIndex.shown[0]).toMatchObject({
+    state: 'effective',
+    received: { identifier: 'S', ratio: 0.25, weight: 0 },
+  });
+  expect(settledIndex.held.find(({ identifier }) => identifier === 'S')!.shares).toBeCloseTo(0.25, 12);
   // A security with a price by the close of the day has the corresponding weight: 4 of a level of 46 + 50 + 4.
-  const traded = showWholeIndexUntil(3, { ...close, S: [null, null, 16, 16] }, actions);
-  expect(traded.shown[0]!.received!.weight).toBeCloseTo(0.04, 12);
+  const tradedIndex = showWholeIndexUntil(3, { ...close, S: [null, null, 16, 16] }, actions);
+  expect(tradedIndex.shown[0]!.received!.weight).toBeCloseTo(0.04, 12);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
-import { openApiDocument } from '#contract/openapi.js';
+import { createOpenApiDocument } from '#contract/openapi.js';
 import { defineRoutes } from '#contract/route.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY } from '#views/documentation/page.js';
@@ -9,9 +9,9 @@ import { renderGuidePage } from '#views/documentation/guide-page.js';
 import { renderReferencePage } from '#views/documentation/reference-page.js';
 import { apiDocument } from '../../contract/api-document.js';
 
-const textOf = ({ bytes }: { readonly bytes: Uint8Array }) => new TextDecoder().decode(bytes);
+const decodeText = ({ bytes }: { readonly bytes: Uint8Array }) => new TextDecoder().decode(bytes);
 const document = apiDocument();
-const page = textOf(
+const page = decodeText(
   renderReferencePage(document, [
     { name: '', title: 'Guide', html: '' },
     { name: 'data', title: 'Data', html: '' },
@@ -23,12 +23,12 @@ const listMatches = (pattern: RegExp) => [...page.matchAll(pattern)].map((match)
 test('every operation, schema and error code has its own section', () => {
   const ids = listMatches(/ id="([^"]+)"/g);
   expect(new Set(ids).size).toBe(ids.length);
-  const wanted = [
+  const wantedTexts = [
     ...Object.keys(API),
     ...Object.keys(document.components.schemas).map((name) => `schema-${name}`),
     ...Object.keys(ERRORS).map((code) => `error-${code}`),
   ];
-  expect(wanted.filter((id) => !ids.includes(id))).toEqual([]);
+  expect(wantedTexts.filter((id) => !ids.includes(id))).toEqual([]);
 });
 
 test('every link within the page has a target', () => {
@@ -46,8 +46,8 @@ test('the page fetches nothing', () => {
 
 test('every body of a request is shown as a command that can be pasted', () => {
   for (const [id, route] of Object.entries(API)) {
-    const at = page.indexOf(`<section class="operation" id="${id}">`);
-    const section = page.slice(at, page.indexOf('</section>', at));
+    const start = page.indexOf(`<section class="operation" id="${id}">`);
+    const section = page.slice(start, page.indexOf('</section>', start));
     expect(section, id).toContain('<pre><code>curl ');
     if ('body' in route) expect(section, id).toContain('--json');
   }
@@ -70,7 +70,7 @@ test('texts of the contract are text, never markup', () => {
       },
     },
   });
-  const html = textOf(renderReferencePage(openApiDocument(table, '<1>'), []));
+  const html = decodeText(renderReferencePage(createOpenApiDocument(table, '<1>'), []));
   expect(html.match(/<script>/g)).toHaveLength(1);
   expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &amp; <code>&lt;b&gt;</code>');
 });
@@ -87,7 +87,7 @@ test('a page of the guide lists all pages and marks itself', () => {
     { name: '', title: 'Guide', html: '<h1>Guide</h1>' },
     { name: 'data', title: 'Data', html: '<h1>Data</h1>' },
   ];
-  const html = textOf(renderGuidePage(pages[1]!, pages));
+  const html = decodeText(renderGuidePage(pages[1]!, pages));
   expect(html).toContain('<a href="/docs/guide">Guide</a>');
   expect(html).toContain('<a href="/docs/guide/data" aria-current="page">Data</a>');
 });

@@ -34,7 +34,7 @@ function createAnnouncement(run: Run, date: string): AnnouncedFile {
   return createAnnouncedFile(composer, { indexId: 'X', day });
 }
 
-const columnsOf = (run: Run) => {
+const createColumns = (run: Run) => {
   const bytes = createRunColumns(run, { contentHash: 'x' });
   return openColumns((from, to) => bytes.slice(from, to));
 };
@@ -43,7 +43,7 @@ const mapShares = ({ names, shares }: IndexFile): Map<string, number> =>
   new Map(names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, shares[i]!]])));
 
 const computeWorth = ({ shares, price, fx }: IndexFile): number =>
-  shares.reduce((sum, own, i) => (own === 0 ? sum : sum + own * price[i]! * fx[i]!), 0);
+  shares.reduce((sum, shareCount, i) => (shareCount === 0 ? sum : sum + shareCount * price[i]! * fx[i]!), 0);
 
 /** Monthly schedule: reference dates are first Fridays, and effective dates are a week later. */
 const MONTHLY = {
@@ -89,10 +89,13 @@ describe('two securities of equal market value on the reference date, by hand', 
   });
 
   test('the table has the effective date, and its rows in the order of identifiers', () => {
-    const announced = createAnnouncement(run, DAYS[8]!);
+    const announcement = createAnnouncement(run, DAYS[8]!);
     const window = { start: null, end: null };
     const [batch] = [
-      ...produceProforma({ columns: columnsOf(run), window, market: run.index.book.sm.market, announced }, 0),
+      ...produceProforma(
+        { columns: createColumns(run), window, market: run.index.book.sm.market, announced: announcement },
+        0,
+      ),
     ];
     const { columns } = batch!;
     expect(Array.from(columns.effective_date, formatDay)).toEqual([DAYS[9], DAYS[9]]);
@@ -125,19 +128,19 @@ function runOf({ steps, events, weighting, rounding }: RandomCase): Run {
     let price = 40 + 20 * n;
     return DAYS.map((_, t) => (price *= 1 + steps[(5 * t + 17 * n) % 64]! / 1000));
   };
-  const own = events.filter(({ name, type }) => name > 0 || type !== 'ACQUISITION');
-  const endOf = new Map(own.flatMap(({ name, at, type }) => (type === 'ACQUISITION' ? [[name, at]] : [])));
+  const ownEvents = events.filter(({ name, type }) => name > 0 || type !== 'ACQUISITION');
+  const endSessions = new Map(ownEvents.flatMap(({ name, at, type }) => (type === 'ACQUISITION' ? [[name, at]] : [])));
   return runIndexCase({
     close: {
       ...Object.fromEntries(
-        names.map((name, n) => [name, listPath(n).map((price, t) => (t > (endOf.get(n) ?? 99) ? null : price))]),
+        names.map((name, n) => [name, listPath(n).map((price, t) => (t > (endSessions.get(n) ?? 99) ? null : price))]),
       ),
       EURUSD: listPath(9),
     },
     fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name, n) => [name, DAYS.map(() => 1000 * (n + 1))])) },
     reference: { C: { CURRENCY: 'EUR' } },
     universe: names,
-    actions: own.map(({ name, at, type, size }) => ({
+    actions: ownEvents.map(({ name, at, type, size }) => ({
       name: names[name]!,
       type,
       ex: DAYS[at]!,
@@ -162,22 +165,24 @@ test('on random markets the value of a pro forma file equals its level, and on i
         if (k === 0) return;
         // From one session to the next, the ratio of the shares of two securities changes only by splits.
         const before = mapShares(files[k - 1]!);
-        const changes = [...mapShares(file)].map(([name, own]) => {
+        const changes = [...mapShares(file)].map(([name, shareCount]) => {
           const splits = sketch.events.filter(
             ({ name: n, at, type }) => 'ABCD'[n] === name && type === 'SPLIT' && at === 6 + k,
           );
           const isPriceWeighted = sketch.weighting === 'PriceWeight';
-          return own / before.get(name)! / (isPriceWeighted ? 1 : splits.reduce((f, { size }) => f * (1 + size), 1));
+          return (
+            shareCount / before.get(name)! / (isPriceWeighted ? 1 : splits.reduce((f, { size }) => f * (1 + size), 1))
+          );
         });
         for (const change of changes) expectNear(change, changes[0]!, isRounded ? 1e-5 : 1e-10);
       });
-      const opened = createOpeningFile(columnsOf(run), DAYS[10]!, run.index.book.sm.market);
+      const openedFile = createOpeningFile(createColumns(run), DAYS[10]!, run.index.book.sm.market);
       const hasEvents = sketch.events.some(({ at }) => at === 10);
       if (hasEvents) return;
-      const [next, last] = [mapShares(opened), mapShares(files[3]!)];
+      const [next, last] = [mapShares(openedFile), mapShares(files[3]!)];
       expect([...next.keys()].toSorted()).toEqual([...last.keys()].toSorted());
-      for (const [name, own] of last) expectNear(next.get(name)!, own, 1e-10);
-      expectNear(opened.divisor, files[3]!.divisor, 1e-10);
+      for (const [name, shareCount] of last) expectNear(next.get(name)!, shareCount, 1e-10);
+      expectNear(openedFile.divisor, files[3]!.divisor, 1e-10);
     }),
     { numRuns: Number(process.env['PROPERTY_RUNS'] ?? 25) },
   );

@@ -40,25 +40,25 @@ function exportAndCount({ table, format, start }: ExportRequest, keep?: FigureCa
 test.each(['attribution', 'events'] as const)(
   'figures of %s are cached by window: another format has the bytes of an uncached one, and reads no weights again',
   (table) => {
-    const kept = new Map<string, DatedFigures>();
+    const keptFigures = new Map<string, DatedFigures>();
     const cacheFigures: FigureCache = (what, size) => {
       const key = JSON.stringify(what);
-      const figures = kept.get(key) ?? createFigures(size);
-      kept.set(key, figures);
+      const figures = keptFigures.get(key) ?? createFigures(size);
+      keptFigures.set(key, figures);
       return figures;
     };
     for (const start of [null, '2022-01-01', '2022-12-01']) {
       const first = exportAndCount({ table, format: 'csv', start }, cacheFigures);
       expect(first.bytes).toEqual(exportAndCount({ table, format: 'csv', start }).bytes);
       for (const format of ['csv', 'arrow', 'json'] as const) {
-        const alone = exportAndCount({ table, format, start });
-        const again = exportAndCount({ table, format, start }, cacheFigures);
-        expect(again.bytes).toEqual(alone.bytes);
-        expect(again.read).toBeLessThan(alone.read);
+        const ownExport = exportAndCount({ table, format, start });
+        const secondExport = exportAndCount({ table, format, start }, cacheFigures);
+        expect(secondExport.bytes).toEqual(ownExport.bytes);
+        expect(secondExport.read).toBeLessThan(ownExport.read);
       }
     }
     // Cache entries that disappear between two exports are computed again.
-    for (const key of kept.keys()) if (!key.includes('"rows"')) kept.delete(key);
+    for (const key of keptFigures.keys()) if (!key.includes('"rows"')) keptFigures.delete(key);
     const request = { table, format: 'csv', start: null } as const;
     expect(exportAndCount(request, cacheFigures).bytes).toEqual(exportAndCount(request).bytes);
   },

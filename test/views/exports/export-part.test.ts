@@ -23,8 +23,8 @@ const sample = sampleRun({
 const columns = openColumns((from, to) => sample.columns.subarray(from, to));
 
 /** Announced file that contains the current holdings. */
-const held = createClosingFile(columns, null, null);
-const announcedFile = { ...held, effective: held.day };
+const closingFile = createClosingFile(columns, null, null);
+const announcedFile = { ...closingFile, effective: closingFile.day };
 
 /** Returns an export in parts of about `bytes` bytes. */
 function listParts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
@@ -50,7 +50,7 @@ function listParts(table: ExportTableName, format: RowFormat, bytes: number): Ui
 }
 
 /** Reads a Parquet file, whose row groups are the parts. */
-const rowsOfParquet = (bytes: Buffer) => parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
+const readParquetRows = (bytes: Buffer) => parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
 
 const exportWhole = (table: ExportTableName, format: RowFormat): Buffer =>
   Buffer.concat(listParts(table, format, Infinity));
@@ -59,16 +59,17 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
   test.each(FORMAT_NAMES.filter((format) => format !== 'xlsx'))(
     'has equal rows as %s in one part and in many',
     async (format) => {
-      const many = listParts(table, format, 1);
+      const manyParts = listParts(table, format, 1);
       const all = exportWhole(table, format);
       // the batches of an Arrow stream are the batches of its parts
       if (format === 'arrow')
-        expect(tableFromIPC(Buffer.concat(many)).toArray().map(String)).toEqual(
+        expect(tableFromIPC(Buffer.concat(manyParts)).toArray().map(String)).toEqual(
           tableFromIPC(all).toArray().map(String),
         );
-      else if (format === 'parquet') expect(await rowsOfParquet(Buffer.concat(many))).toEqual(await rowsOfParquet(all));
-      else expect(Buffer.concat(many).equals(all)).toBe(true);
-      if (table === 'weights') expect(many.length).toBeGreaterThan(2);
+      else if (format === 'parquet')
+        expect(await readParquetRows(Buffer.concat(manyParts))).toEqual(await readParquetRows(all));
+      else expect(Buffer.concat(manyParts).equals(all)).toBe(true);
+      if (table === 'weights') expect(manyParts.length).toBeGreaterThan(2);
     },
   );
 
@@ -102,7 +103,7 @@ describe('text in CSV', () => {
     ['\rx', `"'\rx"`],
     ['a=1', 'a=1'],
     ['=cmd|"/c calc"!A1', `"'=cmd|""/c calc""!A1"`],
-  ])('%j is written %s', (text, written) => expect(formatCsvText(text)).toBe(written));
+  ])('%j is written %s', (text, expected) => expect(formatCsvText(text)).toBe(expected));
 
   test('begins no cell of any table with characters that a spreadsheet computes', () => {
     const lines = exportWhole('constituents', 'csv').toString();
@@ -126,8 +127,8 @@ describe('a workbook', () => {
   };
 
   test('has texts as texts, whatever they look like, below a frozen header', async () => {
-    const [sheet, ...others] = await readWorkbook(await encodeWorkbook('constituents'));
-    expect(others).toEqual([]);
+    const [sheet, ...otherSheets] = await readWorkbook(await encodeWorkbook('constituents'));
+    expect(otherSheets).toEqual([]);
     expect(sheet!.name).toBe('constituents');
     expect(sheet!.frozenRows).toBe(1);
     expect(sheet!.formulas).toBe(0);
@@ -140,12 +141,12 @@ describe('a workbook', () => {
   });
 
   test('continues in further sheets with the same header', async () => {
-    const whole = (await readWorkbook(await encodeWorkbook('levels')))[0]!.rows;
+    const wholeRows = (await readWorkbook(await encodeWorkbook('levels')))[0]!.rows;
     const sheets = await readWorkbook(await encodeWorkbook('levels', 100));
-    expect(sheets.length).toBe(Math.ceil((whole.length - 1) / 99));
+    expect(sheets.length).toBe(Math.ceil((wholeRows.length - 1) / 99));
     expect(sheets.every(({ rows }) => rows.length <= 100)).toBe(true);
-    for (const { rows } of sheets) expect(rows[0]).toEqual(whole[0]);
-    expect(sheets.flatMap(({ rows }) => rows.slice(1))).toEqual(whole.slice(1));
+    for (const { rows } of sheets) expect(rows[0]).toEqual(wholeRows[0]);
+    expect(sheets.flatMap(({ rows }) => rows.slice(1))).toEqual(wholeRows.slice(1));
   });
 
   test('has equal bytes each time it is written', async () => {

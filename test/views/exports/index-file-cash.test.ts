@@ -13,7 +13,7 @@ import { run } from '../../domain/backtest/random-run.js';
 import { simulateSigned, WEEK } from '../../domain/backtest/signed-case.js';
 import {
   OVERLAID_PARENTS,
-  columnsOf,
+  createColumns,
   EVERY_OVERLAY,
   ON_OVERLAYS,
   createOverlayIndex,
@@ -43,7 +43,7 @@ const MARKET: MarketData = addRates(
   }),
 );
 
-const indexOf = (treatment: object, rest: object = {}): IndexDocument =>
+const createIndex = (treatment: object, rest: object = {}): IndexDocument =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -61,10 +61,10 @@ interface FileInput {
   readonly columns: RunColumns;
   readonly market: MarketData;
 }
-const readRun = (of: Run): FileInput => ({ columns: columnsOf(of), market: of.index.book.sm.market });
+const readRun = (of: Run): FileInput => ({ columns: createColumns(of), market: of.index.book.sm.market });
 
 /** Returns the rows of a table as in its file. */
-function rowsOf(
+function listRows(
   table: typeof produceClosing | typeof produceOpening | typeof produceLevels,
   read: FileInput,
   end: string,
@@ -86,10 +86,10 @@ function rowsOf(
  * Returns the findings of the divisor and weight checks on the first session, the last session, and sessions with
  * corporate actions.
  */
-function findingsOf(run: Run, decimals: object = {}, maySellShort = true): string[] {
+function listFindings(run: Run, decimals: object = {}, maySellShort = true): string[] {
   const of = readRun(run);
   const days = [...of.columns.i32('days')];
-  const all = rowsOf(produceLevels, of, formatDay(days.at(-1)!)).map(({ date, price, total, net }) => [
+  const all = listRows(produceLevels, of, formatDay(days.at(-1)!)).map(({ date, price, total, net }) => [
     date as number,
     { price, total, net } as { price: number | null; total: number | null; net: number | null },
   ]) as [number, { price: number | null; total: number | null; net: number | null }][];
@@ -98,8 +98,8 @@ function findingsOf(run: Run, decimals: object = {}, maySellShort = true): strin
     const input = {
       date,
       previous: days[k]!,
-      closing: createComposition(rowsOf(produceClosing, of, formatDay(date))),
-      opening: createComposition(rowsOf(produceOpening, of, formatDay(date))),
+      closing: createComposition(listRows(produceClosing, of, formatDay(date))),
+      opening: createComposition(listRows(produceOpening, of, formatDay(date))),
       levels: new Map(all),
       decimals: { level: null, divisor: null, weights: null, ...decimals },
       maySellShort,
@@ -121,11 +121,11 @@ const TREATMENTS = [
 test.each(TREATMENTS)(
   'market value over divisor is the level of an index and of each overlay on it: %o',
   (treatment) => {
-    const X = indexOf(treatment);
+    const X = createIndex(treatment);
     const documents = { X, Y: IndexDocument.parse({ ...X, id: 'Y', name: 'Y' }), ...OVERLAID_PARENTS };
-    expect(findingsOf(run(MARKET, X), {}, false)).toEqual([]);
+    expect(listFindings(run(MARKET, X), {}, false)).toEqual([]);
     for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS])
-      expect([overlay, findingsOf(run(MARKET, createOverlayIndex(overlay, rest), { documents }))]).toEqual([
+      expect([overlay, listFindings(run(MARKET, createOverlayIndex(overlay, rest), { documents }))]).toEqual([
         overlay,
         [],
       ]);
@@ -133,22 +133,22 @@ test.each(TREATMENTS)(
 );
 
 test('the check does not hold by definition: a level that is 1 bp off is found at its close', () => {
-  const index = run(MARKET, indexOf({ dividends: 'total' }));
+  const index = run(MARKET, createIndex({ dividends: 'total' }));
   index.variants.price!.level[5]! *= 1.0001;
-  expect(findingsOf(index).join()).toContain('The market value divided by the divisor at the close');
+  expect(listFindings(index).join()).toContain('The market value divided by the divisor at the close');
 });
 
 test('rounded levels, divisors, shares and weights agree within their decimals', () => {
   const rounding = { level: 2, divisor: 4, shares: 0, weights: 4 };
-  const index = run(MARKET, indexOf({ dividends: 'total' }, { rounding, base_market_value: 1e9 }));
-  expect(findingsOf(index, rounding, false)).toEqual([]);
+  const index = run(MARKET, createIndex({ dividends: 'total' }, { rounding, base_market_value: 1e9 }));
+  expect(listFindings(index, rounding, false)).toEqual([]);
 });
 
 test('a file of a doubled index has a row of cash owed, by hand', () => {
-  const documents = { X: indexOf({ dividends: 'price' }) };
-  const doubled = readRun(run(MARKET, createOverlayIndex({ type: 'leverage', factor: 2 }), { documents }));
-  const rows = rowsOf(produceClosing, doubled, DATES[4]!);
-  const { price } = rowsOf(produceLevels, doubled, DATES[4]!).at(-1)!;
+  const documents = { X: createIndex({ dividends: 'price' }) };
+  const doubledRun = readRun(run(MARKET, createOverlayIndex({ type: 'leverage', factor: 2 }), { documents }));
+  const rows = listRows(produceClosing, doubledRun, DATES[4]!);
+  const { price } = listRows(produceLevels, doubledRun, DATES[4]!).at(-1)!;
   expect(rows.map(({ identifier, name }) => [identifier, name])).toEqual([
     ['A', null],
     ['B', null],
@@ -166,7 +166,7 @@ test.each([
   { A: 1.5, B: -0.5 },
   { A: 0.5, B: -0.5 },
 ])('market value over divisor is the level of an index with cash and short positions: %o', (weights) => {
-  const signed = simulateSigned({
+  const signedRun = simulateSigned({
     close: { A: [10, 11, 12, 6, 6, 7], B: [20, 20, 19, 20, 21, 21], C: [30, 31, 30, 29, 31, 30] },
     weights,
     actions: [
@@ -176,8 +176,10 @@ test.each([
     ],
     rebalance: { frequency: 'weekly' },
   });
-  expect(findingsOf(signed)).toEqual([]);
-  const owed = rowsOf(produceClosing, readRun(signed), WEEK[1]!).filter(({ identifier }) => identifier === 'CASH/USD');
+  expect(listFindings(signedRun)).toEqual([]);
+  const owedRows = listRows(produceClosing, readRun(signedRun), WEEK[1]!).filter(
+    ({ identifier }) => identifier === 'CASH/USD',
+  );
   const sum = Object.values(weights).reduce((total, weight) => total + weight, 0);
-  expect(owed).toHaveLength(Math.abs(sum - 1) < 1e-9 ? 0 : 1);
+  expect(owedRows).toHaveLength(Math.abs(sum - 1) < 1e-9 ? 0 : 1);
 });

@@ -11,13 +11,13 @@ import {
   expectNear,
   readLevels,
   runIndexCase,
-  shareChangesOf,
+  listShareChanges,
   listWeekdays,
   type IndexCase,
 } from '../../domain/index-mathematics/index-case.js';
 
 const DAYS = listWeekdays(16);
-const columnsOf = (run: Run) => {
+const createColumns = (run: Run) => {
   const bytes = createRunColumns(run, { contentHash: 'x' });
   return openColumns((from, to) => bytes.slice(from, to));
 };
@@ -29,17 +29,17 @@ interface IndexFileContent extends Pick<IndexFile, 'divisor'> {
 }
 
 function read(names: readonly string[], { shares, price, fx, divisor }: IndexFile): IndexFileContent {
-  const held = names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, i] as const]));
+  const heldNames = names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, i] as const]));
   return {
     divisor,
-    shares: new Map(held.map(([name, i]) => [name, shares[i]!])),
-    money: held.reduce((sum, [, i]) => sum + shares[i]! * price[i]! * fx[i]!, 0),
+    shares: new Map(heldNames.map(([name, i]) => [name, shares[i]!])),
+    money: heldNames.reduce((sum, [, i]) => sum + shares[i]! * price[i]! * fx[i]!, 0),
   };
 }
 
 /** Returns the opening and closing file of every session of a run; the first session has no opening file. */
-function filesOf(run: Run): { closing: IndexFileContent; opening: IndexFileContent | null }[] {
-  const columns = columnsOf(run);
+function createFiles(run: Run): { closing: IndexFileContent; opening: IndexFileContent | null }[] {
+  const columns = createColumns(run);
   const { names } = columns.header;
   const { market } = run.index.book.sm;
   return [...columns.i32('days')].map((day, t) => ({
@@ -57,7 +57,7 @@ test('two securities through a split, a special dividend and a rebalance, by han
     ],
     document: { base_value: 100, base_market_value: 1000 },
   });
-  const [first, second, third] = filesOf(run);
+  const [first, second, third] = createFiles(run);
   // Each security has 500: 5 shares of A and 10 of B, with a divisor of 10.
   expect([...first!.closing.shares]).toEqual([
     ['A', 5],
@@ -82,14 +82,14 @@ test('a security that leaves has its proceeds while the portfolio waits for the 
     actions: [{ name: 'C', type: 'ACQUISITION', value: 60, ex: DAYS[12]! }],
     rebalance: { frequency: 'weekly' },
   });
-  const columns = columnsOf(run);
+  const columns = createColumns(run);
   expect(columns.header.has_index_weights).toBe(true);
   const { names } = columns.header;
   const { price, shares } = createClosingFile(columns, DAYS[12]!, run.index.book.sm.market);
   expect(shares[names.indexOf('C')]).toBeGreaterThan(0);
   expectNear(price[names.indexOf('C')]!, 60);
   const levels = readLevels(run, 'price');
-  filesOf(run).forEach(({ closing: { money, divisor } }, t) => expectNear(money / divisor, levels[t]!));
+  createFiles(run).forEach(({ closing: { money, divisor } }, t) => expectNear(money / divisor, levels[t]!));
 });
 
 test('a change of a share count is in the opening file of its date, by hand', () => {
@@ -100,7 +100,7 @@ test('a change of a share count is in the opening file of its date, by hand', ()
     events: { share_changes: 'effective' },
     document: { base_market_value: 20_000 },
   });
-  const [, second, third] = filesOf(run);
+  const [, second, third] = createFiles(run);
   expectNear(second!.closing.shares.get('A')!, 100);
   expectNear(second!.closing.divisor, 200);
   // A has 150 shares before the session: market value and divisor rise by a quarter, and the level does not change.
@@ -125,10 +125,10 @@ describe('the export', () => {
 
   test('has identifiers, share counts, weighting factors and dividend points', () => {
     const { market } = run.index.book.sm;
-    const [batch] = [...produceClosing({ columns: columnsOf(run), window: { start: null, end: null }, market }, 0)];
+    const [batch] = [...produceClosing({ columns: createColumns(run), window: { start: null, end: null }, market }, 0)];
     const { columns } = batch!;
     expect(columns.isin.texts).toEqual(['US01', 'US02']);
-    expect([...columns.index_shares].map((held) => Math.round(held * 1e6) / 1e6)).toEqual([50, 300]);
+    expect([...columns.index_shares].map((shareCount) => Math.round(shareCount * 1e6) / 1e6)).toEqual([50, 300]);
     expect([...columns.shares]).toEqual([100, 300]);
     expect([...columns.float]).toEqual([0.5, 1]);
     expect([...columns.weighting_factor].map((factor) => Math.round(factor * 1e6) / 1e6)).toEqual([1, 1]);
@@ -138,13 +138,13 @@ describe('the export', () => {
   });
 
   test('before the first session is refused', () => {
-    expect(() => createClosingFile(columnsOf(run), '2020-01-01', null)).toThrow(/before the first session/);
-    expect(() => createOpeningFile(columnsOf(run), DAYS[0]!, null)).toThrow(/no opening file for that day/);
+    expect(() => createClosingFile(createColumns(run), '2020-01-01', null)).toThrow(/before the first session/);
+    expect(() => createOpeningFile(createColumns(run), DAYS[0]!, null)).toThrow(/no opening file for that day/);
   });
 });
 
 /** Returns the share counts of a security, which grow by its splits and by the given changes. */
-function countsOf(
+function readCounts(
   counts: readonly { readonly name: number; readonly at: number; readonly percent: number }[],
   events: readonly { readonly name: number; readonly at: number; readonly type: string; readonly size: number }[],
   n: number,
@@ -203,7 +203,7 @@ const randomCase = fc
         let price = 40 + 20 * n;
         return DAYS.map((_, t) => (price *= 1 + steps[(5 * t + 17 * n) % 64]! / 1000));
       };
-      const ended = new Map(
+      const endSessions = new Map(
         events.flatMap(({ name, at, type }) => (type === 'ACQUISITION' && name > 0 ? [[name, at]] : [])),
       );
       const names = ['A', 'B', 'C', 'D'];
@@ -211,7 +211,10 @@ const randomCase = fc
         drawn: events,
         close: {
           ...Object.fromEntries(
-            names.map((name, n) => [name, findPath(n).map((price, t) => (t > (ended.get(n) ?? 99) ? null : price))]),
+            names.map((name, n) => [
+              name,
+              findPath(n).map((price, t) => (t > (endSessions.get(n) ?? 99) ? null : price)),
+            ]),
           ),
           EURUSD: findPath(9),
         },
@@ -229,7 +232,9 @@ const randomCase = fc
         treatment: { rights, dividends: 'total' },
         weighting: { type: weighting },
         rebalance: { frequency },
-        fields: { SHARES_OUTSTANDING: Object.fromEntries(names.map((name, n) => [name, countsOf(counts, events, n)])) },
+        fields: {
+          SHARES_OUTSTANDING: Object.fromEntries(names.map((name, n) => [name, readCounts(counts, events, n)])),
+        },
         events: { share_changes: 'effective', threshold: 0 },
         document: rounding,
       };
@@ -241,8 +246,8 @@ test('on random markets market value over divisor is the level, and an opening f
     fc.property(randomCase, ({ drawn: events, ...sketch }) => {
       const run = runIndexCase(sketch);
       const price = readLevels(run, 'price');
-      const files = filesOf(run);
-      const changes = run.index.book.shareChanges === undefined ? [] : shareChangesOf(run);
+      const files = createFiles(run);
+      const changes = run.index.book.shareChanges === undefined ? [] : listShareChanges(run);
       const { sm } = run.index.book;
       const rebalanced = new Set(run.index.compositions.list.map(({ session }) => session - run.index.book.from));
       const isPriceWeighted = (sketch.weighting as { type: string }).type === 'PriceWeight';
@@ -254,22 +259,22 @@ test('on random markets market value over divisor is the level, and an opening f
         expectNear(opening.money / opening.divisor, price[t - 1]!, isRounded ? 1e-7 : 1e-10);
         // Index shares do not change between the opening and the close of a session.
         expect([...opening.shares.keys()]).toEqual([...closing.shares.keys()]);
-        for (const [name, held] of opening.shares) expectNear(closing.shares.get(name)!, held, 1e-10);
+        for (const [name, shareCount] of opening.shares) expectNear(closing.shares.get(name)!, shareCount, 1e-10);
         if (rebalanced.has(t - 1)) return;
         for (const [name, before] of files[t - 1]!.closing.shares) {
-          const own = events.filter((event) => 'ABCD'[event.name] === name);
-          if (own.some(({ type, at }) => type === 'ACQUISITION' && name !== 'A' && at === t - 1)) {
+          const nameEvents = events.filter((event) => 'ABCD'[event.name] === name);
+          if (nameEvents.some(({ type, at }) => type === 'ACQUISITION' && name !== 'A' && at === t - 1)) {
             expect(opening.shares.has(name)).toBe(false);
             continue;
           }
-          const factor = own
+          const factor = nameEvents
             .filter(({ at }) => at === t)
             .reduce((product, { type, size }) => {
               if (type === 'SPLIT') return isPriceWeighted ? product : product * (1 + size);
               return type === 'RIGHTS_ISSUE' && rights === 'subscribe' ? product * (1 + 0.1 * size) : product;
             }, 1);
-          const counted = changes.find((one) => one.session === t && sm.identifiers[one.column] === name);
-          const growth = counted === undefined ? 1 : counted.after / counted.before;
+          const countedChange = changes.find((one) => one.session === t && sm.identifiers[one.column] === name);
+          const growth = countedChange === undefined ? 1 : countedChange.after / countedChange.before;
           expectNear(opening.shares.get(name)!, before * factor * growth, isRounded ? 1e-4 : 1e-10);
         }
       });

@@ -31,7 +31,7 @@ function readSheet(name: string, xml: string, dateStyles: ReadonlySet<string>): 
     const cells: (string | number | null)[] = [];
     // Cells without a value may be omitted.
     for (const [, column = '', attributes = '', content] of row[2]!.matchAll(CELL))
-      cells[column.charCodeAt(0) - 'A'.charCodeAt(0)] = cellOf(attributes, content, dateStyles);
+      cells[column.charCodeAt(0) - 'A'.charCodeAt(0)] = readCell(attributes, content, dateStyles);
     return cells;
   });
   return {
@@ -44,13 +44,13 @@ function readSheet(name: string, xml: string, dateStyles: ReadonlySet<string>): 
 
 const CELL = /<c r="([A-Z])\d+"([^>]*?)(?:\/>|>(.*?)<\/c>)/gs;
 
-function cellOf(
+function readCell(
   attributes: string,
   content: string | undefined,
   dateStyles: ReadonlySet<string>,
 ): string | number | null {
   if (content === undefined) return null;
-  if (attributes.includes('t="inlineStr"')) return textOf(/<t[^>]*?(?:\/>|>(.*?)<\/t>)/s.exec(content)?.[1] ?? '');
+  if (attributes.includes('t="inlineStr"')) return readText(/<t[^>]*?(?:\/>|>(.*?)<\/t>)/s.exec(content)?.[1] ?? '');
   const value = Number(/<v>(.*?)<\/v>/.exec(content)![1]);
   return dateStyles.has(/ s="(\d+)"/.exec(attributes)?.[1] ?? '') ? formatDay(value - SERIAL_OF_1970) : value;
 }
@@ -67,13 +67,13 @@ function listDateStyles(xml: string): ReadonlySet<string> {
 }
 
 /** Decodes XML text, including the characters that Excel escapes. */
-function textOf(xml: string): string {
-  const named: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
+function readText(xml: string): string {
+  const namedCharacters: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
   return xml
     .replaceAll(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (_, hex?: string, decimal?: string, name?: string) =>
       name === undefined
         ? String.fromCodePoint(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16))
-        : named[name]!,
+        : namedCharacters[name]!,
     )
     .replaceAll(/_x([0-9A-Fa-f]{4})_/g, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)));
 }

@@ -62,7 +62,7 @@ function createRandomColumns(count: number, texts: readonly string[]): NamedColu
   const numbers = Float64Array.from({ length: count }, (_, row) =>
     row % 7 === 3 ? NaN : (chance() - 0.5) * 10 ** (row % 40),
   );
-  const others = numbers.map((value) => (chance() < 0.5 ? value : chance() < 0.2 ? 0 : -value));
+  const otherNumbers = numbers.map((value) => (chance() < 0.5 ? value : chance() < 0.2 ? 0 : -value));
   const codes = Int32Array.from({ length: count }, () => Math.floor(chance() * (texts.length + 1)) - 1);
   return [
     {
@@ -72,7 +72,7 @@ function createRandomColumns(count: number, texts: readonly string[]): NamedColu
     },
     { name: 'name', type: 'text', values: { codes, texts } },
     { name: 'number', type: 'number', values: numbers },
-    { name: 'other', type: 'number', values: others },
+    { name: 'other', type: 'number', values: otherNumbers },
     { name: 'count', type: 'count', values: codes.map((code) => (code === 2 ? MISSING_INTEGER : code - 3)) },
     { name: 'again', type: 'text', values: { codes: codes.toReversed(), texts } },
   ];

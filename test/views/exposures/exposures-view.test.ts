@@ -16,7 +16,7 @@ const open = (): RunColumns => openColumns((from, to) => file.subarray(from, to)
 const COLUMNS = Int32Array.from({ length: NAMES }, (_, place) => place);
 
 /** Returns a datapoint that some securities lack on some days. */
-const valueOf = (position: number, day: Day): number =>
+const computeValue = (position: number, day: Day): number =>
   (position * 37 + day) % 11 === 0 ? NaN : (position * 13 + day) % 29;
 const exposuresInput: Omit<ExposuresInput, 'keep'> = {
   window: { start: null, end: null },
@@ -34,7 +34,7 @@ const exposuresInput: Omit<ExposuresInput, 'keep'> = {
     standsAlone: () => true,
     on: (day) => ({
       held: (_side, weights) => ({ columns: COLUMNS, weights, count: NAMES }),
-      values: (_field, { columns }, out) => out.set(Float64Array.from(columns, (place) => valueOf(place, day))),
+      values: (_field, { columns }, out) => out.set(Float64Array.from(columns, (place) => computeValue(place, day))),
     }),
   },
 };
@@ -93,8 +93,8 @@ test('the text of a part of earlier output equals the text of a part written sep
     );
   const days = open().i32('days').length;
   for (const [key, { texts, values }] of kept) {
-    const written = Array.from(texts!, (known) => [known?.first, known?.end]);
-    expect([key, written]).toEqual([key, Array.from({ length: values.length / days }, () => [0, days])]);
+    const writtenTexts = Array.from(texts!, (text) => [text?.first, text?.end]);
+    expect([key, writtenTexts]).toEqual([key, Array.from({ length: values.length / days }, () => [0, days])]);
   }
 });
 
@@ -107,9 +107,9 @@ test('a view that is stopped keeps the earlier dates, and a later view continues
     dates++;
   };
   expect(() => renderView({ ...exposuresInput, onDate }, keep)).toThrow('stopped');
-  let others = 0;
-  expect(renderView({ ...exposuresInput, onDate: () => void others++ }, keep)).toEqual(renderView(exposuresInput));
-  expect(dates + others).toBe(open().i32('days').length);
+  let otherCount = 0;
+  expect(renderView({ ...exposuresInput, onDate: () => void otherCount++ }, keep)).toEqual(renderView(exposuresInput));
+  expect(dates + otherCount).toBe(open().i32('days').length);
 });
 
 test('cached figures are computed once: a window within another reads no datapoint again', () => {
@@ -137,20 +137,28 @@ test('figures that the run of a benchmark has are not computed again for another
       held: (side) => (side === 'own' ? { columns: COLUMNS, weights, count: NAMES } : expect.unreachable()),
     }),
   };
-  const beside = renderView({ ...exposuresInput, fields, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } });
-  expect(beside).toEqual(renderView({ ...exposuresInput, benchmark: { id: 'B', key, holdings, keep: null } }));
-  const alone = { ...fields, standsAlone: () => false };
+  const benchmarkView = renderView({
+    ...exposuresInput,
+    fields,
+    benchmark: { id: 'B', key, holdings, keep: ofBenchmark },
+  });
+  expect(benchmarkView).toEqual(renderView({ ...exposuresInput, benchmark: { id: 'B', key, holdings, keep: null } }));
+  const dependentFields = { ...fields, standsAlone: () => false };
   expect(() =>
-    renderView({ ...exposuresInput, fields: alone, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } }),
+    renderView({
+      ...exposuresInput,
+      fields: dependentFields,
+      benchmark: { id: 'B', key, holdings, keep: ofBenchmark },
+    }),
   ).toThrow();
 });
 
 test('active share is half the sum of the absolute differences, whatever the order of the securities in a benchmark', () => {
   const columns = open();
   const { names } = columns.header;
-  const compareWithEqualBenchmark = (others: readonly string[]) => {
-    const weights = new Float64Array(others.length).fill(1 / others.length);
-    const holdings = { names: others, on: () => ({ names: others, pass: () => () => weights }) };
+  const compareWithEqualBenchmark = (otherNames: readonly string[]) => {
+    const weights = new Float64Array(otherNames.length).fill(1 / otherNames.length);
+    const holdings = { names: otherNames, on: () => ({ names: otherNames, pass: () => () => weights }) };
     const input = {
       ...exposuresInput,
       fields: { ...exposuresInput.fields, fields: [] },
@@ -159,13 +167,13 @@ test('active share is half the sum of the absolute differences, whatever the ord
     return createExposures(columns, { ...input, keep: (_what, size) => createFigures(size) });
   };
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
-  for (const others of [names, names.toReversed(), [...names.slice(5), 'ELSEWHERE']]) {
-    const { activeShare, days } = compareWithEqualBenchmark(others);
+  for (const otherNames of [names, names.toReversed(), [...names.slice(5), 'ELSEWHERE']]) {
+    const { activeShare, days } = compareWithEqualBenchmark(otherNames);
     for (let t = 0; t < days.length; t += 40) {
-      const own = new Map(names.map((name, i) => [name, columns.f64(block, t * NAMES, (t + 1) * NAMES)[i]!]));
-      const all = new Set([...names, ...others]);
+      const ownWeights = new Map(names.map((name, i) => [name, columns.f64(block, t * NAMES, (t + 1) * NAMES)[i]!]));
+      const all = new Set([...names, ...otherNames]);
       const differences = [...all].map(
-        (name) => (own.get(name) ?? 0) - (others.includes(name) ? 1 / others.length : 0),
+        (name) => (ownWeights.get(name) ?? 0) - (otherNames.includes(name) ? 1 / otherNames.length : 0),
       );
       const half = differences.reduce((sum, difference) => sum + Math.abs(difference), 0) / 2;
       expect(activeShare![t]).toBeCloseTo(half, 13);
@@ -197,13 +205,16 @@ test('groups, concentration and averages are sums over the weights of each date'
       10,
     );
     expect(view.largest[t]).toBe(Math.max(...weights));
-    const valued = weights
-      .map((weight, i) => ({ weight, value: valueOf(i, day) }))
+    const valuedNames = weights
+      .map((weight, i) => ({ weight, value: computeValue(i, day) }))
       .filter(({ value }) => !Number.isNaN(value));
-    const covered = valued.reduce((sum, { weight }) => sum + weight, 0);
+    const coveredWeight = valuedNames.reduce((sum, { weight }) => sum + weight, 0);
     const { own } = view.fields[0]!;
-    expect(own.coverage[t]).toBeCloseTo(covered, 12);
-    expect(own.mean[t]).toBeCloseTo(valued.reduce((sum, { weight, value }) => sum + weight * value, 0) / covered, 10);
+    expect(own.coverage[t]).toBeCloseTo(coveredWeight, 12);
+    expect(own.mean[t]).toBeCloseTo(
+      valuedNames.reduce((sum, { weight, value }) => sum + weight * value, 0) / coveredWeight,
+      10,
+    );
   }
 });
 
@@ -225,7 +236,9 @@ test('a stored run as a benchmark may have its securities in another order, and 
   const order = Int32Array.from(columns.header.names.keys()).reverse();
   const { names, on } = openStoredHoldings(columns, order);
   expect(names).toEqual(columns.header.names.toReversed());
-  const [stored, own] = [on(positions.map((at) => days[at]!)), runSide(columns, positions)].map((side) => side.pass());
+  const [stored, own] = [on(positions.map((position) => days[position]!)), runSide(columns, positions)].map((side) =>
+    side.pass(),
+  );
   for (const k of positions.keys()) expect([...stored!(k)]).toEqual([...own!(k)].toReversed());
   expect(() => on(Int32Array.of(days[0]! - 1))).toThrow(/has no holdings on/);
 });

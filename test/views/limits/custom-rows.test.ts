@@ -24,12 +24,12 @@ function renderCustomRows(columns: RunColumns, rows: readonly ConstraintRow[], e
   return createLimitsView(columns, {
     window: { start: null, end },
     limits: {
-      rowsOn: (_day, held) =>
+      rowsOn: (_day, weights) =>
         createLimitRows(rows, {
           identifiers: names,
           numbers: refuseCall,
           categories: () => groups,
-          covers: (name) => held[name] === 1,
+          covers: (name) => weights[name] === 1,
         }),
     },
     by: 'IDENTIFIER',
@@ -46,26 +46,26 @@ const FLOORS = [
 ];
 
 test('later holdings do not change custom rows of earlier closes', () => {
-  let later = 0;
+  let laterCount = 0;
   fc.assert(
     fc.property(
       randomMarket,
       randomDocument,
       fc.double({ min: 0.2, max: 0.8, noNaN: true }),
       ({ market }, document, part) => {
-        const whole = tryRun(market, document);
-        if (whole === undefined || whole.days.length < 3) return;
-        const end = formatDay(whole.days[Math.floor(part * whole.days.length)]!);
+        const wholeRun = tryRun(market, document);
+        if (wholeRun === undefined || wholeRun.days.length < 3) return;
+        const end = formatDay(wholeRun.days[Math.floor(part * wholeRun.days.length)]!);
         const cut = tryRun(market, document, { end });
         if (cut === undefined) return;
-        const [all, some] = [whole, cut].map((run) => openExtended(createRunColumns(run, { contentHash: 's' })));
-        if (all!.header.names.length > some!.header.names.length) later++;
+        const [all, some] = [wholeRun, cut].map((run) => openExtended(createRunColumns(run, { contentHash: 's' })));
+        if (all!.header.names.length > some!.header.names.length) laterCount++;
         expect(renderCustomRows(all!, FLOORS, end)).toEqual(renderCustomRows(some!, FLOORS));
       },
     ),
     { numRuns: 25 },
   );
-  expect(later).toBeGreaterThan(0);
+  expect(laterCount).toBeGreaterThan(0);
 });
 
 test('a count may have only a minimum, and an effective number has the requested bound', () => {
@@ -87,11 +87,11 @@ test.each([
   { type: null, value: 0, cause: 'price' },
 ] as const)('a bound passed by $type is passed by $cause', ({ type, value, cause }) => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-  const steady = [100, 100, 100, 100];
-  const left = type === null ? [100, 100, 10, 10] : [100, 100, null, null];
+  const steadyCloses = [100, 100, 100, 100];
+  const closes = type === null ? [100, 100, 10, 10] : [100, 100, null, null];
   const market = buildMarket({
     dates,
-    close: { A: steady, B: left, C: steady },
+    close: { A: steadyCloses, B: closes, C: steadyCloses },
     actions: type === null ? [] : [{ name: 'B', type, value, ex: '2024-01-04' }],
   });
   const document = IndexDocument.parse({

@@ -16,6 +16,7 @@ const view = {
       unit: 'fraction' as const,
       breached_sessions: 1,
       least: { date: '2024-01-03', value: 0.11, limit: 0.1 },
+      latest: { date: '2024-01-03', value: 0.11, limit: 0.1 },
     },
   ],
   breaches: [

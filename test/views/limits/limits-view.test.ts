@@ -70,42 +70,42 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
         const dates = Array.from(days, formatDay);
         const held = columns.f64(columns.header.has_index_weights ? 'indexWeights' : 'weights');
         const closes = dates.map((_, t) => [...held.subarray(t * names.length, (t + 1) * names.length)]);
-        const issuerOf = ISSUERS[by](days);
-        const listIssuersOn = (day: number) => names.map((name, i) => issuerOf?.(day, i) ?? name);
+        const getIssuer = ISSUERS[by](days);
+        const listIssuersOn = (day: number) => names.map((name, i) => getIssuer?.(day, i) ?? name);
         for (const rule of LIMIT_RULE_NAMES) {
           const { rows } = LIMIT_RULES[rule];
-          const viewOf = (start: string | null, end: string | null, keep?: FigureCache) =>
+          const createView = (start: string | null, end: string | null, keep?: FigureCache) =>
             createLimitsView(columns, {
               window: { start, end },
               limits: { rule },
               by,
-              issuersOn: issuerOf && listIssuersOn,
+              issuersOn: getIssuer && listIssuersOn,
               findings: [],
               keep,
             });
-          const view = viewOf(null, null);
+          const view = createView(null, null);
           const keep = createFigureCache();
           const middle = dates[dates.length >> 1]!;
-          expect(viewOf(middle, middle, keep)).toEqual(viewOf(middle, middle));
-          for (let twice = 0; twice < 2; twice++) expect(viewOf(null, null, keep)).toEqual(view);
-          const headroomOf = (weights: readonly number[], t: number) =>
+          expect(createView(middle, middle, keep)).toEqual(createView(middle, middle));
+          for (let twice = 0; twice < 2; twice++) expect(createView(null, null, keep)).toEqual(view);
+          const computeHeadroom = (weights: readonly number[], t: number) =>
             LIMITS_BY_DEFINITION[rule](sumByIssuer(weights, listIssuersOn(days[t]!)));
-          const expected = closes.map(headroomOf);
+          const expected = closes.map(computeHeadroom);
           view.state.headroom.forEach((headroom, t) => expect(headroom).toBeCloseTo(Math.min(...expected[t]!), 12));
           rows.forEach(({ row }, r) => {
-            const own = listBreachPeriods(expected.map((of) => of[r]! < -1e-12));
+            const breachPeriods = listBreachPeriods(expected.map((of) => of[r]! < -1e-12));
             const reports = view.breaches.filter((breach) => breach.row === row);
             expect(reports.map(({ begin, end }) => [begin, end])).toEqual(
-              own.map(([begin, end]) => [dates[begin], end === null ? null : dates[end]]),
+              breachPeriods.map(([begin, end]) => [dates[begin], end === null ? null : dates[end]]),
             );
-            breaches += own.length;
+            breaches += breachPeriods.length;
           });
           for (let t = 0; t < dates.length; t += 7) {
             const [move, name] = [view.state.move[t]!, names.indexOf(view.state.nearest[t]!)];
             if (Math.min(...expected[t]!) < -1e-12) expect([move, name]).toEqual([null, -1]);
             if (name < 0) continue;
             const isBeyond = (i: number, by: number, tolerance: number) =>
-              Math.min(...headroomOf(movePrice(closes[t]!, i, by), t)) < -tolerance;
+              Math.min(...computeHeadroom(movePrice(closes[t]!, i, by), t)) < -tolerance;
             const ways = move === 0 ? [1, -1] : [Math.sign(move)]; // at a bound, either a rise or a fall may exceed it
             expect(ways.some((way) => isBeyond(name, move * (1 + 1e-6) + way * 1e-7, 0))).toBe(true);
             distances++;
@@ -126,11 +126,11 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
 
 /** Creates a cache of all figures, by their inputs. */
 function createFigureCache(): FigureCache {
-  const kept = new Map<string, DatedFigures>();
+  const keptFigures = new Map<string, DatedFigures>();
   return (what, size) => {
     const key = JSON.stringify(what);
-    const figures = kept.get(key) ?? createFigures(size);
-    kept.set(key, figures);
+    const figures = keptFigures.get(key) ?? createFigures(size);
+    keptFigures.set(key, figures);
     return figures;
   };
 }

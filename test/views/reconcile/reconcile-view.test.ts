@@ -23,7 +23,7 @@ const document = IndexDocument.parse({
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
 
-function openChangedColumns(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: string) => number) => void) {
+function openChangedColumns(change: (bytes: Uint8Array<ArrayBuffer>, findOffset: (block: string) => number) => void) {
   const bytes = createRunColumns(run(market, document, { transaction_cost_bps: 20 }), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   change(bytes, (block) => header.blocks[block as keyof typeof header.blocks]!.offset);
@@ -46,15 +46,15 @@ test.each([
   ['a target', 'targets', ['rebalance 2024-01-03: redistributed']],
   ['a value', 'value', ['growth and costs', 'net asset value', 'positions: weight']],
 ] as const)('%s that was changed is found', (_name, block, names) => {
-  const result = listFailingChecks((bytes, offsetOf) => {
-    const values = new Float64Array(bytes.buffer, offsetOf(block), 4);
+  const result = listFailingChecks((bytes, findOffset) => {
+    const values = new Float64Array(bytes.buffer, findOffset(block), 4);
     values[block === 'level' ? 3 : 2]! *= 0.99;
   });
   expect(result).toEqual(expect.arrayContaining([...names]));
 });
 
 test('a strategy that rebalances while its index holds nothing reconciles', () => {
-  const suspended = buildMarket({
+  const suspendedMarket = buildMarket({
     dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'],
     close: { A: [100, 110, 105, null, 108, 109], B: [50, 49, 52, null, 51, 52], LATER: [null, null, null, 10, 10, 11] },
   });
@@ -69,7 +69,7 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
   });
   const weekly = RebalanceSpec.parse({ frequency: 'weekly' });
   const bytes = createRunColumns(
-    run(suspended, index, { strategy: { rebalance: weekly, drift_tolerance: null, exposure: 1 } }),
+    run(suspendedMarket, index, { strategy: { rebalance: weekly, drift_tolerance: null, exposure: 1 } }),
     { contentHash: 's' },
   );
   const columns = openColumns((start, end) => bytes.slice(start, end));
@@ -78,8 +78,8 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
 });
 
 test('weights of a rebalance that were all reduced are found', () => {
-  const result = listFailingChecks((bytes, offsetOf) => {
-    const targets = new Float64Array(bytes.buffer, offsetOf('targets'), 2);
+  const result = listFailingChecks((bytes, findOffset) => {
+    const targets = new Float64Array(bytes.buffer, findOffset('targets'), 2);
     targets.forEach((weight, i) => (targets[i] = 0.9 * weight));
   });
   expect(result).toEqual(
@@ -96,10 +96,10 @@ test.each([
   'tracking_error',
   'volatility',
 ])('a changed %s is found', (metric) => {
-  const result = listFailingChecks((bytes, offsetOf) => {
+  const result = listFailingChecks((bytes, findOffset) => {
     const file = Buffer.from(bytes.buffer);
     const key = `"${metric}":`;
-    const from = file.indexOf(key, offsetOf('record')) + key.length;
+    const from = file.indexOf(key, findOffset('record')) + key.length;
     const storedText = file.subarray(from, file.indexOf(',', from)).toString();
     file.write(
       storedText === '0'
@@ -134,7 +134,9 @@ test('bytes that are not columns are reported as unreadable', () => {
 });
 
 test('an overwritten record is found, and the rest is still reported', () => {
-  const result = listFailingChecks((bytes, offsetOf) => bytes.fill(0x78, offsetOf('record'), offsetOf('record') + 40));
+  const result = listFailingChecks((bytes, findOffset) =>
+    bytes.fill(0x78, findOffset('record'), findOffset('record') + 40),
+  );
   expect(result).toEqual(['record']);
 });
 

@@ -10,7 +10,7 @@ import { createTerms } from '#domain/reports/run-terms.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
-import { computeRebalanceOrders, runDividends } from '#views/report/market-figures.js';
+import { computeRebalanceOrders, computeRunDividends } from '#views/report/market-figures.js';
 import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { createPlainDecider } from '../../domain/backtest/test-deciders.js';
 import { formatPercent } from '#views/report/numbers.js';
@@ -84,18 +84,18 @@ test('orders of the latest rebalance, by hand', () => {
     orders.account.trades.map(({ identifier, side, shares: count }) => [identifier, [side, count]]),
   );
   expect(shares.get('A')).toEqual(['sell', 51]);
-  const bought = ['B', 'C'].map((name) => shares.get(name)!);
-  expect(bought.map(([side]) => side)).toEqual(['buy', 'buy']);
-  expect(bought.map(([, count]) => count).toSorted()).toEqual([62, 63]);
+  const boughtShares = ['B', 'C'].map((name) => shares.get(name)!);
+  expect(boughtShares.map(([side]) => side)).toEqual(['buy', 'buy']);
+  expect(boughtShares.map(([, count]) => count).toSorted()).toEqual([62, 63]);
   // The cost is half of 5 basis points, plus 10 times the square root of the share of a day's volume; C has no volume.
   const cost = (51 * 24 * (2.5 + 10 * Math.sqrt(0.051)) + 2.5 * (shares.get('C')![1] as number) * 10) / 1e4;
-  const ofB = shares.get('B')![1] as number;
-  expect(orders.account.cost).toBeCloseTo(cost + (ofB * 10 * (2.5 + 10 * Math.sqrt(ofB / 500))) / 1e4, 9);
+  const sharesB = shares.get('B')![1] as number;
+  expect(orders.account.cost).toBeCloseTo(cost + (sharesB * 10 * (2.5 + 10 * Math.sqrt(sharesB / 500))) / 1e4, 9);
   expect(orders.capacity.map(({ days }) => days)).toEqual([1, 5, 10]);
 });
 
 test('dividends in points: a third of the level at 5 %, of which a net return reinvests 85 %', () => {
-  const result = runDividends(columns, sm);
+  const result = computeRunDividends(columns, sm);
   if ('missing' in result) throw new Error(result.missing);
   const [points, net] = [(100 / 3) * 0.05, (100 / 3) * 0.0425];
   const sums = { points: expect.closeTo(points, 12) as number, net_points: expect.closeTo(net, 12) as number };
@@ -154,8 +154,8 @@ test('charts print how much is sold within some days, and the headroom of the wa
   const { text } = readPdf(render({ template: parse(blocks), figures }).bytes);
   // Holdings are 468 A at 24, and 937 each of B and C at 10: 29,972 in total. A tenth of the daily volume of 1,000 and
   // of 500 shares can be sold, and none of C.
-  const sold = [100 * 24 + 50 * 10, 200 * 24 + 100 * 10, 468 * 24 + 250 * 10, 468 * 24 + 937 * 10];
-  for (const value of sold) expect(text).toContain(formatPercent(value / 29_972));
+  const soldValues = [100 * 24 + 50 * 10, 200 * 24 + 100 * 10, 468 * 24 + 250 * 10, 468 * 24 + 937 * 10];
+  for (const value of soldValues) expect(text).toContain(formatPercent(value / 29_972));
   const names = columns.header.names.length;
   const last = [...columns.f64('weights').subarray(-names)].toSorted((a, b) => b - a);
   const headroom = Math.min(0.35 - last[0]!, 0.2 - last[1]!);
@@ -168,12 +168,12 @@ test('the latest rebalances state their causes', () => {
   for (const date of ['2024-01-02', '2024-01-10']) expect(text).toMatch(new RegExp(`^${date} schedule 3 `, 'm'));
   // A doubles on the 5th and becomes half of the index.
   expect(text).toMatch(/^2024-01-05 breach of UCITS 20\/35 3 0 0/m);
-  const unwatched = {
+  const unwatchedTerms = {
     ...figures,
     watchedRule: null,
     rebalances: (limit: number) => figures.rebalances(limit).slice(-1),
   };
-  expect(readPdf(render({ template: parse([block]), figures: unwatched }).bytes).text).not.toContain('Cause');
+  expect(readPdf(render({ template: parse([block]), figures: unwatchedTerms }).bytes).text).not.toContain('Cause');
 });
 
 test('a report of an overlay states its kind, its underlying index, and every term', () => {
@@ -189,14 +189,14 @@ test('a report of an overlay states its kind, its underlying index, and every te
   });
   const terms = createTerms({ request: {} }, index);
   const attribution = { ...figures.attribution(), overlay_parts: [] };
-  const overlaid = { ...figures, terms, attribution: () => attribution };
+  const overlaidFigures = { ...figures, terms, attribution: () => attribution };
   const blocks = [
     { kind: 'header', index_id: 'SAMPLE' },
     { kind: 'table', source: 'overlay_parts', index_id: 'SAMPLE' },
     { kind: 'stat_grid', stats: ['transaction_cost'], index_id: 'SAMPLE' },
     { kind: 'stat_grid', index_id: 'SAMPLE' },
   ];
-  const text = readPdf(render({ template: parse(blocks), figures: overlaid }).bytes).text.replaceAll('\n', ' ');
+  const text = readPdf(render({ template: parse(blocks), figures: overlaidFigures }).bytes).text.replaceAll('\n', ' ');
   for (const words of ['Leveraged or inverse: overlay on SAMPLE', '2 times the return', 'SOFR', '50 basis points'])
     expect(text).toContain(words);
   expect(text).not.toContain('No transaction cost');
@@ -214,26 +214,26 @@ test('the drawn headroom is that of the named rule, otherwise of the index, othe
       readPdf(render({ template: parse([block]), figures: of }).bytes).text,
     )?.[1];
   };
-  const unwatched = { ...figures, watchedRule: null };
+  const unwatchedFigures = { ...figures, watchedRule: null };
   const fallback = { fallback_rule: 'UCITS_5_10_40' };
   expect(drawChart(figures, { rule: 'RIC_25_5_50', ...fallback })).toBe('RIC 25/5/50');
   expect(drawChart(figures, fallback)).toBe('UCITS 20/35');
-  expect(drawChart(unwatched, fallback)).toBe('UCITS 5/10/40');
-  expect(drawChart(unwatched, {})).toBeUndefined();
+  expect(drawChart(unwatchedFigures, fallback)).toBe('UCITS 5/10/40');
+  expect(drawChart(unwatchedFigures, {})).toBeUndefined();
   const { blocks } = createBuiltInTemplate('REBALANCE-A4', 'SAMPLE');
   const chart = blocks.find(({ kind }) => kind === 'chart')!;
   expect(drawChart(figures, chart)).toBe('UCITS 20/35');
 });
 
 test('a report without the store states why figures of the market are missing', () => {
-  const without = createRunFigures({
+  const withoutFigures = createRunFigures({
     columns,
     overview: new TextEncoder().encode(JSON.stringify(figures.overview)),
     risk: { missing: '' },
     terms: figures.terms,
   });
   const { text } = readPdf(
-    render({ template: parse([{ kind: 'table', source: 'pack', index_id: 'SAMPLE' }]), figures: without }).bytes,
+    render({ template: parse([{ kind: 'table', source: 'pack', index_id: 'SAMPLE' }]), figures: withoutFigures }).bytes,
   );
   expect(text).toContain('needs a served data store');
 });

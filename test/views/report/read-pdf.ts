@@ -40,22 +40,22 @@ interface PdfObject {
  */
 export function readPdf(bytes: Uint8Array): Pdf {
   const source = Buffer.from(bytes).toString('latin1');
-  const objects = objectsOf(source);
+  const objects = readObjects(source);
   const pageIds = [...objects]
     .filter(([, { dictionary }]) => /\/Type \/Page\b(?!s)/.test(dictionary))
     .map(([id]) => id);
   const kids = /\/Kids \[([^\]]*)\]/.exec(
     [...objects.values()].find(({ dictionary }) => /\/Type \/Pages/.test(dictionary))!.dictionary,
   )![1]!;
-  const ordered = [...kids.matchAll(/(\d+) 0 R/g)].map((match) => Number(match[1]));
-  if (ordered.length !== pageIds.length) throw new Error('the tree of pages does not name every page');
+  const orderedIds = [...kids.matchAll(/(\d+) 0 R/g)].map((match) => Number(match[1]));
+  if (orderedIds.length !== pageIds.length) throw new Error('the tree of pages does not name every page');
   const fonts = new Map<number, Font>();
-  const fontOf = (id: number): Font => {
+  const getFont = (id: number): Font => {
     const font = fonts.get(id) ?? readFont(objects, id);
     fonts.set(id, font);
     return font;
   };
-  const pages = ordered.map((id) => readPage(objects, id, fontOf));
+  const pages = orderedIds.map((id) => readPage(objects, id, getFont));
   const descriptors = [...objects.values()].filter(({ dictionary }) => /\/Type \/FontDescriptor/.test(dictionary));
   return {
     source,
@@ -64,11 +64,11 @@ export function readPdf(bytes: Uint8Array): Pdf {
       name: /\/FontName \/(\S+)/.exec(dictionary)![1]!,
       isEmbedded: /\/FontFile[23] \d+ 0 R/.test(dictionary),
     })),
-    text: pages.map(textOf).join('\n'),
+    text: pages.map(joinText).join('\n'),
   };
 }
 
-function objectsOf(source: string): Map<number, PdfObject> {
+function readObjects(source: string): Map<number, PdfObject> {
   const objects = new Map<number, PdfObject>();
   const pattern = /(\d+) 0 obj\n/g;
   for (let match = pattern.exec(source); match !== null; match = pattern.exec(source)) {
@@ -120,7 +120,7 @@ function readFont(objects: ReadonlyMap<number, PdfObject>, id: number): Font {
   return { widths, characters };
 }
 
-function readPage(objects: ReadonlyMap<number, PdfObject>, id: number, fontOf: (id: number) => Font): PdfPage {
+function readPage(objects: ReadonlyMap<number, PdfObject>, id: number, getFont: (id: number) => Font): PdfPage {
   const page = objects.get(id)!.dictionary;
   const mediaBox = /\/MediaBox \[([^\]]*)\]/.exec(page)![1]!.trim().split(/\s+/).map(Number);
   const content = objects.get(Number(/\/Contents (\d+) 0 R/.exec(page)![1]))!.stream!.toString('latin1');
@@ -139,16 +139,16 @@ function readPage(objects: ReadonlyMap<number, PdfObject>, id: number, fontOf: (
   const operators =
     /\/(\w+) <<[^>]*>> BDC|\/(\w+) BMC|(EMC)|1 0 0 1 (\S+) (\S+) Tm|\/(F\d+) (\S+) Tf|\[([^\]]*)\] TJ|(-?[\d.]+) (-?[\d.]+) [ml]\b|(-?[\d.]+) (-?[\d.]+) (-?[\d.]+) (-?[\d.]+) re\b/g;
   for (const match of content.matchAll(operators)) {
-    const [, tagged, bare, end, tx, ty, name, points8, shown, x, y, left, top, width, tall] = match;
+    const [, tagged, bare, end, tx, ty, name, points8, shownText, x, y, left, top, width, tall] = match;
     if (tagged !== undefined || bare !== undefined) marks.push((tagged ?? bare)!);
     else if (end !== undefined) marks.pop();
     else if (tx !== undefined) place = { x: Number(tx), y: Number(ty) };
     else if (name !== undefined) {
-      font = fontOf(names.get(name)!);
+      font = getFont(names.get(name)!);
       size = Number(points8);
-    } else if (shown !== undefined)
+    } else if (shownText !== undefined)
       texts.push({
-        ...showText(shown, font!, size),
+        ...showText(shownText, font!, size),
         ...place,
         size,
         isMarked: marks.length > 0,
@@ -166,16 +166,16 @@ function readPage(objects: ReadonlyMap<number, PdfObject>, id: number, fontOf: (
 }
 
 function showText(
-  shown: string,
+  shownText: string,
   { widths, characters }: Font,
   size: number,
 ): { readonly text: string; readonly width: number } {
   let text = '';
   let width = 0;
-  for (const [, glyphs, move] of shown.matchAll(/<([0-9a-f]*)>|(-?[\d.]+)/g)) {
+  for (const [, glyphs, move] of shownText.matchAll(/<([0-9a-f]*)>|(-?[\d.]+)/g)) {
     if (move !== undefined) width -= Number(move);
-    for (let at = 0; at < (glyphs?.length ?? 0); at += 4) {
-      const glyph = Number.parseInt(glyphs!.slice(at, at + 4), 16);
+    for (let offset = 0; offset < (glyphs?.length ?? 0); offset += 4) {
+      const glyph = Number.parseInt(glyphs!.slice(offset, offset + 4), 16);
       text += characters.get(glyph) ?? '';
       width += widths[glyph] ?? 0;
     }
@@ -183,14 +183,14 @@ function showText(
   return { text, width: (width * size) / 1000 };
 }
 
-function textOf({ texts }: PdfPage): string {
+function joinText({ texts }: PdfPage): string {
   const lines = new Map<number, PlacedText[]>();
   for (const text of texts) {
     const key = Math.round(text.y * 10);
     lines.set(key, [...(lines.get(key) ?? []), text]);
   }
-  const ordered = [...lines].toSorted(([a], [b]) => b - a).map(([, line]) => line.toSorted((a, b) => a.x - b.x));
-  return ordered
+  const orderedLines = [...lines].toSorted(([a], [b]) => b - a).map(([, line]) => line.toSorted((a, b) => a.x - b.x));
+  return orderedLines
     .map((line) =>
       line.reduce(
         (joined, { text, x }, i) =>
@@ -226,13 +226,13 @@ export function listOverlaps({ texts }: PdfPage): [string, string][] {
 /** Returns texts and lines of a page that extend beyond its edge or beyond a margin. */
 export function listTextsOutside({ mediaBox, texts, points }: PdfPage, margin = 0): string[] {
   const right = mediaBox[2]! - margin + 0.6;
-  const left = margin - 0.6;
+  const leftEdge = margin - 0.6;
   return [
     ...texts
-      .filter(({ x, y, width, size }) => x < left || x + width > right || y < 0 || y + size > mediaBox[3]!)
+      .filter(({ x, y, width, size }) => x < leftEdge || x + width > right || y < 0 || y + size > mediaBox[3]!)
       .map(({ text }) => text),
     ...points
-      .filter(([x, y]) => x < left || x > right || y < -0.6 || y > mediaBox[3]! + 0.6)
+      .filter(([x, y]) => x < leftEdge || x > right || y < -0.6 || y > mediaBox[3]! + 0.6)
       .map(([x, y]) => `a line at ${x} ${y}`),
   ];
 }

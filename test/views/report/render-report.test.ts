@@ -53,8 +53,8 @@ describe.each(PAPERS)('%s', (id) => {
       'The run was made on the store desk; other is active.',
       'The run was made by engine 0.1.0; engine 0.2.0 may compute slightly different values.',
     ];
-    const stale = { definition: true, data: true, engine: true, reasons, store_id: null };
-    const pdf = renderBuiltIn(id, { ...sample, figures: { ...sample.figures, stale } });
+    const staleState = { definition: true, data: true, engine: true, reasons, store_id: null };
+    const pdf = renderBuiltIn(id, { ...sample, figures: { ...sample.figures, stale: staleState } });
     assertSound(pdf, id.endsWith('LETTER') ? 42 : 48);
     expect(pdf.text.replaceAll('\n', ' ')).toContain(`Not current. ${reasons.join(' ')}`);
     expect(pdf.text).toContain('Not current: definition, data, engine');
@@ -95,7 +95,7 @@ describeLayout();
 describe('bytes', () => {
   test('are equal for equal run, template and time, by newly opened fonts and by those of other documents', () => {
     const rendering = { template: createBuiltInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
-    const again = createRunFigures({
+    const secondFigures = createRunFigures({
       columns: openColumns((from, to) => sample.columns.subarray(from, to)),
       overview: sample.overview,
       risk: { missing: 'No risk was estimated.' },
@@ -103,7 +103,7 @@ describe('bytes', () => {
     });
     expect(
       Buffer.from(render(rendering).bytes).equals(
-        Buffer.from(render({ ...rendering, figures: again, shelf: openFonts() }).bytes),
+        Buffer.from(render({ ...rendering, figures: secondFigures, shelf: openFonts() }).bytes),
       ),
     ).toBe(true);
   });
@@ -122,7 +122,7 @@ describe('bytes', () => {
 });
 
 /** Returns the decompressed streams of a document. */
-function streamsOf(bytes: Uint8Array): Buffer[] {
+function readStreams(bytes: Uint8Array): Buffer[] {
   const source = Buffer.from(bytes).toString('latin1');
   return [...source.matchAll(/\nstream\n(.*?)\nendstream/gs)].map(([, text]) => {
     const stream = Buffer.from(text!, 'latin1');
@@ -137,17 +137,17 @@ test('the fonts of a report without figures are equal whatever the digits of its
     blocks: [{ kind: 'stat_grid', values: { Manager: 'Desk' } }],
   });
   const [first, second] = ['2026-11-20T03:05:40.000000+00:00', '2027-01-31T13:59:01.000000+00:00'].map((renderedAt) =>
-    streamsOf(render({ template, figures: sample.figures, renderedAt }).bytes),
+    readStreams(render({ template, figures: sample.figures, renderedAt }).bytes),
   );
   expect(first!.length).toBe(second!.length);
-  const different = first!
+  const differentStreams = first!
     .filter((stream, i) => !stream.equals(second![i]!))
     .map((stream) => stream.toString('latin1'));
   // The stamp occurs on the page and in the metadata.
   expect(
-    different.map((text) => (text.includes('<x:xmpmeta') ? 'metadata' : text.includes(' Tf') ? 'page' : text)),
+    differentStreams.map((text) => (text.includes('<x:xmpmeta') ? 'metadata' : text.includes(' Tf') ? 'page' : text)),
   ).toEqual(expect.arrayContaining(['page']));
-  expect(different.every((text) => text.includes('<x:xmpmeta') || text.includes(' Tf'))).toBe(true);
+  expect(differentStreams.every((text) => text.includes('<x:xmpmeta') || text.includes(' Tf'))).toBe(true);
 });
 
 /** Returns true if a program is installed; otherwise prints a note. */

@@ -96,7 +96,7 @@ function sampleMarket({ names, benchmark, companies, sectors, isFlat }: SampleOp
     let price = 20 + 80 * random.uniform();
     return dates.map(() => (price *= isFlat ? 1 : 1 + 0.03 * (random.uniform() - 0.495)));
   };
-  const referenceOf = (i: number) => ({
+  const createReference = (i: number) => ({
     NAME: companies?.[i % companies.length] ?? null,
     SECTOR: sectors?.[i % sectors.length] ?? null,
   });
@@ -105,7 +105,7 @@ function sampleMarket({ names, benchmark, companies, sectors, isFlat }: SampleOp
     dates,
     close: Object.fromEntries([...ids, ...(benchmark ? ['ZBENCH'] : [])].map((id) => [id, listPath()])),
     fields: { SHARES_OUTSTANDING: Object.fromEntries(ids.map((id, i) => [id, dates.map(() => 1e6 / (i + 1))])) },
-    reference: hasReference ? Object.fromEntries(ids.map((id, i) => [id, referenceOf(i)])) : {},
+    reference: hasReference ? Object.fromEntries(ids.map((id, i) => [id, createReference(i)])) : {},
     universes: ids.map((identifier) => ({ universe: 'ALL', identifier, start: null, end: null })),
   });
 }

@@ -3,8 +3,8 @@ import { AMBER, AMBER_TINT, INK, MUTED_INK, NAVY, NAVY_TINT, SLATE } from '#view
 
 /** Returns the CIELAB lightness of a colour, 0 for black to 100 for white, which is its grey in print. */
 function computeLightness(colour: string): number {
-  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => {
-    const value = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((offset) => {
+    const value = Number.parseInt(colour.slice(offset, offset + 2), 16) / 255;
     return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   });
   const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
@@ -21,6 +21,6 @@ test.each([
   ['a tinted month and the paper', NAVY_TINT, WHITE, 7],
   ['small text and the paper', MUTED_INK, WHITE, 50],
   ['figures and the darkest tint', INK, AMBER_TINT, 50],
-])('%s differ in grey', (_, one, other, least) => {
-  expect(Math.abs(computeLightness(one) - computeLightness(other))).toBeGreaterThan(least);
+])('%s differ in grey', (_, one, other, contrastMin) => {
+  expect(Math.abs(computeLightness(one) - computeLightness(other))).toBeGreaterThan(contrastMin);
 });

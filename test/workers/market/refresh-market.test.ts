@@ -17,7 +17,7 @@ const NAMES = ['A', 'B', 'C', 'D'];
 /**
  * Returns the content of a range of days, in which each security has bars from a random day on, with occasional gaps.
  */
-function contentOf(
+function createContent(
   from: number,
   to: number,
   options: { readonly dividends: readonly number[]; readonly dueDay?: number },
@@ -76,7 +76,7 @@ async function transferContent(content: MarketContent): Promise<MarketHandle> {
   };
 }
 
-const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) =>
+const formatMarketBits = ({ identifiers, dates, fields, actions }: MarketData) =>
   JSON.stringify([
     identifiers,
     [...dates],
@@ -85,14 +85,19 @@ const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) =>
       .map(([name, panel]) => [name, Buffer.from(panel.buffer, panel.byteOffset, panel.byteLength).toString('base64')]),
     actions,
   ]);
-const formatBits = (handle: MarketHandle) => bitsOf(openMarket(handle));
+const formatBits = (handle: MarketHandle) => formatMarketBits(openMarket(handle));
 const add = (
-  held: MarketHandle,
-  fresh: MarketHandle,
+  heldMarket: MarketHandle,
+  freshMarket: MarketHandle,
   unchangedTables: readonly ('corporate_actions' | 'reference' | 'universes')[] = [],
 ) =>
   refreshMarket(
-    { held, fresh, options: { until: null, full: false, isWhole: false, unchangedTables }, calendars: { codes: [] } },
+    {
+      held: heldMarket,
+      fresh: freshMarket,
+      options: { until: null, full: false, isWhole: false, unchangedTables },
+      calendars: { codes: [] },
+    },
     control,
   );
 /** Returns true if two handles share memory, so that writes through one handle are visible through the other. */
@@ -118,22 +123,22 @@ test('a growing store equals at every step, bit for bit and by its hash, a store
         const versions: { readonly handle: MarketHandle; readonly bits: string }[] = [];
         let day = first;
         let dividends: readonly number[] = [0];
-        let held = await transferContent(contentOf(0, day, { dividends, dueDay }));
+        let heldMarket = await transferContent(createContent(0, day, { dividends, dueDay }));
         for (const { days, isActed } of steps) {
-          versions.push({ handle: held, bits: formatBits(held) });
+          versions.push({ handle: heldMarket, bits: formatBits(heldMarket) });
           if (isActed) dividends = [...dividends, day];
-          const fresh = await transferContent(contentOf(day, day + days, { dividends, dueDay }));
+          const freshMarket = await transferContent(createContent(day, day + days, { dividends, dueDay }));
           day += days;
-          held = (
+          heldMarket = (
             await add(
-              held,
-              fresh,
+              heldMarket,
+              freshMarket,
               isActed ? ['reference', 'universes'] : ['corporate_actions', 'reference', 'universes'],
             )
           ).handle;
-          const whole = await transferContent(contentOf(0, day, { dividends, dueDay }));
-          expect([held.contentHash, held.digests]).toEqual([whole.contentHash, whole.digests]);
-          expect(formatBits(held)).toBe(formatBits(whole));
+          const wholeMarket = await transferContent(createContent(0, day, { dividends, dueDay }));
+          expect([heldMarket.contentHash, heldMarket.digests]).toEqual([wholeMarket.contentHash, wholeMarket.digests]);
+          expect(formatBits(heldMarket)).toBe(formatBits(wholeMarket));
         }
         for (const version of versions) expect(formatBits(version.handle)).toBe(version.bits);
       },
@@ -142,34 +147,34 @@ test('a growing store equals at every step, bit for bit and by its hash, a store
   ));
 
 test('days are added after the stored days without copying them, until the spare capacity is used', async () => {
-  let held = await transferContent(contentOf(0, 10, { dividends: [0] }));
+  let heldMarket = await transferContent(createContent(0, 10, { dividends: [0] }));
   const addNextRows = async (from: number, to: number) =>
-    (await add(held, await transferContent(contentOf(from, to, { dividends: [0] })))).handle;
-  const grown = await addNextRows(10, 11);
-  expect(isMemoryShared(grown, held)).toBe(true);
-  held = grown;
+    (await add(heldMarket, await transferContent(createContent(from, to, { dividends: [0] })))).handle;
+  const grownMarket = await addNextRows(10, 11);
+  expect(isMemoryShared(grownMarket, heldMarket)).toBe(true);
+  heldMarket = grownMarket;
   const full = await addNextRows(11, 500);
-  expect(isMemoryShared(full, held)).toBe(false);
-  held = full;
-  expect(isMemoryShared(await addNextRows(500, 501), held)).toBe(true);
+  expect(isMemoryShared(full, heldMarket)).toBe(false);
+  heldMarket = full;
+  expect(isMemoryShared(await addNextRows(500, 501), heldMarket)).toBe(true);
 });
 
 test('of two versions derived from one, as after a cancelled refresh, neither writes where the other did', async () => {
-  const held = await transferContent(contentOf(0, 10, { dividends: [0] }));
-  const lost = (await add(held, await transferContent(contentOf(10, 12, { dividends: [0] })))).handle;
-  const before = formatBits(lost);
-  const fresh = contentOf(10, 13, { dividends: [0] });
-  fresh.fields.get('CLOSE')!.fill(77);
-  const { handle } = await add(held, await transferContent(fresh));
-  expect(formatBits(lost)).toBe(before);
+  const heldMarket = await transferContent(createContent(0, 10, { dividends: [0] }));
+  const lostMarket = (await add(heldMarket, await transferContent(createContent(10, 12, { dividends: [0] })))).handle;
+  const before = formatBits(lostMarket);
+  const freshContent = createContent(10, 13, { dividends: [0] });
+  freshContent.fields.get('CLOSE')!.fill(77);
+  const { handle } = await add(heldMarket, await transferContent(freshContent));
+  expect(formatBits(lostMarket)).toBe(before);
   expect(openMarket(handle).fields.get('CLOSE')!.subarray(-NAMES.length)).toEqual(Float64Array.of(77, 77, 77, 77));
 });
 
 test('tables that were read again and are unchanged are not sent again', async () => {
-  const held = await transferContent(contentOf(0, 10, { dividends: [0, 1, 2] }));
-  const fresh = await transferContent(contentOf(10, 11, { dividends: [0, 1, 2] }));
-  expect((await add(held, fresh)).isSameTables).toBe(true);
-  expect((await add(held, await transferContent(contentOf(10, 11, { dividends: [0, 1, 2, 10] })))).isSameTables).toBe(
-    false,
-  );
+  const heldMarket = await transferContent(createContent(0, 10, { dividends: [0, 1, 2] }));
+  const freshMarket = await transferContent(createContent(10, 11, { dividends: [0, 1, 2] }));
+  expect((await add(heldMarket, freshMarket)).isSameTables).toBe(true);
+  expect(
+    (await add(heldMarket, await transferContent(createContent(10, 11, { dividends: [0, 1, 2, 10] })))).isSameTables,
+  ).toBe(false);
 });

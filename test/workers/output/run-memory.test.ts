@@ -40,9 +40,9 @@ test('memory that was not released is not reused, because a failed run may still
 
 test('memory is never smaller than requested, and not kept beyond the limit', () => {
   const memory = createRunMemory(1000);
-  const small = useMemory(memory, 500);
+  const smallBuffer = useMemory(memory, 500);
   const large = useMemory(memory, 2000);
-  expect(large).not.toBe(small);
+  expect(large).not.toBe(smallBuffer);
   expect(large.byteLength).toBe(2000);
   expect(memory.take(100, EMPTY_RANGE)).not.toBe(large);
 });

@@ -22,7 +22,7 @@ function writeMuch(json: JsonWriter): void {
 
 test('a file has the bytes that are created in memory, and is reported with its length and hash', () => {
   const path = join(folder, 'much');
-  const written = writeTextFile(path, (sink) => {
+  const writing = writeTextFile(path, (sink) => {
     const json = createJsonSinkWriter(sink);
     writeMuch(json);
     json.end();
@@ -31,7 +31,7 @@ test('a file has the bytes that are created in memory, and is reported with its 
   writeMuch(memory);
   const expected = memory.bytes();
   expect(Buffer.compare(readFileSync(path), expected)).toBe(0);
-  expect(written).toEqual({ bytes: expected.length, sha256: createHash('sha256').update(expected).digest('hex') });
+  expect(writing).toEqual({ bytes: expected.length, sha256: createHash('sha256').update(expected).digest('hex') });
 });
 
 test('a file that could not be written completely does not exist', () => {

@@ -44,9 +44,9 @@ const READ_FILE = { isIntact: true, isRead: true };
 const DAMAGED_FILE = { isIntact: false, isRead: true };
 
 /** Changes a bit at an offset without changing the file size. */
-function flip(path: string, at = 1000): void {
+function flip(path: string, offset = 1000): void {
   const file = openSync(path, 'r+');
-  writeSync(file, new Uint8Array([BYTES[at]! ^ 1]), 0, 1, at);
+  writeSync(file, new Uint8Array([BYTES[offset]! ^ 1]), 0, 1, offset);
   closeSync(file);
 }
 
@@ -95,8 +95,8 @@ describe('a file that was written', () => {
     expect(createCheckedFiles({ kind: 's3' } as ArtifactDestination)).toBeUndefined();
     const path = await writeRunFile();
     expect([expectRead(path, SHA256, null), expectRead(path, SHA256, null)]).toEqual([READ_FILE, READ_FILE]);
-    const short = BYTES.subarray(1);
-    expect(expectRead(await writeRunFile(short, 'b.art'), sha256(short))).toEqual(READ_FILE);
+    const shortBytes = BYTES.subarray(1);
+    expect(expectRead(await writeRunFile(shortBytes, 'b.art'), sha256(shortBytes))).toEqual(READ_FILE);
   });
 
   test('and grew before it had its name is not remembered', async () => {
@@ -159,13 +159,13 @@ test('the number of remembered files is limited, and the last one is always reme
     paths.push(await writeRunFile(zeros, `${i}.art`));
     expect(expectRead(paths.at(-1)!, hash)).toEqual(UNREAD_FILE);
   }
-  const unread = paths.filter((path) => {
+  const unreadPaths = paths.filter((path) => {
     const copy = new BigUint64Array(new SharedArrayBuffer(checkedFiles.byteLength)); // the content after the next read
     copy.set(checkedFiles);
     return !expectRead(path, hash, copy).isRead;
   });
-  expect(unread.length).toBeGreaterThan(room / 2);
-  expect(unread.length).toBeLessThanOrEqual(room);
+  expect(unreadPaths.length).toBeGreaterThan(room / 2);
+  expect(unreadPaths.length).toBeLessThanOrEqual(room);
   expect(createCheckedFiles(destination)!.byteLength).toBe(CHECKED_FILES_BYTES);
 });
 

@@ -11,7 +11,7 @@ import { hashFile, hashOnce, isContentOf, readBytes, useRunFile } from '#workers
 const folder = mkdtempSync(join(tmpdir(), 'run-file-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function refusalOf(work: () => unknown): Refusal {
+function catchRefusal(work: () => unknown): Refusal {
   try {
     work();
   } catch (thrown) {
@@ -25,7 +25,7 @@ describe('a file of a stored run', () => {
   test('that is missing is refused as missing', () => {
     const missing = join(folder, 'gone');
     for (const work of [() => useRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
-      expect(refusalOf(work)).toMatchObject({
+      expect(catchRefusal(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file is missing.',
       });
@@ -36,7 +36,7 @@ describe('a file of a stored run', () => {
   test('that the system does not read is refused with the reason of the system', () => {
     // A folder can be opened but not read, which simulates a file on a bad sector.
     for (const work of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
-      expect(refusalOf(work)).toMatchObject({
+      expect(catchRefusal(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file cannot be read (EISDIR).',
       });
@@ -47,12 +47,13 @@ describe('a file of a stored run', () => {
 
 describe('the hash of a file that is read around the cache', () => {
   const path = join(folder, 'large');
-  const bytesOf = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) & 255);
+  const createBytes = (size: number): Uint8Array =>
+    Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) & 255);
   const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
   test('is that of its bytes, around sectors and blocks, below the size as above it', () => {
     for (const more of [-1, 0, 1, 4095, 4096, 2 ** 21 - 1, 2 ** 21, 2 ** 21 + 4097]) {
-      const bytes = bytesOf(LARGE_BYTES_MIN + more);
+      const bytes = createBytes(LARGE_BYTES_MIN + more);
       writeFileSync(path, bytes); // The file is read from the page cache, which may be ahead of the disk.
       let looks = 0;
       expect(hashOnce(path, bytes.length, () => looks++)).toBe(sha256(bytes));
@@ -61,7 +62,7 @@ describe('the hash of a file that is read around the cache', () => {
   });
 
   test('is that of all existing bytes if the file is longer or shorter than recorded', () => {
-    const bytes = bytesOf(LARGE_BYTES_MIN + 5);
+    const bytes = createBytes(LARGE_BYTES_MIN + 5);
     writeFileSync(path, bytes);
     for (const size of [LARGE_BYTES_MIN, LARGE_BYTES_MIN + 2 ** 21])
       expect(hashOnce(path, size, () => {})).toBe(sha256(bytes));
@@ -71,18 +72,18 @@ describe('the hash of a file that is read around the cache', () => {
   });
 
   test.runIf(process.platform === 'linux')('is computed through the cache if such a read is refused', () => {
-    const bytes = bytesOf(LARGE_BYTES_MIN + 5);
+    const bytes = createBytes(LARGE_BYTES_MIN + 5);
     writeFileSync(path, bytes);
     const { openSync, readSync } = fs;
-    const direct = new Set<number>();
+    const directSizes = new Set<number>();
     let count = 0;
     fs.openSync = ((...words: Parameters<typeof openSync>) => {
       const file = openSync(...words);
-      if (typeof words[1] === 'number' && (words[1] & fs.constants.O_DIRECT) !== 0) direct.add(file);
+      if (typeof words[1] === 'number' && (words[1] & fs.constants.O_DIRECT) !== 0) directSizes.add(file);
       return file;
     }) as typeof openSync;
     fs.readSync = ((...words: Parameters<typeof readSync>) => {
-      if (!direct.delete(words[0])) return readSync(...words);
+      if (!directSizes.delete(words[0])) return readSync(...words);
       count++;
       throw Object.assign(new Error('EINVAL'), { code: 'EINVAL' });
     }) as typeof readSync;
@@ -105,10 +106,10 @@ describe('a stored file is compared with bytes', () => {
     writeFileSync(path, bytes);
     expect(isContentOf(path, bytes)).toBe(true);
     const tail = Math.floor((bytes.length * 2) / 3);
-    for (const at of [0, 2 ** 17 - 1, 2 ** 17, tail - 1, tail, bytes.length - 1]) {
+    for (const offset of [0, 2 ** 17 - 1, 2 ** 17, tail - 1, tail, bytes.length - 1]) {
       const other = bytes.slice();
-      other[at]! ^= 1;
-      expect(isContentOf(path, other), `byte ${at}`).toBe(false);
+      other[offset]! ^= 1;
+      expect(isContentOf(path, other), `byte ${offset}`).toBe(false);
     }
   });
 

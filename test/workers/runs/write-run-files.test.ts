@@ -14,9 +14,9 @@ const sha256 = createHash('sha256').update(PRICES).digest('hex');
 /** Returns a run that uses the stored price file of another run. */
 async function runBeside(content: Uint8Array, { securities }: { readonly securities: string }) {
   const folder = await newFolder();
-  const stored = join(folder, 'stored');
-  await writeFile(stored, content);
-  await utimes(stored, 1e9, 1e9); // a file that has just changed is not remembered
+  const storedFolder = join(folder, 'stored');
+  await writeFile(storedFolder, content);
+  await utimes(storedFolder, 1e9, 1e9); // a file that has just changed is not remembered
   const destination = { kind: 'folder', folder, lowWaterMark: { bytes: 0 } } as const;
   const input = {
     market: { datasetId: 'm', contentHash: 'c', adjustment: 'none' },
@@ -26,14 +26,14 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
     outputs: { destination, names: { plan: 'plan', columns: 'columns', prices: 'prices', checkpoint: 'checkpoint' } },
   } as unknown as ThreadInput<'backtest'>;
   const looks: string[] = [];
-  const made: ComputedFiles = {
+  const madeFiles: ComputedFiles = {
     columns: new Uint8Array(8),
     prices: { length: PRICES.length, parts: () => [PRICES], identifiers: [securities], days: new Int32Array(1) },
     checkpoint: null,
     areColumnsKept: true,
     look: () => void looks.push('part'),
   };
-  return { input, made, looks };
+  return { input, made: madeFiles, looks };
 }
 
 test('the first run of a thread writes its prices; after a warm-up it neither writes nor reads them', async () => {
@@ -50,7 +50,7 @@ test('the first run of a thread writes its prices; after a warm-up it neither wr
 
 test('a stored file that was damaged is not trusted after a warm-up', async () => {
   const { input, made } = await runBeside(
-    PRICES.map((byte, at) => (at === 5 ? 8 : byte)),
+    PRICES.map((byte, i) => (i === 5 ? 8 : byte)),
     { securities: 'C' },
   );
   practiseRunFiles(input, made);

@@ -7,14 +7,14 @@ import { sampleRun } from '../../views/report/sample-run.js';
 const sample = sampleRun({ names: 30, start: '2018-01-01', end: '2021-06-30', costs: 10 });
 const open = () => ({ columns: openColumns((from, to) => sample.columns.subarray(from, to)), market: null });
 
-/** Returns a workbook in parts, each requested with an id from `idOf`. */
-async function readParts(idOf: (part: number) => string): Promise<Buffer[]> {
+/** Returns a workbook in parts, each requested with an id from `formatId`. */
+async function readParts(formatId: (part: number) => string): Promise<Buffer[]> {
   const results: Buffer[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
   while (from !== null) {
     const pieces: Uint8Array[] = [];
     from = await writeWorkbookPart({
-      exportId: idOf(results.length),
+      exportId: formatId(results.length),
       open,
       from,
       table: 'weights',
@@ -28,8 +28,8 @@ async function readParts(idOf: (part: number) => string): Promise<Buffer[]> {
 }
 
 test('a workbook that a thread has lost continues with the byte after the last part', async () => {
-  const whole = await readParts(() => 'kept');
-  expect(whole.length).toBeGreaterThan(2);
-  const lost = await readParts((part) => `lost ${part}`);
-  expect(Buffer.concat(lost).equals(Buffer.concat(whole))).toBe(true);
+  const wholeParts = await readParts(() => 'kept');
+  expect(wholeParts.length).toBeGreaterThan(2);
+  const lostParts = await readParts((part) => `lost ${part}`);
+  expect(Buffer.concat(lostParts).equals(Buffer.concat(wholeParts))).toBe(true);
 });

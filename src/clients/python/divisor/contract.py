@@ -2349,12 +2349,16 @@ class CompareEntry(t.TypedDict):
     level: SeriesPayload
     #: Last level divided by the first, less 1. A fraction.
     total_return: float
+    #: total_return per year of 252 sessions, or 365 with weekend dates; null with one common date.
+    annualised_return: t.Optional[float]
     #: Annualised standard deviation of returns. A fraction.
     volatility: float
     #: Mean return x sessions per year / volatility; 0 without volatility.
     sharpe_ratio: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
+    #: Figures relative to the benchmark of the request; null without a benchmark, for the benchmark itself, and with fewer than 3 common dates.
+    benchmark_statistics: t.Optional[BenchmarkStatistics]
 
 
 class CompareStep(t.TypedDict):
@@ -6769,7 +6773,7 @@ class LimitDistance2(t.TypedDict):
 LimitDistance = t.Optional["LimitDistance2"]
 
 class LimitMeasure(t.TypedDict):
-    """Date of the smallest headroom."""
+    """Value and bound of a constraint on a date."""
 
     #: The date.
     date: str
@@ -6790,6 +6794,7 @@ class LimitRowSummary(t.TypedDict):
     breached_sessions: int
     #: Date with the smallest headroom, with value and bound.
     least: LimitMeasure
+    latest: LimitMeasure
 
 
 class LimitState(t.TypedDict):
@@ -7057,7 +7062,7 @@ class LimitsView(t.TypedDict):
     breached_sessions: int
     #: Nearest bound on each date.
     state: LimitState
-    #: Constraints over the window; the first 500.
+    #: Constraints over the window; the first 500. `least` is the date of the smallest headroom, and `latest` the last date with the constraint.
     rows: t.Sequence[LimitRowSummary]
     #: Number of constraints.
     rows_total: int

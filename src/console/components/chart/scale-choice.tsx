@@ -7,7 +7,7 @@ const SCALES = [
   {
     value: 'log',
     text: 'Log',
-    help: 'Chosen automatically where the largest value is more than eight times the smallest',
+    help: 'Chosen automatically where the largest value is more than five times the smallest',
   },
 ] as const;
 

@@ -100,7 +100,7 @@ export function dashCovered(lines: readonly Line[]): readonly Line[] {
 }
 
 /** Ratio of the largest to the smallest value above which a linear scale hides early changes. */
-const WIDE_RATIO = 8;
+const WIDE_RATIO = 5;
 
 /**
  * Returns true if the values are positive and their range is so wide that only a logarithmic scale shows all changes.

@@ -1,6 +1,5 @@
-import type { CompareView, PerformanceView } from '#clients/typescript/divisor.js';
+import type { CompareView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
 import { getColour, dashCovered, limitToRange, type Line } from '../../components/chart/series.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
@@ -11,7 +10,6 @@ import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import { createNumericColumn, type Column } from '../../components/table/columns.js';
 import { Toggles } from '../../components/toggles.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
@@ -19,11 +17,10 @@ import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { formatIndexAddress } from '../../words/addresses.js';
-import { addSign } from '../../components/signed.js';
 import { returnText, addReturn } from '../../words/returns.js';
-import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
+import { formatCount, formatDecimal } from '../../words/numbers.js';
 import { createLazyComponent } from '../../components/lazy.js';
+import { createColumns, type Row } from './columns.js';
 import { Matrix } from './matrix.js';
 import '../designer/designer.css';
 import './compare.css';
@@ -145,13 +142,17 @@ interface LevelsProps {
 function Levels({ view, runs }: LevelsProps) {
   const range = findChosenRange();
   const dates = view.entries[0]?.level.index ?? [];
+  const variants = new Set(view.entries.map(({ return_variant: variant }) => variant));
   const lines = useMemo(() => {
     const [first] = limitToRange(dates, range);
-    const drawn = view.entries.map(({ index_id: id, level, return_variant: variant }, k): Line => {
+    const drawn = view.entries.map(({ index_id: id, level, stale, return_variant: variant }, k): Line => {
       const base = level.data[first] ?? null;
       const values =
         base === null ? level.data : level.data.map((value) => (value === null ? null : (100 * value) / base));
-      return { id: String(k), label: addReturn(k < runs ? `${id} after costs` : id, variant), values, colour: k + 1 };
+      const isRun = k < runs;
+      const name = `${id}${isRun ? ' after costs' : ''}${stale === null ? '' : ' (stale)'}`;
+      const label = variants.size > 1 ? addReturn(name, variant) : name;
+      return { id: String(k), label, values, colour: k + 1, ...(!isRun && { reference: id }) };
     });
     return dashCovered(drawn);
   }, [view, runs, range?.from, range?.to]);
@@ -162,7 +163,7 @@ function Levels({ view, runs }: LevelsProps) {
       title="Level"
       aside={
         <>
-          100 at the first date
+          {variants.size === 1 && `${returnText(view.entries[0]!.return_variant)}, `}100 at the first date
           <ScaleChoice isLog={isLog} />
         </>
       }
@@ -182,16 +183,6 @@ function Levels({ view, runs }: LevelsProps) {
   );
 }
 
-type Entry = CompareView['entries'][number];
-
-interface Row {
-  /** Position among the entries, which identifies a row because a benchmark may have the id of a run. */
-  readonly at: number;
-  readonly entry: Entry;
-  /** Performance of a run; null for a benchmark that is not a run. */
-  readonly performance: PerformanceView | null;
-}
-
 interface FiguresProps extends ComparedRunsProps {
   readonly view: CompareView;
 }
@@ -199,6 +190,7 @@ interface FiguresProps extends ComparedRunsProps {
 /** Renders the figures of all runs over the same dates, and their correlations. */
 function Figures({ ids, benchmark, view }: FiguresProps) {
   const range = findChosenRange();
+  const columns = useMemo(() => createColumns(benchmark), [benchmark]);
   const query = { start: range?.from ?? view.start, end: range?.to ?? view.end };
   const figures = useResource(
     `compare figures ${ids.join()} ${benchmark} ${query.start} ${query.end}`,
@@ -217,7 +209,7 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
             <Table
               label="figures of the runs compared"
               name="runs"
-              columns={COLUMNS}
+              columns={columns}
               rows={compared.entries.map((entry, at): Row => ({ at, entry, performance: all[at] ?? null }))}
               getKey={({ at }) => String(at)}
             />
@@ -240,86 +232,3 @@ function Correlations({ view: { entries, correlations, observations } }: { reado
     </Section>
   );
 }
-
-/** Describes the levels of an entry, for example `total return, USD`. */
-const formatKind = ({ return_variant: variant, currency }: Entry): string => `${returnText(variant)}, ${currency}`;
-
-const COLUMNS: readonly Column<Row>[] = [
-  {
-    id: 'id',
-    title: 'Run',
-    width: 120,
-    grow: 2,
-    value: ({ entry }) => entry.index_id,
-    show: ({ entry, performance }) => (
-      <>
-        {performance === null ? (
-          <strong>{entry.index_id}</strong>
-        ) : (
-          <a class="compare-run" href={formatIndexAddress(entry.index_id)}>
-            {entry.index_id}
-          </a>
-        )}{' '}
-        {performance === null && <Badge>benchmark</Badge>}
-        {entry.stale !== null && <Badge kind="warning">stale</Badge>}
-      </>
-    ),
-  },
-  {
-    id: 'variant',
-    title: 'In',
-    help: 'Return variant and currency of the levels',
-    width: 150,
-    priority: 2,
-    value: ({ entry }) => formatKind(entry),
-  },
-  createNumericColumn({
-    id: 'total',
-    title: 'Return',
-    help: 'Return of the portfolio after costs over the range. The page of an index shows its line before costs.',
-    width: 92,
-    of: ({ entry }) => entry.total_return,
-    write: addSign,
-  }),
-  createNumericColumn({
-    id: 'annual',
-    title: 'Annualised',
-    width: 96,
-    priority: 2,
-    of: ({ performance }) => performance?.metrics.annualised_return ?? null,
-    write: addSign,
-  }),
-  createNumericColumn({
-    id: 'volatility',
-    title: 'Volatility',
-    help: 'Realised over the range, annualised',
-    width: 88,
-    of: ({ entry }) => entry.volatility,
-    write: formatPercent,
-  }),
-  createNumericColumn({
-    id: 'sharpe',
-    title: 'Sharpe',
-    width: 76,
-    priority: 3,
-    of: ({ entry }) => entry.sharpe_ratio,
-    write: formatDecimal,
-  }),
-  createNumericColumn({
-    id: 'drawdown',
-    title: 'Max drawdown',
-    width: 116,
-    priority: 4,
-    of: ({ entry }) => entry.max_drawdown,
-    write: formatPercent,
-  }),
-  createNumericColumn({
-    id: 'error',
-    title: 'TE to own index',
-    help: 'Realised annualised tracking error to the index that the run follows, not to the benchmark chosen here',
-    width: 124,
-    priority: 5,
-    of: ({ performance }) => performance?.metrics.tracking_error ?? null,
-    write: formatPercent,
-  }),
-];

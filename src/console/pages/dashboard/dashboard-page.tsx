@@ -160,15 +160,15 @@ function createOverview(runs: Runs): readonly NewPin[] {
   const [first] = ids;
   if (first === undefined) return [];
   const compared = formatAddress('/console/compare', { ids: ids.slice(0, OVERVIEW_RUNS).join(',') });
-  const page = 'Compare';
+  const page = 'portfolios after costs';
   return [
     ...(ids.length === 1
       ? [createNewPin(first, 0), createNewPin(first, 1)]
       : [
           { address: compared, part: 'Levels compared', page, width: 1.5 as const },
           { address: compared, part: 'Drawdowns compared', page, width: 1.5 as const },
-          { address: compared, part: 'Rolling volatility', page, width: 1.5 as const },
           { address: compared, part: 'returns by calendar year', page, width: 1.5 as const },
+          { address: compared, part: 'Rolling volatility', page, width: 1.5 as const },
         ]),
     { address: '/', part: 'indices', page: 'Indices', width: 3 },
   ];

@@ -1,6 +1,7 @@
 import type { ActionsView, IndexAction, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
+import { Choice } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
@@ -10,6 +11,7 @@ import { Answered } from '../../components/wait.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
 import { nameColumn } from '../../components/name-column.js';
 import { useNames, type NameFacts } from '../../state/names.js';
+import { getParameter, setParameters } from '../../state/location.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -84,6 +86,7 @@ function ActionTable({
   readonly view: ActionsView;
 }) {
   const dividends = useDividendPoints(id).data;
+  const kind = KIND_FILTERS.find(({ value }) => value === getParameter('kind'))?.value ?? 'all';
   const coming = actions.filter(({ state }) => state === 'coming').length;
   const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const facts = useNames(names, asOf);
@@ -106,12 +109,18 @@ function ActionTable({
         <p class="quiet">The latest {formatCount(actions.length)} are shown; a range of dates shows others.</p>
       )}
       {actions.length > 0 && <Kinds actions={actions} dividends={dividends} />}
+      <Choice
+        label="Actions shown"
+        options={KIND_FILTERS}
+        value={kind}
+        onChoose={(value) => setParameters({ kind: value === 'all' ? null : value })}
+      />
       <Decisions actions={actions} asOf={asOf} />
       <Table
         label={`corporate actions of ${id}`}
         name="actions"
         columns={columns}
-        rows={actions}
+        rows={actions.filter(KIND_TESTS[kind])}
         getKey={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
         formatAddress={({ identifier }) => addressOfName(identifier)}
         searchIn={({ ex_date: date, identifier, type, related }) =>
@@ -125,9 +134,26 @@ function ActionTable({
   );
 }
 
-type Choice = IndexAction['choices'][number]['choice'];
+const KIND_FILTERS = [
+  { value: 'all', text: 'All' },
+  { value: 'dividends', text: 'Dividends' },
+  { value: 'splits', text: 'Splits' },
+  { value: 'others', text: 'Other actions' },
+] as const;
 
-const CHOICES: Readonly<Record<Choice, string>> = {
+const isDividend = ({ type }: IndexAction): boolean => type.endsWith('DIVIDEND') && type !== 'STOCK_DIVIDEND';
+const isSplit = ({ type }: IndexAction): boolean => type === 'SPLIT' || type === 'STOCK_DIVIDEND';
+
+const KIND_TESTS: Readonly<Record<(typeof KIND_FILTERS)[number]['value'], (action: IndexAction) => boolean>> = {
+  all: () => true,
+  dividends: isDividend,
+  splits: isSplit,
+  others: (action) => !isDividend(action) && !isSplit(action),
+};
+
+type Election = IndexAction['choices'][number]['choice'];
+
+const CHOICES: Readonly<Record<Election, string>> = {
   take_up: 'Take up all rights, paid with new cash',
   sell: 'Sell the rights, cash taken out',
   sell_to_fund: 'Sell some rights to take up the others',

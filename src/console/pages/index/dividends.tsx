@@ -33,8 +33,8 @@ export function listDividendFigures(view: DividendPointsView): readonly Metric[]
     {
       term: 'Dividend yield',
       value: formatPercent(trailing.yield),
-      note: 'of the last level',
-      help: 'Points over the level on the last date of the run',
+      note: 'of the last price level',
+      help: 'Points over the level without dividends on the last date of the run',
     },
     {
       term: 'Announced dividends',

@@ -7,7 +7,7 @@ import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatDatapoint } from '../../words/datapoints.js';
-import { formatChange, formatDecimal, formatFigure, formatMoney, formatPercent } from '../../words/numbers.js';
+import { formatDecimal, formatFigure, formatMoney, formatPercent, formatPoints } from '../../words/numbers.js';
 import { useDefinitionRun } from './definition-run.js';
 import { useNameAddress } from './use-name-address.js';
 import './explanation.css';
@@ -131,18 +131,19 @@ interface PlacingProps {
 
 /** Renders the weight of a security, the date on which it entered the index, and pending orders. */
 function Placing({ explained, quoted }: PlacingProps) {
-  const { weight, drift } = explained;
+  const { weight, decided_weight: decidedWeight, drift, decision_date: decided, rebalance_date: effective } = explained;
   return (
     <Facts
       facts={[
-        ['Weight decided', formatPercent(weight, 4)],
+        [`Weight decided on ${decided}`, formatPercent(decidedWeight ?? weight, 4)],
+        // Index shares fix the decided weight, which then changes with the prices until it takes effect.
+        decidedWeight === null
+          ? ['In effect from', effective]
+          : [`Weight in effect from ${effective}`, formatPercent(weight, 4)],
         [
-          'Weight held',
-          drift === null ? null : `${formatPercent(drift.held_weight, 4)} (${formatChange(drift.change, 4)})`,
+          `Weight on ${explained.as_of}`,
+          drift === null ? null : `${formatPercent(drift.held_weight, 4)} (${formatPoints(drift.change, 4)})`,
         ],
-        ['Decided on', explained.decision_date],
-        ['In effect from', explained.rebalance_date],
-        ['Date shown', explained.as_of],
         ['Constituent since', explained.entered && formatEntry(explained.entered)],
         ['Left', explained.left && formatEntry(explained.left)],
         ['Pending order', explained.order && formatWaiting(explained.order)],
@@ -199,11 +200,11 @@ interface WeighingProps {
 }
 
 /** Renders the steps from the raw weight to the capped weight. */
-function Weighing({ explained: { weighting, capping }, currency }: WeighingProps) {
+function Weighing({ explained: { weighting, capping, decision_date: decided }, currency }: WeighingProps) {
   if (weighting === null) return null;
   return (
     <section>
-      <h3>Weight</h3>
+      <h3>Weighting on {decided}</h3>
       <p>
         {weighting.type}: <code>{weighting.formula}</code>
       </p>

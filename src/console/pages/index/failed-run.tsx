@@ -27,10 +27,17 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
   if (job === undefined || stored.data === undefined || !isLater(job, stored.data?.run_at)) return null;
   const { error, finished_at: finished, job_id: jobId } = job;
   const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // validation errors of the contract have this member
+  const message = error?.message ?? 'the job reports no reason.';
+  const findAddress = (path: string) => findRuleAddress(id, path);
+  // The only finding is often the reason in the title.
+  const [first] = findings;
+  const isStated = findings.length === 1 && first !== undefined && message.includes(first.message);
+  const unstated = isStated ? [] : findings;
+  const address = isStated && !isStrategy ? findAddress(first.path) : null;
   return (
     <Banner
       kind="bad"
-      title={`The last run failed: ${error?.message ?? 'the job reports no reason.'}`}
+      title={`The last run failed: ${message}`}
       action={
         may('run') && (
           <ActionButton about={formatRunSubject(id)} act={(onRefusal) => runAfterFailure(id, job, onRefusal)}>
@@ -39,14 +46,15 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
         )
       }
     >
-      {findings.length > 0 && (
-        <Findings
-          findings={findings}
-          shown={3}
-          formatAddress={isStrategy ? undefined : (path) => findRuleAddress(id, path)}
-        />
+      {unstated.length > 0 && (
+        <Findings findings={unstated} shown={3} formatAddress={isStrategy ? undefined : findAddress} />
       )}
       <p class="quiet">
+        {address !== null && (
+          <>
+            <a href={address}>Edit the field</a> ·{' '}
+          </>
+        )}
         {finished !== null && `${formatMoment(finished)} · `}
         <a href={formatAddress('/console/jobs', { job: jobId })}>The job</a>
         {stored.data !== null && ' · the previous run is shown'}

@@ -36,8 +36,12 @@ const createSignedFigure = (term: string, value: number | null, help: string, wr
   help,
 });
 
-/** Returns the main figures of a date range. */
-export function createFigures(view: PerformanceView): readonly Figure[] {
+/**
+ * Returns the main figures of a date range.
+ *
+ * @param tracked index tracked by the run; as a benchmark it adds no figures
+ */
+export function createFigures(view: PerformanceView, tracked: string): readonly Figure[] {
   const { metrics, benchmark, benchmark_statistics: relative, of, return_variant: variant } = view;
   const { tracking_error: error, tracking_difference: difference } = metrics;
   return [
@@ -77,7 +81,7 @@ export function createFigures(view: PerformanceView): readonly Figure[] {
           ),
         ]
       : []),
-    ...(relative === null || benchmark === null
+    ...(relative === null || benchmark === null || benchmark === tracked
       ? []
       : [
           {

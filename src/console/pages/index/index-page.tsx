@@ -16,6 +16,7 @@ import { formatDefinitionKey, readDefinition, formatOverviewKey, readOverview } 
 import { service } from '../../state/service.js';
 import { readShownRun } from '../../state/shown-run.js';
 import { formatIndexAddress, storeAddress, formatStrategyAddress } from '../../words/addresses.js';
+import { listNearest } from '../../words/findings.js';
 import { INDEX_PARTS } from '../../words/parts.js';
 import { IndexActions, RunActions, RunState } from './index-actions.js';
 import { Methodology, Terms } from './methodology.js';
@@ -86,10 +87,20 @@ export function IndexPage({ params }: PageProps) {
       <Page
         title={id}
         above={[{ address: '/', text: 'Indices' }]}
-        actions={<LinkButton href="/">All indices</LinkButton>}
+        actions={
+          <>
+            <LinkButton href="/">All indices</LinkButton>
+            <LinkButton href="/console/indices/new">New index</LinkButton>
+          </>
+        }
       >
         <Problem trouble={trouble} onRetry={reload} />
-        {trouble.code === 'INDEX_NOT_FOUND' && <DeletedIndexPage id={id} />}
+        {trouble.code === 'INDEX_NOT_FOUND' && (
+          <>
+            <SimilarIds id={id} />
+            <DeletedIndexPage id={id} />
+          </>
+        )}
       </Page>
     );
   return (
@@ -98,6 +109,29 @@ export function IndexPage({ params }: PageProps) {
         index === null ? <StrategyContent stored={strategy} /> : <IndexContent index={index} />
       }
     </Answered>
+  );
+}
+
+/** Renders links to the stored indices and strategies with ids that are close to an unknown id. */
+function SimilarIds({ id }: { readonly id: string }) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
+  const ids = [
+    ...(indices.data?.indices ?? []).map((index) => index.id),
+    ...(strategies.data?.strategies ?? []).map(({ strategy }) => strategy.id),
+  ];
+  const nearest = listNearest(id, ids);
+  if (nearest.length === 0) return null;
+  return (
+    <p>
+      Similar ids:{' '}
+      {nearest.map((name, k) => (
+        <>
+          {k > 0 && ', '}
+          <a href={formatIndexAddress(name)}>{name}</a>
+        </>
+      ))}
+    </p>
   );
 }
 
@@ -142,7 +176,7 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
       ) : tab === 'methodology' ? (
         <Terms strategy={strategy} />
       ) : (
-        <RunParts id={id} tab={tab} tracked={followed} store={store} />
+        <RunParts id={id} tab={tab} tracked={followed} underlying={null} store={store} />
       )}
     </Page>
   );
@@ -199,7 +233,7 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
       ) : tab === 'methodology' ? (
         <Methodology index={index} />
       ) : (
-        <RunParts id={id} tab={tab} tracked={id} store={store ?? null} />
+        <RunParts id={id} tab={tab} tracked={id} underlying={beneath ?? null} store={store ?? null} />
       )}
     </Page>
   );
@@ -225,11 +259,13 @@ interface RunPartsProps {
   readonly tab: string;
   /** Index tracked by the run. For a strategy: the index that it follows. */
   readonly tracked: string;
+  /** Index below an overlay; null without an overlay. */
+  readonly underlying: string | null;
   /** Data store of the index; null for the served store. */
   readonly store: string | null;
 }
 
-function RunParts({ id, tab, tracked, store }: RunPartsProps) {
+function RunParts({ id, tab, tracked, underlying, store }: RunPartsProps) {
   const overview = useResource(formatOverviewKey(id), (signal) => readOverview(id, signal));
   const isOther = readShownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
@@ -244,7 +280,7 @@ function RunParts({ id, tab, tracked, store }: RunPartsProps) {
             run.stale !== null && <Stale {...{ id, store }} stale={run.stale} isStrategy={id !== tracked} />
           )}
           <WholeRun tab={tab} run={run} />
-          <Part tab={tab} id={id} run={run} tracked={tracked} />
+          <Part {...{ tab, id, run, tracked, underlying }} />
         </NamesStore.Provider>
       )}
     </Answered>
@@ -255,7 +291,7 @@ interface PartProps extends Omit<RunPartsProps, 'store'> {
   readonly run: OverviewView;
 }
 
-function Part({ tab, id, run, tracked }: PartProps) {
+function Part({ tab, id, run, tracked, underlying }: PartProps) {
   switch (tab) {
     case 'constituents':
       return <Constituents id={id} run={run} />;
@@ -278,6 +314,6 @@ function Part({ tab, id, run, tracked }: PartProps) {
     case 'publication':
       return <Publication id={id} run={run} />;
     default:
-      return <Performance id={id} run={run} tracked={tracked} />;
+      return <Performance {...{ id, run, tracked, underlying }} />;
   }
 }

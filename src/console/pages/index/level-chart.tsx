@@ -1,6 +1,5 @@
 import type { LevelsView, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { AddSelect } from '../../components/add-select.js';
 import { Chart } from '../../components/chart/chart.js';
 import type { Band } from '../../components/chart/overlays.js';
 import { limitToRange, type Line, type Mark, type Range } from '../../components/chart/series.js';
@@ -8,7 +7,6 @@ import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.
 import { Choice, Select, type Option } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Button } from '../../components/button.js';
-import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { Popover } from '../../components/popover.js';
 import { getParameter, setParameters } from '../../state/location.js';
@@ -18,21 +16,21 @@ import { service, createTrouble } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { addReturn } from '../../words/returns.js';
+import { listOthers, OtherIndices } from './other-indices.js';
 import { rebase, RelativePane } from './relative-pane.js';
 
 interface LevelChartProps {
   readonly id: string;
   /** Index tracked by the run. */
   readonly tracked: string;
+  /** Index below an overlay; null without an overlay. */
+  readonly underlying: string | null;
   readonly run: OverviewView;
   /** Performance of the run; null before it is loaded, when the chart has no benchmark. */
   readonly performance: PerformanceView | null;
   /** True if the controls do not fit in one row: they are in a panel, and the chart is lower. */
   readonly isNarrow: boolean;
 }
-
-/** Maximum number of other indices in the chart. */
-const OTHERS_MAX = 6;
 
 const VARIANTS = [
   { value: 'own', text: 'As defined', help: 'The return variant of the definition' },
@@ -53,9 +51,9 @@ const UNITS = [
 
 /** Renders the levels of the index, of the portfolio that follows it, of the benchmark and of other indices. */
 export function LevelChart(props: LevelChartProps) {
-  const { id, tracked, performance, isNarrow } = props;
+  const { id, tracked, underlying, performance, isNarrow } = props;
   const variant = getChosenVariant();
-  const others = (getParameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
+  const others = listOthers(underlying, performance);
   const unit = getParameter('unit') === 'points' ? 'points' : 'rebased';
   const range = findChosenRange();
   const { dates, lines, trouble } = useLines(props, unit, variant, unit === 'points' ? [] : others);
@@ -112,7 +110,7 @@ export function LevelChart(props: LevelChartProps) {
 
 /** Returns the lines of the chart on the dates of the run. */
 function useLines(
-  { id, tracked, run, performance }: LevelChartProps,
+  { id, tracked, underlying, run, performance }: LevelChartProps,
   unit: 'rebased' | 'points',
   variant: Variant,
   others: readonly string[],
@@ -128,8 +126,8 @@ function useLines(
     { keeps: true },
   );
   const { dates, lines } = useMemo(
-    () => draw({ id, tracked, run, performance, levels: levels.data ?? [], unit, range }),
-    [id, tracked, run, performance, levels.data, unit, range?.from, range?.to],
+    () => draw({ id, tracked, underlying, run, performance, levels: levels.data ?? [], unit, range }),
+    [id, tracked, underlying, run, performance, levels.data, unit, range?.from, range?.to],
   );
   return { dates, lines, trouble: levels.trouble };
 }
@@ -252,6 +250,7 @@ async function readNearestLevels(id: string, variant: Variant, signal: AbortSign
 interface LevelChartInput {
   readonly id: string;
   readonly tracked: string;
+  readonly underlying: string | null;
   readonly run: OverviewView;
   readonly performance: PerformanceView | null;
   readonly levels: readonly Levels[];
@@ -260,7 +259,7 @@ interface LevelChartInput {
 }
 
 /** Returns all lines on the dates of the run, optionally rebased at the first date of the range. */
-function draw({ id, tracked, run, performance, levels, unit, range }: LevelChartInput): {
+function draw({ id, tracked, underlying, run, performance, levels, unit, range }: LevelChartInput): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
 } {
@@ -271,25 +270,33 @@ function draw({ id, tracked, run, performance, levels, unit, range }: LevelChart
     return dates.map((date) => valueByDate.get(date) ?? null);
   };
   const scaleValues = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebase(values, first) : values);
+  const isStrategy = tracked !== id;
   // Levels in points are not comparable between indices, so only the first index is drawn.
-  const lines: Line[] = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k) => ({
+  const lines = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k): Line => ({
     id: series.id,
     label: addReturn(k === 0 ? tracked : series.id, series.variant),
     values: scaleValues(on(series)),
-    colour: k === 0 ? 1 : k + 3,
+    colour: k > 0 ? k + 3 : isStrategy ? 2 : 1,
+    isDashed: k === 0 && isStrategy,
+    ...(k > 0 && series.id === underlying && { reference: series.id }),
   }));
   if (unit === 'points') return { dates, lines };
-  lines.push({
-    id: 'portfolio',
-    label: addReturn('Portfolio after costs', run.return_variant),
-    values: scaleValues(run.level.data),
-    colour: 2,
-    isDashed: true,
-  });
+  // A portfolio without costs has the levels of its index.
+  const hasDifference =
+    (run.metrics.tracking_error ?? 0) > ROUNDING ||
+    (levels[0] !== undefined && levels[0].variant !== run.return_variant);
+  if (hasDifference)
+    lines.splice(isStrategy ? 0 : 1, 0, {
+      id: 'portfolio',
+      label: addReturn(isStrategy ? `${id} after costs` : 'Portfolio after costs', run.return_variant),
+      values: scaleValues(run.level.data),
+      colour: isStrategy ? 1 : 2,
+      isDashed: !isStrategy,
+    });
   // The portfolio and the benchmark always have the return variant of the run.
   if (performance === null) return { dates, lines };
   const { benchmark, benchmark_level: level, benchmark_variant: read } = performance;
-  if (benchmark !== null && level !== null && benchmark !== id)
+  if (benchmark !== null && level !== null && benchmark !== tracked)
     lines.push({
       id: 'benchmark',
       label: addReturn(`Benchmark ${benchmark}`, read),
@@ -300,28 +307,5 @@ function draw({ id, tracked, run, performance, levels, unit, range }: LevelChart
   return { dates, lines };
 }
 
-/** Renders buttons that add or remove other indices with a run. */
-function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }), {
-    isLater: true,
-  });
-  const free = (runs.data?.backtests ?? []).filter(({ index_id: one }) => one !== id && !others.includes(one));
-  const set = (ids: readonly string[]) => setParameters({ with: ids.length === 0 ? null : ids.join(',') });
-  return (
-    <>
-      {others.map((one) => (
-        <Button key={one} onClick={() => set(others.filter((other) => other !== one))} title={`Remove ${one}`}>
-          {one} <Icon name="close" />
-        </Button>
-      ))}
-      {free.length > 0 && others.length < OTHERS_MAX && (
-        <AddSelect
-          label="Add an index"
-          prompt="+ Index"
-          options={free.map(({ index_id: one }) => ({ value: one, text: one }))}
-          onAdd={(one) => setParameters({ with: [...others, one].join(','), unit: null })}
-        />
-      )}
-    </>
-  );
-}
+/** Tracking error that is attributed to rounding of doubles. */
+const ROUNDING = 1e-9;

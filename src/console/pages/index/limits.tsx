@@ -1,6 +1,5 @@
 import type { LimitsView, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { Badge, type BadgeKind } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
 import { NUMBER_UNIT, POINTS, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
@@ -9,7 +8,6 @@ import { Metrics, type Metric } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
@@ -19,7 +17,8 @@ import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
-import { formatCount, formatFigure, formatPercent, formatPoints } from '../../words/numbers.js';
+import { formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
+import { createBreachColumns, createLimitColumns } from './limit-columns.js';
 import { useNameAddress } from './use-name-address.js';
 
 interface LimitsProps {
@@ -131,7 +130,8 @@ async function readLimits(id: string, chosen: string | null, signal: AbortSignal
 
 function WatchedRules({ id, view }: { readonly id: string; readonly view: LimitsView }) {
   const addressOfName = useNameAddress();
-  const { sessions, breached_sessions: breached, distance, findings, rows, rows_total: total, breaches } = view;
+  const { sessions, breached_sessions: breached, findings, rows, rows_total: total, breaches } = view;
+  const columns = useMemo(() => createLimitColumns(breaches), [breaches]);
   return (
     <>
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
@@ -142,17 +142,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
           { term: 'Breached', value: formatCount(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
           { term: 'Limits', value: formatCount(total) },
           ...headroomFigures(view),
-          {
-            term: 'Nearest breach',
-            value: distance?.identifier ?? '–',
-            help: 'Smallest price change of one security that breaches a limit on the last date, with all other prices unchanged',
-            note:
-              distance === null ? undefined : (
-                <a href={addressOfName(distance.identifier)}>
-                  if it {distance.move < 0 ? 'falls' : 'rises'} by {formatPercent(Math.abs(distance.move))}
-                </a>
-              ),
-          },
+          ...listBreachFigures(view, addressOfName),
         ]}
       />
       <Headroom view={view} />
@@ -160,7 +150,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
         <Table
           label="limits monitored"
           name="rows"
-          columns={LIMIT_COLUMNS}
+          columns={columns}
           rows={rows}
           getKey={({ row, side }) => `${row} ${side}`}
           {...(rows.length > SEARCH_MIN && { searchIn: ({ row }: Row) => row })}
@@ -194,6 +184,26 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
 }
 
 const areAllWeights = ({ rows }: LimitsView): boolean => rows.every(({ unit }) => unit === 'fraction');
+
+/** Returns the limit that is in breach on the last date, or the price change that would cause a breach. */
+function listBreachFigures({ breaches, distance }: LimitsView, formatAddressOf: (name: string) => string): Metric[] {
+  const open = breaches.find(({ end }) => end === null);
+  if (open !== undefined)
+    return [{ term: 'In breach', value: open.row, kind: 'down', note: `since ${open.begin}`, isLong: true }];
+  if (distance === null) return [];
+  return [
+    {
+      term: 'Nearest breach',
+      value: distance.identifier,
+      help: 'Smallest price change of one security that breaches a limit on the last date, with all other prices unchanged',
+      note: (
+        <a href={formatAddressOf(distance.identifier)}>
+          if it {distance.move < 0 ? 'falls' : 'rises'} by {formatPercent(Math.abs(distance.move))}
+        </a>
+      ),
+    },
+  ];
+}
 
 /** Returns the last and the smallest distance to a bound, if all limits are weights. */
 function headroomFigures(view: LimitsView): readonly Metric[] {
@@ -244,82 +254,3 @@ type Row = LimitsView['rows'][number];
 
 /** Number of limits above which their table has a search. */
 const SEARCH_MIN = 8;
-
-type Breach = LimitsView['breaches'][number];
-
-const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? formatPercent(value) : formatFigure(value));
-
-const LIMIT_COLUMNS: readonly Column<Row>[] = [
-  { id: 'row', title: 'Limit', width: 124, grow: 3, value: ({ row }) => row },
-  { id: 'side', title: 'Side', width: 72, priority: 4, value: ({ side }) => side },
-  {
-    id: 'breached',
-    title: 'Sessions in breach',
-    width: 122,
-    align: 'right',
-    value: (row) => row.breached_sessions,
-    show: (row) => <span class={row.breached_sessions > 0 ? 'down' : ''}>{formatCount(row.breached_sessions)}</span>,
-  },
-  {
-    id: 'value',
-    title: 'Tightest value',
-    help: 'Measured value on the date of least headroom',
-    width: 116,
-    align: 'right',
-    value: ({ least }) => least.value,
-    show: ({ least, unit }) => write(least.value, unit),
-  },
-  {
-    id: 'limit',
-    title: 'Bound',
-    width: 84,
-    priority: 2,
-    align: 'right',
-    value: ({ least }) => least.limit,
-    show: ({ least, unit }) => write(least.limit, unit),
-  },
-  { id: 'date', title: 'On', width: 96, priority: 3, value: ({ least }) => least.date },
-];
-
-const CAUSES: Readonly<Record<Breach['cause'], BadgeKind>> = { price: 'plain', action: 'info', rebalance: 'warning' };
-
-/**
- * Returns the columns of the table of breaches.
- * @param rows monitored rows, which determine the units of the breaches
- */
-function createBreachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
-  const units = new Map(rows.map(({ row, unit }) => [row, unit]));
-  const formatRowFigure = (row: string, value: number) => write(value, units.get(row) ?? 'value');
-  return [
-    { id: 'row', title: 'Limit', width: 150, grow: 3, value: ({ row }) => row },
-    { id: 'begin', title: 'From', width: 96, value: ({ begin }) => begin },
-    { id: 'end', title: 'To', width: 96, value: ({ end }) => end, show: ({ end }) => end ?? 'still' },
-    {
-      id: 'cause',
-      title: 'Cause',
-      width: 96,
-      priority: 2,
-      value: ({ cause }) => cause,
-      show: ({ cause }) => <Badge kind={CAUSES[cause]}>{cause}</Badge>,
-    },
-    {
-      id: 'worst',
-      title: 'Worst',
-      help: 'Measured value on its worst date',
-      width: 90,
-      priority: 3,
-      align: 'right',
-      value: ({ worst }) => worst.value,
-      show: ({ row, worst }) => formatRowFigure(row, worst.value),
-    },
-    {
-      id: 'bound',
-      title: 'Bound',
-      width: 84,
-      priority: 4,
-      align: 'right',
-      value: ({ worst }) => worst.limit,
-      show: ({ row, worst }) => formatRowFigure(row, worst.limit),
-    },
-  ];
-}

@@ -3,6 +3,7 @@ import { ActionButton } from '../../components/action-button.js';
 import { Bars } from '../../components/bars.js';
 import { Chart } from '../../components/chart/chart.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { Funnel } from '../../components/funnel.js';
 import { Icon } from '../../components/icon.js';
 import { Metrics } from '../../components/metrics.js';
 import { labelWithName } from '../../components/name-column.js';
@@ -19,7 +20,7 @@ import { formatDefinitionKey, readDefinition } from '../../state/run-questions.j
 import { service } from '../../state/service.js';
 import { formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { StrategySummary } from '../strategies/strategy-summary.js';
+import { StrategyFigures, StrategySentence } from '../strategies/strategy-summary.js';
 import { createBody as createDraftBody } from '../designer/draft.js';
 import { runAgain } from './run-settings.js';
 import './never-run.css';
@@ -58,7 +59,7 @@ export function NeverRun({ id, tracked }: NeverRunProps) {
           </EmptyState>
         </div>
       )}
-      {isStrategy ? <FollowedPreview id={id} tracked={tracked} /> : <IndexPreview id={id} />}
+      {isStrategy ? <FollowedPreview id={id} tracked={tracked} /> : <IndexPreview id={id} hasFailed={hasFailed} />}
     </div>
   );
 }
@@ -69,13 +70,13 @@ function FollowedPreview({ id, tracked }: NeverRunProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const strategy = definition.data?.strategy?.strategy;
   if (strategy === undefined) return null;
+  const document = strategy as unknown as JsonObject; // a document is plain JSON
+  const index = indices.data?.indices.find(({ id: indexId }) => indexId === tracked);
   return (
-    <StrategySummary
-      document={strategy as unknown as JsonObject} // a document is plain JSON
-      index={indices.data?.indices.find(({ id: one }) => one === tracked)}
-      isStored
-      hasOrigin={false}
-    />
+    <>
+      <StrategySentence document={document} index={index} />
+      <StrategyFigures document={document} index={index} isStored hasOrigin={false} />
+    </>
   );
 }
 
@@ -88,8 +89,17 @@ const SHOWN_ON_PHONE = 6;
 
 const TOP = 10;
 
-/** Renders the constituents of an index on the last date of the data, and its level over the last three years. */
-function IndexPreview({ id }: { readonly id: string }) {
+interface IndexPreviewProps {
+  readonly id: string;
+  /** True if the last run failed; its cause is shown elsewhere and is not repeated. */
+  readonly hasFailed: boolean;
+}
+
+/**
+ * Renders the constituents of an index on the last date of the data, and its level over the last three years; without
+ * constituents, the steps of the selection.
+ */
+function IndexPreview({ id, hasFailed }: IndexPreviewProps) {
   const definition = useResource(formatDefinitionKey(id), (signal) => readDefinition(id, signal));
   const index = definition.data?.index ?? null;
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
@@ -101,14 +111,21 @@ function IndexPreview({ id }: { readonly id: string }) {
   const sketch = useResource(index === null || end === null ? null : `sketch of ${id}`, (signal) =>
     service.value.call('sketchLevel', { body: { document: createBody(index) }, signal }),
   );
-  const held = listHeld(preview.data);
+  const holdings = listHoldings(preview.data);
   if (index === null || end === null) return null;
   const levels = sketch.data?.level;
   const [first = null] = levels?.data ?? [];
   const earned = first === null || levels === undefined ? null : (levels.data.at(-1) ?? first) / first - 1;
   if (preview.data === undefined && sketch.data === undefined && (preview.trouble ?? sketch.trouble) === null)
     return <FiguresSkeleton />;
-  const trouble = preview.trouble ?? sketch.trouble;
+  const trouble = hasFailed ? null : (preview.trouble ?? sketch.trouble);
+  const steps = preview.data?.steps ?? null;
+  if (preview.data !== undefined && steps !== null && holdings.length === 0)
+    return (
+      <Section title="Selection of constituents" aside={`no security is left on ${end}`}>
+        <Funnel steps={steps} assets={preview.data.assets} />
+      </Section>
+    );
   return (
     <>
       {trouble !== null && (
@@ -117,7 +134,7 @@ function IndexPreview({ id }: { readonly id: string }) {
       <Metrics
         label={`Preview of ${id}`}
         metrics={[
-          ...(preview.data === undefined ? [] : listFigures(held, end)),
+          ...(preview.data === undefined ? [] : listFigures(holdings, end)),
           ...(levels === undefined
             ? []
             : [
@@ -137,7 +154,7 @@ function IndexPreview({ id }: { readonly id: string }) {
       />
       <div class="never-run">
         {levels !== undefined && <PreviewedLevel id={id} levels={levels} />}
-        {held.length > 0 && <Largest held={held} asOf={end} />}
+        {holdings.length > 0 && <Largest holdings={holdings} asOf={end} />}
       </div>
     </>
   );
@@ -146,16 +163,16 @@ function IndexPreview({ id }: { readonly id: string }) {
 type Asset = PreviewResponse['assets'][number];
 
 /** Returns the securities with a weight, the largest weight first. */
-const listHeld = (preview: PreviewResponse | undefined): readonly Asset[] =>
+const listHoldings = (preview: PreviewResponse | undefined): readonly Asset[] =>
   (preview?.assets ?? [])
     .filter(({ weight }) => weight !== null && weight !== 0)
     .toSorted((a, b) => (b.weight ?? 0) - (a.weight ?? 0));
 
-const listFigures = (held: readonly Asset[], asOf: string) => [
-  { term: 'Constituents', value: formatCount(held.length), note: `decided on ${asOf}` },
+const listFigures = (holdings: readonly Asset[], asOf: string) => [
+  { term: 'Constituents', value: formatCount(holdings.length), note: `decided on ${asOf}` },
   {
     term: `Weight of the ${TOP} largest`,
-    value: formatPercent(held.slice(0, TOP).reduce((sum, { weight }) => sum + (weight ?? 0), 0)),
+    value: formatPercent(holdings.slice(0, TOP).reduce((sum, { weight }) => sum + (weight ?? 0), 0)),
     note: `on ${asOf}`,
   },
 ];
@@ -178,14 +195,14 @@ function PreviewedLevel({ id, levels: { index: dates, data: values } }: Previewe
   );
 }
 
-function Largest({ held, asOf }: { readonly held: readonly Asset[]; readonly asOf: string }) {
-  const shown = held.slice(0, usePhone() ? SHOWN_ON_PHONE : SHOWN);
+function Largest({ holdings, asOf }: { readonly holdings: readonly Asset[]; readonly asOf: string }) {
+  const shown = holdings.slice(0, usePhone() ? SHOWN_ON_PHONE : SHOWN);
   const facts = useNames(
     shown.map(({ identifier }) => identifier),
     asOf,
   );
   return (
-    <Section title="Largest weights" aside={`${formatCount(shown.length)} of ${formatCount(held.length)}`}>
+    <Section title="Largest weights" aside={`${formatCount(shown.length)} of ${formatCount(holdings.length)}`}>
       <Bars
         label="Largest weights"
         bars={shown.map(({ identifier, weight }) => ({

@@ -31,6 +31,8 @@ interface PerformanceProps {
   readonly run: OverviewView;
   /** Index tracked by the run. For a strategy: the index that it follows. */
   readonly tracked: string;
+  /** Index below an overlay; null without an overlay. */
+  readonly underlying: string | null;
 }
 
 const MEASURED_OPTIONS = [
@@ -42,7 +44,7 @@ type MeasuredSide = PerformanceView['of'];
 /**
  * Renders the levels, the figures of a date range, and the returns by month and year, for the index or the portfolio.
  */
-export function Performance({ id, run, tracked }: PerformanceProps) {
+export function Performance({ id, run, tracked, underlying }: PerformanceProps) {
   const range = findChosenRange();
   const usual = tracked === id ? 'index' : 'portfolio';
   const measuredVariant = MEASURED_OPTIONS.find(({ value }) => value === getParameter('of'))?.value ?? usual;
@@ -74,11 +76,11 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
   );
   const figures = (
     <Answered key="figures" resource={measured} what="the figures of the range" skeleton={<FiguresSkeleton />}>
-      {(view) => <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={createFigures(view)} />}
+      {(view) => <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={createFigures(view, tracked)} />}
     </Answered>
   );
   const chart = measured.trouble === null && (
-    <LevelChart key="chart" {...{ id, tracked, run, isNarrow }} performance={measured.data ?? null} />
+    <LevelChart key="chart" {...{ id, tracked, underlying, run, isNarrow }} performance={measured.data ?? null} />
   );
   return (
     <div class="index-part" ref={whole}>

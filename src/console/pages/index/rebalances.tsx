@@ -16,6 +16,7 @@ import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/show
 import type { OrdersProps } from '../rebalance/orders.js';
 import { parseDayNumber, formatWeekday } from '../../words/dates.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
+import { computeYearlySum } from '../../words/turnover.js';
 import { formatBps, formatCost, formatCount, countValues, formatDecimal, formatPercent } from '../../words/numbers.js';
 
 /** Loaded when a tab needs it, because most visits of an index page do not. */
@@ -87,14 +88,11 @@ interface RebalancesOf {
   readonly rebalances: readonly RebalanceRow[];
 }
 
-const DAYS_PER_YEAR = 365.25;
-
 /** Renders mean figures of the rebalances after the first composition, which buys the whole index. */
 function Figures({ rebalances }: RebalancesOf) {
   const later = rebalances.filter((row) => !isFirst(row));
   const [first, last] = [rebalances[0], rebalances.at(-1)];
   if (first === undefined || last === undefined || later.length === 0) return null;
-  const years = (parseDayNumber(last.date) - parseDayNumber(first.date)) / DAYS_PER_YEAR;
   const sum = (readValue: (row: RebalanceRow) => number | null) =>
     later.reduce((total, row) => total + (readValue(row) ?? 0), 0);
   const formatMean = (readValue: (row: RebalanceRow) => number) => formatDecimal(sum(readValue) / later.length, 1);
@@ -107,14 +105,20 @@ function Figures({ rebalances }: RebalancesOf) {
         { term: 'Rebalances', value: formatCount(rebalances.length), note: `${first.date} to ${last.date}` },
         {
           term: 'Turnover a year',
-          value: formatPercent(sum((row) => row.turnover) / years),
+          value: formatPercent(computeYearlySum(rebalances, (row) => row.turnover)),
           help: 'One-way, after the first',
         },
         { term: 'Largest turnover', value: formatPercent(most.turnover), note: most.date },
         { term: 'Added each time', value: formatMean((row) => row.added), help: 'Mean after the first' },
         { term: 'Removed each time', value: formatMean((row) => row.removed), help: 'Mean after the first' },
         ...(hasCosts
-          ? [{ term: 'Costs a year', value: formatBps(sum((row) => row.cost_fraction) / years), help: 'Of the value' }]
+          ? [
+              {
+                term: 'Costs a year',
+                value: formatBps(computeYearlySum(rebalances, (row) => row.cost_fraction)),
+                help: 'Of the value',
+              },
+            ]
           : []),
       ]}
     />

@@ -34,7 +34,10 @@ export function Runs({ id }: { readonly id: string }) {
       <Answered resource={list} what="the runs">
         {({ runs }) => (
           <>
-            <Section title="Runs" aside="a row opens the index at that run; two selected runs are compared below">
+            <Section
+              title="Runs"
+              aside={`a row opens the index at that run${runs.length > 1 ? '; two selected runs are compared below' : ''}`}
+            >
               <Table
                 label={`runs of ${id}`}
                 name="runs"
@@ -249,7 +252,7 @@ const createColumns = ({ id, runs, schemas }: ColumnTerms): readonly Column<Stor
     id: 'store',
     title: 'Data',
     help: 'Store, and version of its data',
-    width: 120,
+    width: 150,
     priority: 4,
     grow: 1,
     value: ({ store_id: store }) => store,
@@ -257,7 +260,7 @@ const createColumns = ({ id, runs, schemas }: ColumnTerms): readonly Column<Stor
       store === null ? null : (
         <a href={storeAddress(store)} tabIndex={-1}>
           {store}
-          {version !== null && `, version ${version}`}
+          {version !== null && ` v${version}`}
         </a>
       ),
   },

@@ -5,7 +5,6 @@ import { Findings } from '../../components/findings.js';
 import { JobState } from '../../components/job-state.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { getJob } from '../../state/live.js';
@@ -17,21 +16,15 @@ import { service } from '../../state/service.js';
 import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { ActiveBars } from './active-bars.js';
-import {
-  formatBindingBounds,
-  formatCostliest,
-  formatOtherExcesses,
-  listUncoveredSecurities,
-  type ExceededLimit,
-} from './bounds.js';
+import { BindingConstraints, BindingSummary, listBindingRows } from './binding-constraints.js';
+import { formatCostliest, listUncoveredSecurities } from './bounds.js';
 import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
 import { findChosenPoint, findPointTerms, type FrontierPoint } from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import { createChangeFormats, measureOf, type ChangeFormats, type Measure } from './measures.js';
+import { createChangeFormats, measureOf, type Measure } from './measures.js';
 import { PointSummary } from './point-summary.js';
-import { formatRow, parseRowLabel } from './row-labels.js';
 import { RunFigures } from './run-figures.js';
 import { asConstraints, asRows, parseTerms } from './rows.js';
 import { useObjectiveTypes } from './terms.js';
@@ -223,21 +216,7 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
           height={360}
         />
       </Section>
-      <Section title="Binding constraints" aside="what hinders a better solution">
-        <Table
-          label="binding constraints"
-          columns={createBindingColumns(changes)}
-          rows={listBindingRows(run)}
-          getKey={({ label }) => label}
-          sort={{ column: 'price', direction: 'desc' }}
-          height={320}
-        />
-        <p class="quiet">
-          The gain is the improvement of {measure.name} if the bound is relaxed by one basis point
-          {run.binding.some((row) => row?.['unit'] !== 'fraction') && ' (by 1 for a bound that is not a fraction)'}. It
-          holds for small changes.
-        </p>
-      </Section>
+      <BindingConstraints run={run} measure={measure} changes={changes} />
       <Explanations run={run} changes={changes} store={store} />
       {frontierFindings.length > 0 && <Findings findings={frontierFindings} />}
       {run.frontier !== null && (
@@ -250,79 +229,3 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
     </>
   );
 }
-
-interface BindingSummaryProps {
-  readonly labels: readonly string[];
-  readonly exceeded: readonly ExceededLimit[];
-  readonly costliest: string | null;
-}
-
-/** Renders the binding and the violated bounds of the constraints in words, and the constraint with the highest cost. */
-function BindingSummary({ labels, exceeded, costliest }: BindingSummaryProps) {
-  const binding = formatBindingBounds(labels);
-  const excesses = formatOtherExcesses(exceeded);
-  return (
-    <>
-      {excesses !== null && <p class="excess">Soft limits exceeded: {excesses}.</p>}
-      {binding !== '' && (
-        <p>
-          {costliest !== null && <>Costliest constraint: {costliest}. </>}
-          <span class="quiet">Binding: {binding}.</span>
-        </p>
-      )}
-    </>
-  );
-}
-
-interface BindingRow {
-  readonly label: string;
-  readonly type: string;
-  readonly side: string;
-  readonly unit: string;
-  readonly price: number;
-}
-
-function listBindingRows({ binding }: OptimisationRunResult): readonly BindingRow[] {
-  return binding
-    .flatMap((row) => (row === null ? [] : [row]))
-    .map(({ label = '', type = '', side = '', unit = '', shadow_price: price = '0' }) => ({
-      label,
-      type,
-      side,
-      unit,
-      price: Number(price),
-    }));
-}
-
-/** Returns the change of a bound to which a shadow price refers: one basis point for a fraction, otherwise 1. */
-const chooseStep = (unit: string): number => (unit === 'fraction' ? 0.0001 : 1);
-
-const createBindingColumns = ({ slope }: ChangeFormats): readonly Column<BindingRow>[] => [
-  {
-    id: 'label',
-    title: 'Constraint',
-    width: 120,
-    grow: 3,
-    value: ({ label }) => formatRow(label),
-    show: ({ label }) => <span title={formatRow(label)}>{parseRowLabel(label).constraint}</span>,
-  },
-  {
-    id: 'subject',
-    title: 'Of',
-    help: 'Security or group that the row limits',
-    width: 76,
-    grow: 1,
-    value: ({ label }) => parseRowLabel(label).subject,
-  },
-  { id: 'side', title: 'Side', width: 72, priority: 2, value: ({ side }) => (side === 'eq' ? 'equal' : side) },
-  {
-    id: 'price',
-    title: 'Gain if relaxed',
-    help: 'Shadow price: improvement of the objective, by its slope, if the bound is relaxed by one basis point (or by 1)',
-    width: 132,
-    align: 'right',
-    value: ({ price, unit }) => Math.abs(price * chooseStep(unit)),
-    copy: ({ price, unit }) => price * chooseStep(unit),
-    show: ({ price, unit }) => `${slope(Math.abs(price * chooseStep(unit)))} per ${unit === 'fraction' ? 'bp' : '1'}`,
-  },
-];

@@ -1,4 +1,4 @@
-import type { RebalancedName, RebalanceView } from '#clients/typescript/divisor.js';
+import type { Finding, RebalancedName, RebalanceView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { LinkButton } from '../../components/button.js';
@@ -16,7 +16,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
-import { addSign } from '../../components/signed.js';
+import { addPoints } from '../../components/signed.js';
 import { countValues, formatDecimal, formatPercent, getSignClass } from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, RunNote } from '../index/explanation.js';
@@ -119,11 +119,28 @@ function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView
                 rebalance of {solve.rebalance_date}; binding: {formatBindingBounds(solve.binding) || 'nothing'}.
               </p>
             )}
-            {findings.length > 0 && <Findings findings={findings} />}
+            <PreviewFindings findings={findings} />
           </>
         )}
       </Answered>
     </Section>
+  );
+}
+
+/** Renders warnings and errors of the selection. Information is folded. */
+function PreviewFindings({ findings }: { readonly findings: readonly Finding[] }) {
+  const notes = findings.filter(({ severity }) => severity === 'info');
+  const warnings = findings.filter(({ severity }) => severity !== 'info');
+  return (
+    <>
+      {warnings.length > 0 && <Findings findings={warnings} />}
+      {notes.length > 0 && (
+        <details>
+          <summary class="quiet">{countValues(notes.length, 'note')}</summary>
+          <Findings findings={notes} />
+        </details>
+      )}
+    </>
   );
 }
 
@@ -192,6 +209,9 @@ function Names({ view, open, currency }: NamesProps) {
   );
 }
 
+/** Formats an amount with its sign. */
+const formatSigned = (value: number | null) => `${(value ?? 0) > 0 ? '+' : ''}${formatDecimal(value, 0)}`;
+
 const formatWeight = (value: number | null) => formatPercent(value);
 
 const COLUMNS: readonly Column<Row>[] = [
@@ -231,13 +251,13 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Change',
     width: 80,
     priority: 2,
-    of: ({ change: moved }) => moved,
-    write: addSign,
+    of: ({ change }) => change,
+    write: addPoints,
   }),
   {
     id: 'uncapped',
     title: 'Uncapped',
-    help: 'Weight before capping',
+    help: 'Weight before capping, at the prices of the day in effect',
     width: 84,
     priority: 4,
     align: 'right',
@@ -252,7 +272,7 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 3,
     align: 'right',
     value: ({ trade }) => trade,
-    show: ({ trade }) => (trade === 0 ? '–' : <span class={getSignClass(trade)}>{formatDecimal(trade, 0)}</span>),
+    show: ({ trade }) => (trade === 0 ? '–' : <span class={getSignClass(trade)}>{formatSigned(trade)}</span>),
   },
   {
     id: 'price',

@@ -10,7 +10,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
-import { StrategySummary } from './strategy-summary.js';
+import { StrategyFigures, StrategySentence } from './strategy-summary.js';
 import '../data/data.css';
 import './strategies.css';
 
@@ -128,35 +128,40 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   const benchmark = isObject(document['benchmark']) ? document['benchmark'] : {};
   return (
     <>
-      <StrategySummary document={document} index={index} isStored={isStored} />
-      <div class="form-card strategy-groups">
-        <Section title="Portfolio">{renderFields(['id', 'name', 'index_id'])}</Section>
-        <Section title="Capital and costs">
-          {renderFields(['initial_capital', 'exposure', 'transaction_cost_bps'])}
-        </Section>
-        <Section title="Trading">
-          <div class="field-grid is-joined">
-            {renderFields(['drift_tolerance', 'constraint_set_id'])}
-            <Dates edited={edited} />
-          </div>
-        </Section>
-        <Section title="Period and benchmark">
-          <div class="field-grid is-joined">
-            {renderFields(['start', 'end'])}
-            <SchemaForm
-              schema="BenchmarkRef"
-              names={'kind' in benchmark ? ['kind', 'id', 'price_column'] : ['kind']}
-              changes={BENCHMARK_FIELDS}
-              value={benchmark}
-              findings={findings}
-              path={['benchmark']}
-              onChange={(own) =>
-                set({ ...document, benchmark: Object.keys(own).length === 0 || !('kind' in own) ? undefined : own })
-              }
-            />
-          </div>
-        </Section>
-        <Section title="Notes">{renderFields(['description'])}</Section>
+      <StrategySentence document={document} index={index} />
+      <div class="strategy-form">
+        <div class="form-card strategy-groups">
+          <Section title="Portfolio">{renderFields(['id', 'name', 'index_id'])}</Section>
+          <Section title="Capital and costs">
+            {renderFields(['initial_capital', 'exposure', 'transaction_cost_bps'])}
+          </Section>
+          <Section title="Trading">
+            <div class="field-grid is-joined">
+              {renderFields(['drift_tolerance', 'constraint_set_id'])}
+              <Dates edited={edited} />
+            </div>
+          </Section>
+          <Section title="Period and benchmark">
+            <div class="field-grid is-joined">
+              {renderFields(['start', 'end'])}
+              <SchemaForm
+                schema="BenchmarkRef"
+                names={'kind' in benchmark ? ['kind', 'id', 'price_column'] : ['kind']}
+                changes={BENCHMARK_FIELDS}
+                value={benchmark}
+                findings={findings}
+                path={['benchmark']}
+                onChange={(own) =>
+                  set({ ...document, benchmark: Object.keys(own).length === 0 || !('kind' in own) ? undefined : own })
+                }
+              />
+            </div>
+          </Section>
+          <Section title="Notes">{renderFields(['description'])}</Section>
+        </div>
+        <div class="strategy-figures">
+          <StrategyFigures document={document} index={index} isStored={isStored} />
+        </div>
       </div>
     </>
   );

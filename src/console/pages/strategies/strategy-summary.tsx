@@ -1,11 +1,10 @@
-import type { IndexSummary, OverviewView, RebalanceList } from '#clients/typescript/divisor.js';
+import type { IndexSummary, PerformanceView, RebalanceRow } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { isWide, type Line } from '../../components/chart/series.js';
-import { Metrics } from '../../components/metrics.js';
+import { Metrics, type Metric } from '../../components/metrics.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { parseDayNumber } from '../../words/dates.js';
 import {
   formatAtMost,
   formatBps,
@@ -15,8 +14,9 @@ import {
   formatPercent,
 } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
+import { computeYearlySum } from '../../words/turnover.js';
 
-interface StrategySummaryProps {
+interface StrategyFiguresProps {
   readonly document: JsonObject;
   /** Summary of the followed index. */
   readonly index: IndexSummary | undefined;
@@ -25,74 +25,76 @@ interface StrategySummaryProps {
   readonly hasOrigin?: boolean;
 }
 
-/** Describes the strategy in a sentence, with figures of the index and the expected costs of its turnover. */
-export function StrategySummary({ document, index, isStored, hasOrigin = true }: StrategySummaryProps) {
-  const overview = useResource(index?.has_run === true ? `overview ${index.id}` : null, (signal) =>
-    service.value.call('getOverview', { params: { index_id: index!.id }, signal }),
-  );
-  const rebalances = useResource(index?.has_run === true ? `rebalances ${index.id}` : null, (signal) =>
-    service.value.call('listRebalances', { params: { index_id: index!.id }, signal }),
-  );
+/** Describes the strategy in a sentence. */
+export function StrategySentence({ document, index }: Pick<StrategyFiguresProps, 'document' | 'index'>) {
+  return index === undefined ? null : <p class="strategy-summary">{formatSentence(document, index)}</p>;
+}
+
+/**
+ * Renders the figures, the expected costs and the level of the strategy from its newest run. Before its first run, they
+ * are those of the index, before costs.
+ */
+export function StrategyFigures({ document, index, isStored, hasOrigin = true }: StrategyFiguresProps) {
   const id = typeof document['id'] === 'string' ? document['id'] : '';
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
+  const isKnown = strategies.data !== undefined;
   const hasRun = isStored && strategies.data?.strategies.find(({ strategy }) => strategy.id === id)?.has_run === true;
-  const ownOverview = useResource(hasRun ? `overview ${id}` : null, (signal) =>
-    service.value.call('getOverview', { params: { index_id: id }, signal }),
+  const ofIndex = usePerformance(index?.has_run === true ? index.id : null, 'index');
+  const ofStrategy = usePerformance(hasRun ? id : null, 'portfolio');
+  const shown = hasRun ? ofStrategy : ofIndex;
+  const rebalances = useResource(shown === undefined ? null : `rebalances ${shown.index_id}`, (signal) =>
+    service.value.call('listRebalances', { params: { index_id: shown!.index_id }, signal }),
   );
-  if (index === undefined) return null;
-  const cost = readNumber(document['transaction_cost_bps'], 0);
-  const run = overview.data;
-  // The strategy's own figures replace those of the index once it has a run.
-  const shown = ownOverview.data ?? run;
-  const turnover =
-    run === undefined || rebalances.data === undefined ? null : computeYearlyTurnover(run, rebalances.data);
+  if (index === undefined || !isKnown || shown === undefined) return null;
   return (
     <>
-      <p class="strategy-summary">{formatSentence(document, index)}</p>
-      {hasOrigin && shown !== undefined && (
-        <Origin run={shown} idle={ownOverview.data === undefined ? (isStored ? id : 'The strategy') : null} />
-      )}
-      {run !== undefined && shown !== undefined && (
-        <Metrics
-          label={`Figures of ${shown.index_id}`}
-          metrics={[
-            {
-              term: `Return of ${shown.index_id} after costs`,
-              value: formatChange(shown.metrics.total_return),
-              note: `${formatChange(shown.metrics.annualised_return)} per year of 252 sessions`,
-            },
-            {
-              term: `Volatility of ${shown.index_id}`,
-              value: formatPercent(shown.metrics.volatility),
-              note: 'per year',
-            },
-            {
-              term: `Rebalances of ${index.id}`,
-              value: formatCount(run.rebalances),
-              note: `the last on ${run.last_rebalance}`,
-            },
-            {
-              term: `Turnover of ${index.id}`,
-              value: formatPercent(turnover),
-              note: 'one way, per year',
-            },
-            {
-              term: 'Expected costs',
-              value: cost === 0 ? 'none' : turnover === null ? MISSING_TEXT : formatBps((2 * turnover * cost) / 1e4),
-              note: 'per year, by this turnover',
-              help: 'Twice the one-way turnover of the index, times the cost of a trade',
-            },
-          ]}
-        />
-      )}
-      {run !== undefined && <Levels run={run} own={ownOverview.data} />}
+      {hasOrigin && <Origin run={shown} idle={hasRun ? null : isStored ? id : 'The strategy'} />}
+      <Metrics
+        label={`Figures of ${shown.index_id}`}
+        metrics={[
+          {
+            term: `Return ${hasRun ? 'after' : 'before'} costs`,
+            value: formatChange(shown.metrics.total_return),
+            note: `${formatChange(shown.metrics.annualised_return)} per year`,
+          },
+          { term: 'Volatility', value: formatPercent(shown.metrics.volatility), note: 'per year' },
+          ...listTradingFigures(rebalances.data?.rebalances ?? [], readNumber(document['transaction_cost_bps'], 0)),
+        ]}
+      />
+      {ofIndex !== undefined && <Levels ofIndex={ofIndex} ofStrategy={ofStrategy} />}
     </>
   );
 }
 
+/** Reads the performance of an index before costs, or of a portfolio after costs. */
+const usePerformance = (id: string | null, of: PerformanceView['of']): PerformanceView | undefined =>
+  useResource(id === null ? null : `performance ${id} whole ${of}`, (signal) =>
+    service.value.call('getPerformance', { params: { index_id: id! }, query: { of }, signal }),
+  ).data;
+
+/**
+ * Returns the rebalances, their turnover and the costs of this turnover.
+ * @param cost of a trade, in basis points
+ */
+function listTradingFigures(rebalances: readonly RebalanceRow[], cost: number): readonly Metric[] {
+  const last = rebalances.at(-1);
+  if (last === undefined) return [];
+  const turnover = computeYearlySum(rebalances, (row) => row.turnover);
+  return [
+    { term: 'Rebalances', value: formatCount(rebalances.length), note: `the last on ${last.date}` },
+    { term: 'Turnover', value: formatPercent(turnover), note: 'one way, per year' },
+    {
+      term: 'Expected costs',
+      value: cost === 0 ? 'none' : turnover === null ? MISSING_TEXT : formatBps((2 * turnover * cost) / 1e4),
+      note: `per year, at ${formatAtMost(cost, 2)} bp`,
+      help: 'Twice the one-way turnover, times the cost of a trade',
+    },
+  ];
+}
+
 interface OriginProps {
   /** Run that the figures are from. */
-  readonly run: OverviewView;
+  readonly run: PerformanceView;
   /** Strategy without a run; null if it has one. */
   readonly idle: string | null;
 }
@@ -111,15 +113,15 @@ function Origin({ run, idle }: OriginProps) {
 }
 
 interface LevelsProps {
-  readonly run: OverviewView;
+  readonly ofIndex: PerformanceView;
   /** Run of the strategy; undefined if there is none. */
-  readonly own: OverviewView | undefined;
+  readonly ofStrategy: PerformanceView | undefined;
 }
 
 /** Renders the level of the index, and of the strategy if it has a run, 100 at the first common date. */
-function Levels({ run, own }: LevelsProps) {
+function Levels({ ofIndex, ofStrategy }: LevelsProps) {
   const [dates, lines] = useMemo(() => {
-    const views = own === undefined ? [run] : [own, run];
+    const views = ofStrategy === undefined ? [ofIndex] : [ofStrategy, ofIndex];
     const levels = views.map(
       ({ level }) => new Map(level.index.map((date, t) => [String(date), Number(level.data[t])])),
     );
@@ -127,36 +129,34 @@ function Levels({ run, own }: LevelsProps) {
     const drawn = views.map(({ index_id: id }, k): Line => {
       const base = levels[k]!.get(common[0] ?? '') ?? 1; // a level per run
       const values = common.map((date) => (100 * levels[k]!.get(date)!) / base);
-      return { id, label: id, colour: k + 1, values, ...(id === run.index_id ? { reference: id } : {}) };
+      const isIndex = id === ofIndex.index_id;
+      return {
+        id,
+        label: isIndex ? id : `${id} after costs`,
+        colour: k + 1,
+        values,
+        ...(isIndex ? { reference: id } : {}),
+      };
     });
     return [common, drawn];
-  }, [run, own]);
+  }, [ofIndex, ofStrategy]);
   if (dates.length < 2) return null;
   return (
     <Chart
       label={`Level of ${lines.map(({ id }) => id).join(' and ')}`}
       dates={dates}
       lines={lines}
-      height={150}
+      height={170}
       isLog={isWide(lines, 0, dates.length - 1)}
       compares={lines.length > 1}
     />
   );
 }
 
-const DAYS_PER_YEAR = 365.25;
-
-/** Returns the mean one-way turnover of a run per year, without the first purchase. */
-function computeYearlyTurnover({ start, end }: OverviewView, { rebalances }: RebalanceList): number {
-  const years = (parseDayNumber(end) - parseDayNumber(start)) / DAYS_PER_YEAR;
-  const sum = rebalances.reduce((total, { turnover }) => total + (turnover ?? 0), 0);
-  return years > 0 ? sum / years : 0;
-}
-
 const readNumber = (value: Json | undefined, otherwise: number): number =>
   typeof value === 'number' ? value : otherwise;
 
-/** Describes the terms of a strategy. */
+/** Formats the terms of a strategy as a sentence. */
 function formatSentence(document: JsonObject, { id, name, base_date: base, currency }: IndexSummary): string {
   const capital = formatCount(readNumber(document['initial_capital'], EXAMPLE_CAPITAL));
   const exposure = readNumber(document['exposure'], 1);

@@ -125,7 +125,7 @@ export function composeWithinLookBack<T>(
     createDecider,
     report,
   } = input;
-  const runOn = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
+  const runOnMarket = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
     const reportFraction = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
     return work(
       createComposer({
@@ -144,12 +144,12 @@ export function composeWithinLookBack<T>(
   const lookBackMarket = selectMarketInLookBack(input, { marked, looks });
   if (lookBackMarket !== null) {
     try {
-      return runOn(lookBackMarket.market, lookBackMarket.aligned);
+      return runOnMarket(lookBackMarket.market, lookBackMarket.aligned);
     } catch (error) {
       if (!(error instanceof BeforeMarketError)) throw error;
     }
   }
-  return runOn(input.wholeMarket());
+  return runOnMarket(input.wholeMarket());
 }
 
 /** Returns the market from the start of the look-backs; null if that is the whole market. */
@@ -165,10 +165,10 @@ function selectMarketInLookBack(
     first.set(code, Math.min(first.get(code) ?? marked.get(code)!.mark!.session, session));
   if ([...first.values()].some((session) => session <= 0)) return null;
   const market = marketSince(Math.min(...looks.map(({ lookBack }) => lookBack.paidAfter)));
-  const aligned = new Map(marked);
+  const alignedMarkets = new Map(marked);
   for (const [code, session] of first) {
     const calendar = calendars.get(code)!; // every aligned market has a calendar
-    aligned.set(
+    alignedMarkets.set(
       code,
       alignMarkedMarket({
         market,
@@ -178,5 +178,5 @@ function selectMarketInLookBack(
       }),
     );
   }
-  return { market, aligned };
+  return { market, aligned: alignedMarkets };
 }

@@ -63,9 +63,9 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     benchmarkId === null
       ? null
       : resumeIndexOrOverlay(marketView, { stored: checkpoint.benchmark!, indexId: benchmarkId });
-  const simulated = [index, parent, benchmark].flatMap(addUnderlying);
-  assertNoBreach(input, simulated);
-  assertNoMemberChange(input, simulated);
+  const simulatedIndices = [index, parent, benchmark].flatMap(addUnderlying);
+  assertNoBreach(input, simulatedIndices);
+  assertNoMemberChange(input, simulatedIndices);
   return {
     range: marketView.range,
     reached: marketView.reached,

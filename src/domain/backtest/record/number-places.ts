@@ -126,11 +126,11 @@ export function openPools(stored: StoredNumbers): Pools {
 /** Returns the places of the last `count` elements of an array; a reference to an empty range if `count` is 0. */
 function selectLastElements(parts: readonly Reference[], count: number): Reference[] {
   const last: Reference[] = [];
-  let remaining = count;
+  let remainingCount = count;
   for (const part of parts.toReversed()) {
-    const length = Math.min(remaining, part.to - part.from);
+    const length = Math.min(remainingCount, part.to - part.from);
     if (length > 0) last.unshift({ ...part, from: part.to - length });
-    remaining -= length;
+    remainingCount -= length;
   }
   return last.length > 0 ? last : [{ ...parts[0]!, to: parts[0]!.from }];
 }

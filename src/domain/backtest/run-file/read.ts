@@ -220,8 +220,8 @@ function readStored(
   const Type = NUMBER_TYPES[type];
   const size = Type.BYTES_PER_ELEMENT;
   const bytes = requireWhole(name, readerOf(file)(offset + from * size, offset + to * size, room), (to - from) * size);
-  const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-  return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // readers do not share memory
+  const alignedBytes = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  return new Type(alignedBytes.buffer as ArrayBuffer, alignedBytes.byteOffset, to - from); // readers do not share memory
 }
 
 /** Number of panel elements that are read at once: 2 MB. */

@@ -6,7 +6,7 @@ import { defineCheckKind, defineSeverity } from './check-kind.js';
 const help =
   'The dates of corporate actions of constituents are plausible: ex-dates are sessions, announcements are before the ex-date, and payments are after it.';
 
-export const actions = defineCheckKind({
+export const actionsCheck = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('actions'),
     severity: defineSeverity('warn'),

@@ -5,7 +5,7 @@ import { defineCheckKind, defineSeverity } from './check-kind.js';
 
 const help = 'A person has confirmed the corporate actions of constituents that take effect on the session.';
 
-export const confirmedActions = defineCheckKind({
+export const confirmedActionsCheck = defineCheckKind({
   schema: defineObject(() => ({ check: z.literal('confirmed_actions'), severity: defineSeverity('block') })).meta({
     id: 'ConfirmedActionsCheck',
     description: help,

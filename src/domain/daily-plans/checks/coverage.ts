@@ -5,7 +5,7 @@ import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js'
 const help =
   'Constituents that are traded on the session have a price. The check measures the weight of the constituents with a price.';
 
-export const coverage = defineCheckKind({
+export const coverageCheck = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('coverage'),
     severity: defineSeverity('block'),

@@ -6,7 +6,7 @@ import { defineCheckKind, defineSeverity, type CheckedComposition } from './chec
 const help =
   'The market value divided by the divisor, including the cash of an overlay or a derived index, equals the level at the close. Before the open, it equals the level of the previous close, because no event changes the level.';
 
-export const divisor = defineCheckKind({
+export const divisorCheck = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('divisor'),
     severity: defineSeverity('block'),

@@ -4,7 +4,7 @@ import { defineCheckKind, defineSeverity } from './check-kind.js';
 
 const help = 'The refresh of the day does not change the history of constituents.';
 
-export const history = defineCheckKind({
+export const historyCheck = defineCheckKind({
   schema: defineObject(() => ({ check: z.literal('history'), severity: defineSeverity('block') })).meta({
     id: 'HistoryCheck',
     description: help,

@@ -10,7 +10,7 @@ const help = 'The closing composition satisfies limits of concentration and of t
 /** Maximum excess over a limit that counts as a rounding error. */
 const ROUNDING_ERROR = 1e-9;
 
-export const limits = defineCheckKind({
+export const limitsCheck = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('limits'),
     severity: defineSeverity('warn'),

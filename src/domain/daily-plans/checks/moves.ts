@@ -4,7 +4,7 @@ import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js'
 
 const help = 'Large price moves of constituents have a corporate action.';
 
-export const moves = defineCheckKind({
+export const movesCheck = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('moves'),
     severity: defineSeverity('block'),

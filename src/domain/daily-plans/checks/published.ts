@@ -5,7 +5,7 @@ import { defineCheckKind, LEVEL_VARIANTS, defineSeverity } from './check-kind.js
 
 const help = 'The levels of the run equal the published levels.';
 
-export const published = defineCheckKind({
+export const publishedCheck = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('published'),
     severity: defineSeverity('block'),

@@ -20,7 +20,7 @@ export const secondSourceFields = {
   variant: z.enum(LEVEL_VARIANTS).default('price').meta({ description: 'Return variant of the series.' }),
 };
 
-export const secondSource = defineCheckKind({
+export const secondSourceCheck = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('second_source'),
     severity: defineSeverity('block'),

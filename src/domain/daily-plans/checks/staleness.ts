@@ -4,7 +4,7 @@ import { defineCheckKind, defineSeverity } from './check-kind.js';
 
 const help = 'Prices of constituents change. A price that is equal on many sessions is suspect.';
 
-export const staleness = defineCheckKind({
+export const stalenessCheck = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('staleness'),
     severity: defineSeverity('warn'),

@@ -4,7 +4,7 @@ import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js'
 
 const help = 'Weights, including cash, add up to 1, and are not negative in an index without short positions.';
 
-export const weights = defineCheckKind({
+export const weightsCheck = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('weights'),
     severity: defineSeverity('block'),

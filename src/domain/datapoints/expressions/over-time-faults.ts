@@ -31,7 +31,7 @@ export function findOverTimeFault(
   expression: DatapointExpression,
   definitions: Definitions,
 ): OverTimeFault | undefined {
-  const visited = new Set<string>();
+  const visitedNames = new Set<string>();
   const visit = (node: ExpressionNode, evaluationTime: EvaluationTime, name: string): OverTimeFault | undefined => {
     if (node.node === 'field') return visitField(node, evaluationTime, name);
     const calledName = node.node === 'function' ? findCalledAtDecisions(node, evaluationTime) : undefined;
@@ -47,8 +47,8 @@ export function findOverTimeFault(
     const definitionTime =
       aggregate === 'last' ? (lag > 0 ? mergeTimes(evaluationTime, 'lag') : evaluationTime) : 'window';
     const key = `${own.name} ${definitionTime}`;
-    if (visited.has(key)) return undefined;
-    visited.add(key);
+    if (visitedNames.has(key)) return undefined;
+    visitedNames.add(key);
     return visit(definition, definitionTime, own.name);
   };
   return visit(toNode(expression), 'now', '');

@@ -63,7 +63,7 @@ interface ReadTraversal {
 
 function walkReads(expression: DatapointExpression, definitions: Definitions): ReadTraversal {
   const reads: ReadDatapoint[] = [];
-  const visited = new Set<string>();
+  const visitedReads = new Set<string>();
   let steps = 0;
   const visit = (node: ExpressionNode, readContext: ReadContext, from: FieldLeaf | FunctionNode | null): void => {
     if (node.node === 'field') {
@@ -110,8 +110,8 @@ function walkReads(expression: DatapointExpression, definitions: Definitions): R
       input: readContext.input,
     };
     const key = `${fieldRequest.name} ${lag} ${window} ${comparison !== null} ${definitionContext.groups}`;
-    if (visited.has(key)) return;
-    visited.add(key);
+    if (visitedReads.has(key)) return;
+    visitedReads.add(key);
     visit(definition, definitionContext, from);
   };
   visit(toNode(expression), { lag: 0, window: null, comparison: null, groups: false, input: null }, null);

@@ -75,8 +75,8 @@ export function computeDerivedLookBack({
     decisionDay - Math.max(LIMITS.DERIVED_RISK_SESSIONS, countScenarioSessions(document)),
   );
   // The book of the previous weights is simulated from the beginning of the market, so that results are bit-identical.
-  const heldFrom = readsHeldWeights(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;
-  const session = Math.min(read, exposures.session, returns, heldFrom);
+  const holdingsStart = readsHeldWeights(document) && memory?.solved ? 0 : Number.POSITIVE_INFINITY;
+  const session = Math.min(read, exposures.session, returns, holdingsStart);
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
 }
 

@@ -136,7 +136,7 @@ export function createDerivedSolver({
   const indexWeights = createIndexWeights(composer, parentId);
 
   /** Returns the risk model of securities as known at a decision. */
-  function estimateRiskAt(decision: number, columns: Int32Array): RiskEstimate {
+  function estimateRiskOnSession(decision: number, columns: Int32Array): RiskEstimate {
     const from = Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS);
     const window = { sm, growth, datapoints: readDatapoints(), from, to: decision };
     const { risk_model: model } = document.derivation;
@@ -158,7 +158,7 @@ export function createDerivedSolver({
       const { columns, index } = removeLeavers(candidates, (column) =>
         hasLeftMarket(sm, decision, column, countStaleSessions(treatment)),
       );
-      const risk = estimateRiskAt(decision, columns);
+      const risk = estimateRiskOnSession(decision, columns);
       const spec = risk.isIdentity ? removeReturnTerms(document.derivation) : document.derivation;
       const rows = resolvePathValues(constraints, {
         composer,

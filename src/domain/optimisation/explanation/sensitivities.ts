@@ -174,8 +174,8 @@ interface ParameterStep {
 function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward }: ParameterStep): number | undefined {
   const size = unit === 'value' && from !== 0 ? STEP_BY_UNIT.value * Math.abs(from) : STEP_BY_UNIT[unit];
   const to = Number((from + outward * size).toPrecision(12));
-  const accepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // rows have been validated
-  return accepted ? to : undefined;
+  const isAccepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // rows have been validated
+  return isAccepted ? to : undefined;
 }
 
 function formatValue({ unit }: Origin, value: number): string {

@@ -18,7 +18,7 @@ import {
 import {
   createReturnProgram,
   PIVOTS,
-  startAt,
+  createPathStart,
   traceFrontier,
   type Optimum,
   type FrontierWeights,
@@ -145,7 +145,7 @@ export function traceWithinTails<T>({ solver, means, most, trace, ...search }: T
     for (const aversion of row.form === 'tail' ? APPROACH_AVERSIONS[row.goal.measure] : [])
       addTailPlanesUntilFeasible(search, (base) => {
         const program = findUtilityPoint(base, means, aversion);
-        const follow = before === undefined || aversion === 0 ? undefined : startAt(program, before);
+        const follow = before === undefined || aversion === 0 ? undefined : createPathStart(program, before);
         const answer = solver.solve(program, { follow, pivots: PIVOTS });
         if (answer.status !== 'solved') return null;
         before = aversion === 0 ? before : { program, answer };

@@ -195,7 +195,7 @@ export function listFrontierFindings({ problem, hasFrontier, hasOwn }: FrontierA
     ];
   const { type } = problem.objective.entry;
   const reasonWithoutFrontier = OBJECTIVES_WITHOUT_FRONTIER[type];
-  const choosing = [...new Set(listNonConvexRows(problem).map(({ origin }) => origin.type))];
+  const nonConvexTypes = [...new Set(listNonConvexRows(problem).map(({ origin }) => origin.type))];
   return [
     ...(reasonWithoutFrontier === undefined
       ? []
@@ -213,12 +213,12 @@ export function listFrontierFindings({ problem, hasFrontier, hasOwn }: FrontierA
             `There is no frontier for the risk measure of ${type}, because it would exceed the work limit.`,
           ),
         ]),
-    ...(choosing.length === 0
+    ...(nonConvexTypes.length === 0
       ? []
       : [
           createInfo(
             'info',
-            `The frontier uses the securities of the solution, which were selected by ${choosing.join(', ')}. Other securities can be better at other returns.`,
+            `The frontier uses the securities of the solution, which were selected by ${nonConvexTypes.join(', ')}. Other securities can be better at other returns.`,
           ),
         ]),
   ];

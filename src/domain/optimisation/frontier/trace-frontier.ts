@@ -61,7 +61,7 @@ export function traceFrontier(
 ): TracedFrontier | null {
   const variance = createVarianceProgram(base, centre);
   const from = before?.least ?? near;
-  const follow = from && from.program.rows.count <= base.rows.count ? startAt(variance, from) : undefined;
+  const follow = from && from.program.rows.count <= base.rows.count ? createPathStart(variance, from) : undefined;
   const first = reuseSolution(base, before?.least.answer) ?? solver.solve(variance, { follow, pivots: PIVOTS });
   const last = findLargestReturn(solver, base, means, before?.most ?? mostKnown);
   if (first.status !== 'solved' || last.status !== 'solved') return null;
@@ -71,15 +71,15 @@ export function traceFrontier(
   const programWithTarget = addRow(variance, means);
   const tracedPoints: TracedPoint[] = [convertToTarget(programWithTarget, low, first)];
   const trace = { least: { program: variance, answer: first }, most: last, known: tracedPoints };
-  const traceAt = createTracer(solver, programWithTarget, tracedPoints, before?.known ?? []);
+  const traceTarget = createTracer(solver, programWithTarget, tracedPoints, before?.known ?? []);
   const targets = Array.from({ length: count }, (_, k) => low + ((high - low) * k) / (count - 1));
   const end = count > 0 && last.route === 'simplex' ? findUniqueCorner(variance, last, means) : undefined;
   const frontierWeights = targets.map((target, k) => {
     if (k === 0) return { x: least, slope: null };
     const corner = k === count - 1 ? end : undefined;
-    return corner ?? traceAt(target) ?? { x: mixWeights(least, most, k / (count - 1)), slope: null };
+    return corner ?? traceTarget(target) ?? { x: mixWeights(least, most, k / (count - 1)), slope: null };
   });
-  return { targets, solved: frontierWeights, at: traceAt, trace };
+  return { targets, solved: frontierWeights, at: traceTarget, trace };
 }
 
 /**
@@ -147,7 +147,7 @@ export interface Optimum {
  * Returns the start of the path to a program. The optimum of a program with fewer rows, and possibly another objective,
  * is an optimum of this program if the additional rows (upper bounds at the end) are wide enough.
  */
-export function startAt(program: Program, { program: before, answer }: Optimum): PathStart {
+export function createPathStart(program: Program, { program: before, answer }: Optimum): PathStart {
   const { n, rows } = program;
   const { curvature, ridge, linear, centre } = before;
   const upper = widenUpperBounds({ n, rows }, before.rows.count, answer.point.x);

@@ -59,6 +59,6 @@ export function scaleSolution(
     kinkMultipliers: kinkMultipliers.map((value, k) => (program.kinks[k]!.limit === null ? value : value * scale)),
     normMultipliers,
   };
-  const scaled = { ...scalePrices(program, scale), linear: scaleValues(program.linear) };
-  return { program: scaled, answer: { ...answer, point, kkt: checkKkt(scaled, point) } };
+  const scaledProgram = { ...scalePrices(program, scale), linear: scaleValues(program.linear) };
+  return { program: scaledProgram, answer: { ...answer, point, kkt: checkKkt(scaledProgram, point) } };
 }

@@ -112,6 +112,6 @@ function scaleToParity(free: Program, { parity, budgets, variance }: EvennessNum
   const scale = findLargestScale(program, { point });
   const answer: ProgramResult = { status: 'solved', point, state, kkt, iterations: 1, route: 'active-set' };
   if (scale === 1) return { program, answer, priceScale: 1 / variance, penaltyScale: variance };
-  const scaled = scaleSolution(scale, { program, answer, price: variance, variance, numerator: 1 });
-  return { ...scaled, priceScale: 1 / (scale * scale * variance), penaltyScale: scale * scale * variance };
+  const scaledSolution = scaleSolution(scale, { program, answer, price: variance, variance, numerator: 1 });
+  return { ...scaledSolution, priceScale: 1 / (scale * scale * variance), penaltyScale: scale * scale * variance };
 }

@@ -98,11 +98,13 @@ function solveModels(
     state = result.state;
     x = length === 1 ? result.point.x : from.map((value, i) => value + length * (result.point.x[i]! - value));
     isFeasible ||= length === 1;
-    const judged = checkSolution(base, smooth, { ...result.point, x }, result, iterations);
-    modelCentre = smooth.settle === undefined ? x : settlePoint(judged.answer, base, smooth.settle);
+    const checkedSolution = checkSolution(base, smooth, { ...result.point, x }, result, iterations);
+    modelCentre = smooth.settle === undefined ? x : settlePoint(checkedSolution.answer, base, smooth.settle);
     if (length < 1) continue;
-    const isBetter = best === undefined || computeResidual(judged.answer.kkt) < computeResidual(best.answer.kkt) / 2;
-    if (isBetter || computeResidual(judged.answer.kkt) < computeResidual(best!.answer.kkt)) best = judged;
+    const isBetter =
+      best === undefined || computeResidual(checkedSolution.answer.kkt) < computeResidual(best.answer.kkt) / 2;
+    if (isBetter || computeResidual(checkedSolution.answer.kkt) < computeResidual(best!.answer.kkt))
+      best = checkedSolution;
     if (computeResidual(best!.answer.kkt) <= EXACT_RESIDUAL || (best!.answer.status === 'solved' && !isBetter)) break;
   }
   return best?.answer.status === 'solved' ? best : undefined;
@@ -214,8 +216,8 @@ function setFirstNorm(
   const { point, state } = found.answer;
   const whole = { ...point, normMultipliers: Float64Array.of(price, ...point.normMultipliers) };
   const stateWithNorm = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
-  const judged = checkSolution(base, smooth, whole, { ...found.answer, state: stateWithNorm }, iterations);
-  return judged.answer.status === 'solved' ? judged : undefined;
+  const checkedSolution = checkSolution(base, smooth, whole, { ...found.answer, state: stateWithNorm }, iterations);
+  return checkedSolution.answer.status === 'solved' ? checkedSolution : undefined;
 }
 
 /** Distance from a kink that counts as rounding, relative to 1 + the kink's magnitude. */
@@ -239,11 +241,11 @@ function settlePoint(
     const price = kinkMultipliers[k]!;
     for (let i = 0; i < n; i++) {
       if (price === 0 || below[i] === above[i]) continue;
-      const isAt = Math.abs(x[i]! - at[i]!) <= KINK_TOLERANCE * (1 + Math.abs(at[i]!));
+      const isAtKink = Math.abs(x[i]! - at[i]!) <= KINK_TOLERANCE * (1 + Math.abs(at[i]!));
       const isAbove = x[i]! > at[i]!;
-      left[i]! += price * (isAt || !isAbove ? below[i]! : above[i]!);
-      right[i]! += price * (isAt || isAbove ? above[i]! : below[i]!);
-      if (isAt) continue;
+      left[i]! += price * (isAtKink || !isAbove ? below[i]! : above[i]!);
+      right[i]! += price * (isAtKink || isAbove ? above[i]! : below[i]!);
+      if (isAtKink) continue;
       if (isAbove) lower[i] = Math.max(lower[i]!, at[i]!);
       else upper[i] = Math.min(upper[i]!, at[i]!);
     }

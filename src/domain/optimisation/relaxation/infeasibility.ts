@@ -104,7 +104,7 @@ export function explainRows(
       ? convexMoves
       : findMovesWithChoices(solvers, problem, { trials, origins: conflict.origins });
   const joint = findJointChange(solvers, problem, { trials, single: singleMoves });
-  const remaining = listRemainingConflicts(solver, problem, conflict);
+  const remainingConflicts = listRemainingConflicts(solver, problem, conflict);
   const detail = {
     proven: true,
     conflict: listConflictRows(problem, conflict),
@@ -112,7 +112,7 @@ export function explainRows(
     ...(joint === undefined ? {} : { all_rows_relaxation: joint.map(toRelaxation) }),
     ...([limitedSolver, solver, trials].some((each) => each.hasEnded()) ? { exhaustive: false as const } : {}),
   };
-  return { detail, remaining };
+  return { detail, remaining: remainingConflicts };
 }
 
 /** Returns the least joint change; if only one parameter can move, the change of that parameter. */
@@ -213,13 +213,13 @@ function readExhaustive(trials: FeasibilityTests): Pick<Infeasibility, 'exhausti
 }
 
 function findIrreducibleChoice(trials: FeasibilityTests, problem: Problem): Origin[] {
-  let remaining = [...problem.origins];
+  let remainingOrigins = [...problem.origins];
   for (const origin of problem.origins) {
     if (!trials.isWithin(CONFLICT_SHARE)) break;
-    const otherOrigins = remaining.filter((other) => other !== origin);
-    if (!trials.succeeds({ includes: (other) => otherOrigins.includes(other) })) remaining = otherOrigins;
+    const otherOrigins = remainingOrigins.filter((other) => other !== origin);
+    if (!trials.succeeds({ includes: (other) => otherOrigins.includes(other) })) remainingOrigins = otherOrigins;
   }
-  return remaining;
+  return remainingOrigins;
 }
 
 /**
@@ -261,8 +261,8 @@ function lowerFirstLetter(text: string): string {
 function describeParity(problem: Problem, conflict: readonly ConflictRow[]): string[] {
   const { goal } = problem;
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'evenness') return [];
-  const choosing = new Set(listNonConvexRows(problem).map(({ origin }) => origin.index));
-  const hasChoice = conflict.some(({ index }) => choosing.has(index));
+  const nonConvexRows = new Set(listNonConvexRows(problem).map(({ origin }) => origin.index));
+  const hasChoice = conflict.some(({ index }) => nonConvexRows.has(index));
   return hasChoice
     ? ['Risk parity holds every security with a risk budget. No selection of securities is possible.']
     : [];

@@ -241,8 +241,8 @@ export function roundMovesOutward(
   problem: Problem,
   moves: readonly ParameterMove[],
 ): ExecutedMove[] | undefined {
-  for (const roundedBy of [roundToFewDigits, ...OUTWARD_STEPS.map((extra) => moveOutward(extra))]) {
-    const roundedMoves = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
+  for (const roundMove of [roundToFewDigits, ...OUTWARD_STEPS.map((extra) => moveOutward(extra))]) {
+    const roundedMoves = moves.map(({ movable, to }) => ({ movable, to: roundMove(movable.from, to) }));
     if (!roundedMoves.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
     const changes = roundedMoves.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     // The test solves the problem as for a request: if the rows leave a single point, the last bit of a bound decides.

@@ -111,7 +111,7 @@ export function solvePricedTail(
         const isWhole =
           isSame(joinedSet, set) || tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
         set = joinedSet;
-        if (isWhole) return { ...result, tail, cost: computeCostAt(bare.program, weights) };
+        if (isWhole) return { ...result, tail, cost: computeGoalCost(bare.program, weights) };
       }
       return undefined;
     };
@@ -142,7 +142,7 @@ function findFirst<T, R>(values: readonly T[], toResult: (value: T) => R | undef
 }
 
 /** Returns a linear objective at some weights, including the kinks in the objective. */
-function computeCostAt({ linear, kinks }: Program, weights: Float64Array): number {
+function computeGoalCost({ linear, kinks }: Program, weights: Float64Array): number {
   return kinks.reduce(
     (sum, kink) => sum + (kink.limit === null ? sumKinks(kink, weights) : 0),
     computeDotProduct(linear, weights),
@@ -324,7 +324,7 @@ function removeTailPlanes(
   remainingRows.forEach((r, k) => coefficients.set(rows.coefficients.subarray(r * n, r * n + n), k * n));
   const pickRows = (values: Float64Array) => Float64Array.from(remainingRows, (r) => values[r]!);
   const { lower, upper, penalty } = rows;
-  const remaining = {
+  const remainingLimits = {
     count: remainingRows.length,
     coefficients,
     lower: pickRows(lower),
@@ -333,7 +333,7 @@ function removeTailPlanes(
   };
   const programWithoutPlanes = {
     ...assembled,
-    program: { ...program, rows: remaining },
+    program: { ...program, rows: remainingLimits },
     linear: remainingRows.map((r) => linear[r]),
     planes: planes - (rows.count - remainingRows.length),
   };

@@ -25,10 +25,10 @@ export interface TailLimitState {
  * infeasible, while tangent planes approach the proof only slowly.
  */
 export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelection): TailLimitState {
-  const limited = problem.rows
+  const curvedLimits = problem.rows
     .filter(isCurve)
     .filter(({ row, origin }) => row.form === 'tail' && origin.soft === null && rows.includes?.(origin) !== false);
-  const goals = [...new Set(limited.flatMap(({ row }) => (row.form === 'tail' ? [row.goal] : [])))];
+  const goals = [...new Set(curvedLimits.flatMap(({ row }) => (row.form === 'tail' ? [row.goal] : [])))];
   const { program } = assembleProgram(problem, { ...rows, withTracking: true });
   if (acceptsZeroWeights(program)) return { weights: new Float64Array(program.n), isOpen: false };
   const boundsRestriction = addBounds(program);
@@ -37,7 +37,9 @@ export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelec
       const least = minimiseTail(solver, problem, goal, { ...rows, beside, restriction: boundsRestriction });
       if (least === undefined) continue;
       const { weights, assembled } = least;
-      const exceededLimits = limited.filter((curvedLimit) => computeExcess(problem, curvedLimit, weights, rows) > 0);
+      const exceededLimits = curvedLimits.filter(
+        (curvedLimit) => computeExcess(problem, curvedLimit, weights, rows) > 0,
+      );
       if (exceededLimits.length === 0) return { weights, isOpen: false };
       problem.tails.hold({ goal, slopes: assembled.program.linear });
       if (exceededLimits.some(({ row }) => row.form === 'tail' && row.goal === goal))

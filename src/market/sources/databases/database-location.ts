@@ -32,7 +32,7 @@ export interface DatabaseLocations {
 }
 
 /** Accepted parameters of a PostgreSQL URL; others could read files of this machine. */
-const PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
+const URL_PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 
 /** Address ranges in which no database is accepted: not unicast, reserved, or a translation or tunnel to IPv4. */
@@ -87,10 +87,10 @@ export function createDatabaseLocations({
     const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
     const port = url.port === '' ? DEFAULT_PORT : Number(url.port);
     if (!allowedHosts.has(formatKey({ host, port }))) return createNotAllowedProblem(HOST_NOT_ALLOWED);
-    const unknown = [...url.searchParams.keys()].filter((name) => !PARAMETERS.has(name));
+    const unknown = [...url.searchParams.keys()].filter((name) => !URL_PARAMETERS.has(name));
     if (unknown.length > 0)
       return createMalformedProblem(
-        `The parameter ${unknown[0]} of the URL is not accepted; the accepted set is ${[...PARAMETERS].join(', ')}.`,
+        `The parameter ${unknown[0]} of the URL is not accepted; the accepted set is ${[...URL_PARAMETERS].join(', ')}.`,
       );
     const mode = url.searchParams.get('sslmode') ?? 'disable';
     if (!SSL_MODES.includes(mode))
@@ -100,7 +100,7 @@ export function createDatabaseLocations({
       return createMalformedProblem(BAD_ESCAPE);
     if (database === '' || user === '')
       return createMalformedProblem(`The URL needs a user and a database: ${POSTGRESQL_FORM}.`);
-    const controlPart = Object.entries({ user, password, database }).find(([, text]) => CONTROL.test(text));
+    const controlPart = Object.entries({ user, password, database }).find(([, text]) => CONTROL_CHARACTER.test(text));
     if (controlPart !== undefined)
       return createMalformedProblem(`The ${controlPart[0]} of the URL contains a control character.`);
     const address = await resolveHost(host).catch(() => undefined);
@@ -160,7 +160,7 @@ const HOST_NOT_ALLOWED =
 
 /** Matches characters that end a field or a line of a protocol. */
 // oxlint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
 
 const formatKey = (place: HostPort | undefined): string => (place === undefined ? '' : `${place.host} ${place.port}`);
 

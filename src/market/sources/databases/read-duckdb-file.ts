@@ -38,13 +38,18 @@ export async function readDuckDbFile(
   const pendingDigest = digestFile(path, 'database');
   pendingDigest.catch(() => {}); // thrown when it is awaited
   try {
-    const names = await duckDb.connection.runAndReadAll(
+    const tableRows = await duckDb.connection.runAndReadAll(
       `SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`,
     );
-    const tables = chooseTables(new Set(names.getRows().map(([name]) => String(name))), named, problems, terms.mapping);
+    const tables = chooseTables(
+      new Set(tableRows.getRows().map(([name]) => String(name))),
+      named,
+      problems,
+      terms.mapping,
+    );
     const fileReading = { duck: duckDb, tables, problems, rows: createContentRows(problems, terms), terms, follower };
-    const read = await readTables(fileReading, onProgress);
-    return read && { ...read, files: [await pendingDigest] };
+    const tablesResult = await readTables(fileReading, onProgress);
+    return tablesResult && { ...tablesResult, files: [await pendingDigest] };
   } catch (error) {
     problems.error({
       code: 'UNREADABLE_FILE',

@@ -26,10 +26,10 @@ const LOCK_MS = 5000;
 const FETCH_ROWS = 10_000;
 
 /** Type OIDs of columns in the catalogue. */
-const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23, 700, 701, 1700]);
-const TEXTS: ReadonlySet<number> = new Set([19, 25, 1042, 1043]);
-const DATES: ReadonlySet<number> = new Set([1082, 1114, 1184]);
-const BOOLEAN = 16;
+const NUMBER_TYPES: ReadonlySet<number> = new Set([20, 21, 23, 700, 701, 1700]);
+const TEXT_TYPES: ReadonlySet<number> = new Set([19, 25, 1042, 1043]);
+const DATE_TYPES: ReadonlySet<number> = new Set([1082, 1114, 1184]);
+const BOOLEAN_TYPE = 16;
 
 /** Days between 1970-01-01 and 2000-01-01, the epoch of PostgreSQL. */
 const EPOCH_DAYS = 10_957;
@@ -139,8 +139,8 @@ async function readTable(client: Client, tableReadResult: TableReadResult): Prom
     tableReadResult.terms.mapping === null &&
     columns.every(({ name, type }) => {
       const columnName = getColumnName('market', name);
-      if (columnName === 'identifier') return TEXTS.has(type);
-      return columnName === 'date' ? DATES.has(type) : NUMBERS.has(type);
+      if (columnName === 'identifier') return TEXT_TYPES.has(type);
+      return columnName === 'date' ? DATE_TYPES.has(type) : NUMBER_TYPES.has(type);
     });
   if (tableKind === 'market' && isTyped) await copyMarket(client, source, columns, tableReadResult);
   else await readCells(client, source, columns, tableReadResult);
@@ -160,7 +160,7 @@ async function copyMarket(
   );
   if (writer === undefined) return;
   const { file, market } = writer;
-  const list = columns.map(({ name, type }, i) => {
+  const columnList = columns.map(({ name, type }, i) => {
     if (columnNames[i] === 'identifier') return `${quoteName(name)}::text`;
     return columnNames[i] === 'date'
       ? `${quoteName(name)}::date`
@@ -171,13 +171,13 @@ async function copyMarket(
     [source],
   );
   const expectedRows = Math.max(estimate[0]?.reltuples ?? 0, 1);
-  const names = createByteTexts((bytes, start, end) =>
+  const nameCodes = createByteTexts((bytes, start, end) =>
     market.codeOf(file, Buffer.from(bytes.subarray(start, end)).toString('utf8').trim() || null),
   );
   const name = file.identifierColumn;
   const day = file.dateColumn;
   const decoder = createCopyDecoder(columns.length, ({ bytes, starts, ends }) => {
-    const code = starts[name]! < 0 ? market.codeOf(file, null) : names(bytes, starts[name]!, ends[name]!);
+    const code = starts[name]! < 0 ? market.codeOf(file, null) : nameCodes(bytes, starts[name]!, ends[name]!);
     market.beginRow(
       code,
       starts[day]! < 0 ? market.dayOf(file, null) : convertDay(bytes.readInt32BE(starts[day]), market, file),
@@ -193,7 +193,9 @@ async function copyMarket(
     if (market.rows % (1 << 18) === 0)
       onProgress(0.05 + 0.8 * Math.min(market.rows / expectedRows, 1), 'reading market');
   });
-  const stream = client.query(copyTo(`COPY (SELECT ${list.join(', ')} FROM ${source}) TO STDOUT (FORMAT binary)`));
+  const stream = client.query(
+    copyTo(`COPY (SELECT ${columnList.join(', ')} FROM ${source}) TO STDOUT (FORMAT binary)`),
+  );
   for await (const chunk of stream) decoder.push(chunk as Buffer); // COPY streams bytes
   decoder.end();
   if (market.rows === 0)
@@ -228,8 +230,8 @@ async function readCells(
     { name: table },
   );
   if (addRow === undefined) return;
-  const list = columns.map(formatBoundColumn).join(', ');
-  await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT ${list} FROM ${source}`);
+  const columnList = columns.map(formatBoundColumn).join(', ');
+  await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT ${columnList} FROM ${source}`);
   for (;;) {
     const batch: QueryArrayResult<(string | null)[]> = await client.query({
       text: `FETCH ${FETCH_ROWS} FROM rows_of_table`,
@@ -246,13 +248,13 @@ async function readCells(
 /** Returns the SQL of a column. A text is truncated just above the maximum length, so that `boundCell` detects it. */
 export function formatBoundColumn({ name, type }: Column): string {
   const column = quoteName(name);
-  if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;
+  if (NUMBER_TYPES.has(type) || DATE_TYPES.has(type) || type === BOOLEAN_TYPE) return column;
   return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;
 }
 
 function toCell(value: string | null, type: number): Cell {
   if (value === null) return null;
-  return type === BOOLEAN ? value === 't' : value;
+  return type === BOOLEAN_TYPE ? value === 't' : value;
 }
 
 const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;

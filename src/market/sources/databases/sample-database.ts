@@ -46,15 +46,18 @@ export async function sampleDatabase(
 async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> {
   const { connection, close } = await openDuckDb({ attach: { path, name: 'source' } });
   try {
-    const names = await connection.runAndReadAll(
+    const tableRows = await connection.runAndReadAll(
       `SELECT table_name FROM information_schema.tables WHERE table_catalog = 'source' AND table_schema = 'main' ORDER BY 1 LIMIT ${TABLES_MAX}`,
     );
     const samples: TableSample[] = [];
-    for (const [name] of names.getRows()) {
+    for (const [name] of tableRows.getRows()) {
       const scan = `source.main.${quoteName(String(name))}`;
-      const list = (await readColumns(connection, scan)).map(formatBoundColumn).join(', ');
-      const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${rows}`);
-      samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(toCell))] });
+      const columnList = (await readColumns(connection, scan)).map(formatBoundColumn).join(', ');
+      const queryResult = await connection.runAndReadAll(`SELECT ${columnList} FROM ${scan} LIMIT ${rows}`);
+      samples.push({
+        name: String(name),
+        rows: [queryResult.columnNames(), ...queryResult.getRows().map((row) => row.map(toCell))],
+      });
     }
     return samples;
   } finally {

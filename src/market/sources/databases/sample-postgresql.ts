@@ -29,9 +29,11 @@ export async function samplePostgresql(
     const samples: TableSample[] = [];
     for (const { table_name: name } of tables) {
       const { fields } = await client.query(`SELECT * FROM ${quoteName(name)} LIMIT 0`);
-      const list = fields.map((field) => formatBoundColumn({ name: field.name, type: field.dataTypeID })).join(', ');
+      const columnList = fields
+        .map((field) => formatBoundColumn({ name: field.name, type: field.dataTypeID }))
+        .join(', ');
       const { rows } = await client.query<Cell[]>({
-        text: `SELECT ${list} FROM ${quoteName(name)} LIMIT ${limit}`,
+        text: `SELECT ${columnList} FROM ${quoteName(name)} LIMIT ${limit}`,
         rowMode: 'array',
         types: { getTypeParser: () => (value: string) => value },
       });

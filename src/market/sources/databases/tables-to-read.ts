@@ -31,22 +31,23 @@ export function chooseTables(
         code: 'LOCATION_NOT_FOUND',
         path: named[tableKind] === undefined ? tableKind : `tables.${tableKind}`,
         message: `The database has no table ${name}.${suggestName(name, existingTables)}${describeNaming(tableKind, existingTables)}`,
-        accepted: [...existingTables].slice(0, ACCEPTED_MAX),
+        accepted: [...existingTables].slice(0, ACCEPTED_TABLES_MAX),
       });
   }
   return chosenTables;
 }
 
 /** Maximum number of tables listed in a finding for selection, and maximum number listed in its message. */
-const ACCEPTED_MAX = 200;
-const LISTED_MAX = 10;
+const ACCEPTED_TABLES_MAX = 200;
+const LISTED_TABLES_MAX = 10;
 
 /** Describes how to name another table for a dataset. */
 function describeNaming(tableKind: TableKind, existingTables: ReadonlySet<string>): string {
   if (existingTables.size === 0) return ' It has none.';
-  const list = [...existingTables].slice(0, LISTED_MAX).join(', ');
-  const remainderText = existingTables.size > LISTED_MAX ? ` and ${existingTables.size - LISTED_MAX} more` : '';
-  return ` It has ${list}${remainderText}; tables says which is ${tableKind}, as { "${tableKind}": "${[...existingTables][0]!}" }; inspect proposes it.`;
+  const listText = [...existingTables].slice(0, LISTED_TABLES_MAX).join(', ');
+  const remainderText =
+    existingTables.size > LISTED_TABLES_MAX ? ` and ${existingTables.size - LISTED_TABLES_MAX} more` : '';
+  return ` It has ${listText}${remainderText}; tables says which is ${tableKind}, as { "${tableKind}": "${[...existingTables][0]!}" }; inspect proposes it.`;
 }
 
 /** Returns the tables of a wide market, one per field, that the mapping names. */

@@ -10,7 +10,7 @@ import type { ParquetFile, TypedColumn } from './parquet.js';
 const DECIMAL_DIGITS_MAX = 38;
 
 /** Maximum number of reported columns over all files. */
-const LISTED_MAX = 20;
+const LISTED_COLUMNS_MAX = 20;
 
 /**
  * Reports columns that the reader would silently change: decimals with more digits than the reader supports, and pairs
@@ -27,10 +27,10 @@ export async function reportColumns(
 ): Promise<void> {
   const schema = `parquet_schema([${files.map(({ path }) => quoteText(path)).join(', ')}])`;
   const findLabel = (path: unknown): string => files.find((file) => file.path === String(path))?.label ?? table;
-  const wide = await connection.runAndReadAll(
-    `SELECT name, precision, scale, min(file_name) FROM ${schema} WHERE precision > ${DECIMAL_DIGITS_MAX} GROUP BY ALL ORDER BY ALL LIMIT ${LISTED_MAX}`,
+  const wideColumns = await connection.runAndReadAll(
+    `SELECT name, precision, scale, min(file_name) FROM ${schema} WHERE precision > ${DECIMAL_DIGITS_MAX} GROUP BY ALL ORDER BY ALL LIMIT ${LISTED_COLUMNS_MAX}`,
   );
-  for (const [name, digits, scale, path] of wide.getRows())
+  for (const [name, digits, scale, path] of wideColumns.getRows())
     problems.error({
       code: 'NOT_A_NUMBER',
       path: `${table}.${String(name)}`,
@@ -44,7 +44,7 @@ export async function reportColumns(
   });
   if (renamedColumns.length === 0) return;
   const twinColumns = await connection.runAndReadAll(
-    `SELECT first(name), last(name), min(file_name) FROM (SELECT name, file_name FROM ${schema} WHERE lower(name) IN (${renamedColumns.map(quoteText).join(', ')})) GROUP BY file_name, lower(name) HAVING count(*) > 1 ORDER BY 3, 1 LIMIT ${LISTED_MAX}`,
+    `SELECT first(name), last(name), min(file_name) FROM (SELECT name, file_name FROM ${schema} WHERE lower(name) IN (${renamedColumns.map(quoteText).join(', ')})) GROUP BY file_name, lower(name) HAVING count(*) > 1 ORDER BY 3, 1 LIMIT ${LISTED_COLUMNS_MAX}`,
   );
   for (const [name, other, path] of twinColumns.getRows())
     problems.error({

@@ -109,10 +109,10 @@ async function warnOfIgnoredFiles(
   if (keyByName.size === 0) return;
   const quotedName = quoteName(column);
   const formatBoundKey = (end: string) => formatBoundText(end, `The column ${column.slice(0, 80)}`);
-  const read = await connection.runAndReadAll(
+  const queryResult = await connection.runAndReadAll(
     `SELECT filename, ${formatBoundKey(`min(${quotedName})`)}, ${formatBoundKey(`max(${quotedName})`)} FROM ${formatScan(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
-  for (const [path, ...ends] of read.getRows()) {
+  for (const [path, ...ends] of queryResult.getRows()) {
     const message = keyByName.get(String(path));
     const folderValue = columnName === 'date' ? readDay(message?.key.value) : message?.key.value.trim();
     if (message === undefined || (columnName === 'date' && typeof folderValue !== 'number')) continue; // the key may be only a year

@@ -16,7 +16,7 @@ import {
   type ParquetFile,
   type TypedColumn,
 } from './parquet.js';
-import { ALIKE_MAX, formatCellPath, type Problem, type Problems } from '../../tables/problems.js';
+import { SIMILAR_PROBLEMS_MAX, formatCellPath, type Problem, type Problems } from '../../tables/problems.js';
 
 /** Typed source with access to the file and number of each row. */
 export interface NumberedSource {
@@ -47,8 +47,8 @@ async function reportBadIdentifiers(
   problems: Problems,
 ): Promise<void> {
   const text = formatCell(quoteName(column));
-  const isBad = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
-  await reportBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) =>
+  const isBadIdentifier = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
+  await reportBadKeys(connection, source, { value: text, text, isBad: isBadIdentifier, problems }, (path, written) =>
     describeBadIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
   );
 }
@@ -59,10 +59,10 @@ async function reportBadDays(
   { name, type }: TypedColumn,
   problems: Problems,
 ): Promise<void> {
-  const isBad = (value: Parameters<typeof toCell>[0]) => typeof readDay(toCell(value)) !== 'number';
+  const isBadDay = (value: Parameters<typeof toCell>[0]) => typeof readDay(toCell(value)) !== 'number';
   const text = formatCell(quoteName(name));
   const value = type === 'VARCHAR' ? text : quoteName(name);
-  await reportBadKeys(connection, source, { value, text, isBad, problems }, (path, written) =>
+  await reportBadKeys(connection, source, { value, text, isBad: isBadDay, problems }, (path, written) =>
     describeBadDay(`${path}.${name}`, name, written === null || readDay(written) === null ? null : written),
   );
 }
@@ -150,19 +150,19 @@ async function reportRepeatedKeys(
   // sort.
   const keys = listedRows.map(({ values: [key, day] }) => `(${quoteText(String(key))}, ${String(day)})`);
   const values = fields.map(({ column }, i) => `, ${quoteName(column)}::DOUBLE AS value_${i}`).join('');
-  const same = await connection.runAndReadAll(
+  const repeatedKeys = await connection.runAndReadAll(
     `SELECT * FROM (SELECT ${name} AS name, ${formatOptionalDayExpression(date)} AS day, filename, file_row_number${values} FROM ${numberedScan}) AS numbered WHERE (name, day) IN (${keys.join(', ')}) ORDER BY 3, 4`,
   );
-  const results = same.getRows().map(([key, day, ...rest]) => ({ key: `${String(day)} ${String(key)}`, rest }));
+  const results = repeatedKeys.getRows().map(([key, day, ...rest]) => ({ key: `${String(day)} ${String(key)}`, rest }));
   const formatText = (rest: readonly unknown[]): string => rest.slice(2).map(String).join();
   for (const { path, times, values: row } of listedRows) {
     const [key, day, file, at] = row.map(String) as [string, string, string, string];
     const equalRows = results.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
     const ownRow = equalRows.find(([filename, number]) => filename === file && String(number) === at);
     const first = equalRows[0];
-    const earlier = first &&
+    const earlierRow = first &&
       ownRow && { path: formatRowPath(files, first), isSame: formatText(first) === formatText(ownRow) };
-    problems.error(describeRepeatedKey(path, key, Number(day), earlier), times);
+    problems.error(describeRepeatedKey(path, key, Number(day), earlierRow), times);
   }
 }
 
@@ -205,13 +205,13 @@ interface ListedRow {
 }
 
 async function formatRows(connection: DuckDBConnection, { selected, from, files }: BadRows): Promise<ListedRow[]> {
-  const list = ALIKE_MAX + 1;
+  const rowsMax = SIMILAR_PROBLEMS_MAX + 1;
   const result = await connection.runAndReadAll(
-    `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${list}`,
+    `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${rowsMax}`,
   );
   return result.getRows().map(([file, row, count, ...values], i) => ({
     path: formatRowPath(files, [file, row]),
-    times: i === ALIKE_MAX ? Number(count) - ALIKE_MAX : 1,
+    times: i === SIMILAR_PROBLEMS_MAX ? Number(count) - SIMILAR_PROBLEMS_MAX : 1,
     values,
   }));
 }

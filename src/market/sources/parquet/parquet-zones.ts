@@ -33,18 +33,18 @@ export async function addZones<F extends ParquetFile>(
   const moments = columns.flatMap(({ name, type }) => (type === ZONED_TYPE ? [name] : []));
   if (moments.length === 0) return { files, columns };
   const paths = files.map(({ path }) => quoteText(path)).join(', ');
-  const read = await connection.runAndReadAll(
+  const queryResult = await connection.runAndReadAll(
     `SELECT file_name, decode(key), decode(value) FROM parquet_kv_metadata([${paths}]) WHERE decode(key) IN ('pandas', 'ARROW:schema')`,
   );
-  const notes = new Map<string, { pandas?: string; arrow?: string }>();
-  for (const [path, key, value] of read.getRows().map((row) => row.map(String) as [string, string, string])) {
-    const note = notes.get(path) ?? {};
+  const metadataByFile = new Map<string, { pandas?: string; arrow?: string }>();
+  for (const [path, key, value] of queryResult.getRows().map((row) => row.map(String) as [string, string, string])) {
+    const note = metadataByFile.get(path) ?? {};
     note[key === 'pandas' ? 'pandas' : 'arrow'] = value;
-    notes.set(path, note);
+    metadataByFile.set(path, note);
   }
   const zonedFiles = await Promise.all(
     files.map(async (file) => {
-      const { pandas, arrow } = notes.get(file.path) ?? {};
+      const { pandas, arrow } = metadataByFile.get(file.path) ?? {};
       const zoneByColumn = arrow === undefined ? readPandasZones(pandas) : await readArrowZones(arrow);
       const zones = new Map([...zoneByColumn].filter(([name, zone]) => moments.includes(name) && zone !== 'UTC'));
       for (const [name, zone] of zones) assertTimeZone(zone, name);

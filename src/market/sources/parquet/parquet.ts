@@ -25,9 +25,9 @@ export interface TypedColumn {
   readonly type: string;
 }
 
-const NUMERIC =
+const NUMERIC_TYPE =
   /^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|UTINYINT|USMALLINT|UINTEGER|UBIGINT|UHUGEINT|FLOAT|DOUBLE|DECIMAL\(.*\))$/;
-const TIMESTAMP = /^TIMESTAMP/;
+const TIMESTAMP_TYPE = /^TIMESTAMP/;
 
 /**
  * Returns the SQL that reads all files of a dataset as one table: columns by name, and folder keys as text. The hive
@@ -37,14 +37,14 @@ export function formatScan(files: readonly ParquetFile[], options: { readonly wi
   const paths = files.map(({ path }) => quoteText(path)).join(', ');
   const rows = options.withRows ? ', file_row_number = true, filename = true' : '';
   const scan = `read_parquet([${paths}], union_by_name = true, hive_partitioning = false${rows})`;
-  const local = [...new Set(files.flatMap(({ zones }) => [...(zones?.keys() ?? [])]))].map(
+  const localTimes = [...new Set(files.flatMap(({ zones }) => [...(zones?.keys() ?? [])]))].map(
     (column) => `${formatLocalTime(files, column)} AS ${quoteName(column)}`,
   );
   const keys = [...new Set(files.flatMap((file) => file.keys ?? []))].map(
     (key) => `, ${formatKeySql(key)} AS ${quoteName(key)}`,
   );
-  if (local.length + keys.length === 0) return scan;
-  const replacement = local.length === 0 ? '' : ` REPLACE (${local.join(', ')})`;
+  if (localTimes.length + keys.length === 0) return scan;
+  const replacement = localTimes.length === 0 ? '' : ` REPLACE (${localTimes.join(', ')})`;
   return `(SELECT *${replacement}${keys.join('')} FROM ${scan})`;
 }
 
@@ -58,14 +58,14 @@ function formatKeySql(key: string): string {
 /** Returns the SQL that converts the timestamps of a column to local time in the time zones of its files. */
 function formatLocalTime(files: readonly ParquetFile[], column: string): string {
   const formatZone = ({ zones }: ParquetFile): string => zones?.get(column) ?? 'UTC';
-  const moment = quoteName(column);
+  const columnSql = quoteName(column);
   const cases = [...new Set(files.map(formatZone))].map((zone) => {
     const zoneFiles = files.filter((file) => formatZone(file) === zone);
     const minutes = parseOffsetMinutes(zone);
     const time =
       minutes === undefined
-        ? `timezone(${quoteText(zone)}, ${moment})`
-        : `timezone('UTC', ${moment}) + INTERVAL (${minutes}) MINUTE`;
+        ? `timezone(${quoteText(zone)}, ${columnSql})`
+        : `timezone('UTC', ${columnSql}) + INTERVAL (${minutes}) MINUTE`;
     return { time, paths: zoneFiles.map(({ path }) => quoteText(path)).join(', ') };
   });
   if (cases.length === 1) return cases[0]!.time;
@@ -146,8 +146,8 @@ function convertColumns(
   const identifier = dataColumns[names.indexOf('identifier')];
   const date = dataColumns[names.indexOf('date')];
   const isKey = (name: string) => name === 'identifier' || name === 'date';
-  const isTyped = names.every((name, i) => isKey(name) || name === '' || NUMERIC.test(dataColumns[i]!.type));
-  if (!isTyped || identifier?.type !== 'VARCHAR' || date === undefined || !isOfDays(date.type)) return undefined;
+  const isTyped = names.every((name, i) => isKey(name) || name === '' || NUMERIC_TYPE.test(dataColumns[i]!.type));
+  if (!isTyped || identifier?.type !== 'VARCHAR' || date === undefined || !isDayType(date.type)) return undefined;
   const fields = names.flatMap((name, i) =>
     isKey(name) || name === '' ? [] : [{ name, column: dataColumns[i]!.name }],
   );
@@ -172,23 +172,23 @@ function checkColumns(names: readonly string[], dataColumns: readonly TypedColum
   const date = findColumn('date');
   return {
     identifier: findColumn('identifier')?.name,
-    date: date !== undefined && isOfDays(date.type) ? date : undefined,
+    date: date !== undefined && isDayType(date.type) ? date : undefined,
     fields: names.flatMap((name, i) =>
-      name === '' || name === 'identifier' || name === 'date' || !NUMERIC.test(dataColumns[i]!.type)
+      name === '' || name === 'identifier' || name === 'date' || !NUMERIC_TYPE.test(dataColumns[i]!.type)
         ? []
         : [{ name, column: dataColumns[i]!.name }],
     ),
   };
 }
 
-const isOfDays = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIMESTAMP.test(type);
+const isDayType = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIMESTAMP_TYPE.test(type);
 
 /**
  * Matches types without numeric values; of these, only the types in DATES contain days. One finding reports a wrong
  * type for all rows.
  */
 const NON_NUMERIC = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
-const DATES = /^(DATE|TIMESTAMP)/;
+const DATE_TYPE = /^(DATE|TIMESTAMP)/;
 
 /** Reports a finding and returns true if the type of a column cannot represent its values. */
 function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn[], problems: Problems): boolean {
@@ -197,11 +197,11 @@ function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn
     const columnName = names[i]!;
     if (columnName === 'identifier' || columnName === '') return;
     if (columnName === 'date') {
-      if (!NUMERIC.test(type) && (!NON_NUMERIC.test(type) || DATES.test(type))) return;
+      if (!NUMERIC_TYPE.test(type) && (!NON_NUMERIC.test(type) || DATE_TYPE.test(type))) return;
       problems.error({
         code: 'BAD_DATE',
         path: `market.${name}`,
-        message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.${NUMERIC.test(type) ? ' Numbers such as 20240102 are read by a mapping with date_format: YYYYMMDD.' : ''}`,
+        message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.${NUMERIC_TYPE.test(type) ? ' Numbers such as 20240102 are read by a mapping with date_format: YYYYMMDD.' : ''}`,
       });
     } else if (NON_NUMERIC.test(type))
       problems.error({

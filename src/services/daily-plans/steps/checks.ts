@@ -192,6 +192,6 @@ function createResult(
  */
 function listRestated({ steps }: DayDocument): ReadonlySet<string> | null {
   const report = steps.find(({ type }) => type === 'refresh')?.items.find(({ key }) => key === REFRESH_ITEM);
-  const rejected = report?.detail?.['rejected'];
-  return Array.isArray(rejected) ? new Set(rejected.map(String)) : null;
+  const rejectedBars = report?.detail?.['rejected'];
+  return Array.isArray(rejectedBars) ? new Set(rejectedBars.map(String)) : null;
 }

@@ -123,13 +123,13 @@ interface KeyResponse {
 async function requestText(who: string, url: string, init: RequestInit, answerMs = ANSWER_MS): Promise<KeyResponse> {
   try {
     const signal = AbortSignal.timeout(answerMs);
-    const answer = await fetch(url, { redirect: 'error', signal, ...init });
+    const response = await fetch(url, { redirect: 'error', signal, ...init });
     let text = '';
-    for await (const piece of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+    for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       text += Buffer.from(piece).toString('latin1');
       if (text.length > TEXT_MAX) throw new Error('its answer is too long');
     }
-    return { status: answer.status, text };
+    return { status: response.status, text };
   } catch (cause) {
     throw new Refusal(
       'STORE_UNAVAILABLE',

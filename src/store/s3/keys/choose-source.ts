@@ -28,7 +28,7 @@ export interface AwsSettings extends ProfileFiles {
 }
 
 /** Default region of services outside AWS. */
-const REGION = 'us-east-1';
+const DEFAULT_REGION = 'us-east-1';
 /** Metadata address of an ECS container. */
 const CONTAINER_ORIGIN = 'http://169.254.170.2';
 /** Matches hosts that may provide keys without TLS: this machine, and the local ECS and EKS agents. */
@@ -49,7 +49,7 @@ const UNSUPPORTED_SETTINGS = [
  */
 export function chooseKeys(aws: AwsSettings): { readonly region: string; readonly keys: KeySource } {
   const profile = findProfile(aws);
-  const region = aws.region ?? profile?.get('region') ?? REGION;
+  const region = aws.region ?? profile?.get('region') ?? DEFAULT_REGION;
   const keys =
     findFixedKeys(aws) ?? chooseIdentity(aws, region) ?? chooseProfile(aws, profile, region) ?? chooseContainer(aws);
   return { region, keys: keys ?? createMachineSource(aws) };
@@ -119,8 +119,8 @@ function chooseContainer(aws: AwsSettings): KeySource | undefined {
   const { protocol, hostname, username } = URL.canParse(url)
     ? new URL(url)
     : { protocol: '', hostname: '', username: '' };
-  const isOwn = protocol === 'https:' || (protocol === 'http:' && LOCAL_HOSTS.test(hostname));
-  if (!isOwn || username !== '')
+  const isPermitted = protocol === 'https:' || (protocol === 'http:' && LOCAL_HOSTS.test(hostname));
+  if (!isPermitted || username !== '')
     throw refuse(
       'AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https URL, or an http URL on loopback or of the ECS or EKS agent.',
     );

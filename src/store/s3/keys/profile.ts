@@ -28,9 +28,9 @@ function parseSections(file: string): Map<string, Map<string, string>> {
     if (/^[\s#;]/.test(line) || line === '') continue;
     if (line.startsWith('[')) {
       const name = line.slice(1, line.includes(']') ? line.indexOf(']') : undefined);
-      const words = name.split(/\s/).filter((word) => word !== '');
-      section = sections.get(words.join(' ')) ?? new Map<string, string>();
-      sections.set(words.join(' '), section);
+      const nameWords = name.split(/\s/).filter((word) => word !== '');
+      section = sections.get(nameWords.join(' ')) ?? new Map<string, string>();
+      sections.set(nameWords.join(' '), section);
       continue;
     }
     const offset = line.indexOf('=');

@@ -6,7 +6,7 @@ import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { listCountChanges } from '../../count-changes.js';
-import { runEffects, type RunEffect } from '../../run-effects.js';
+import { listRunEffects, type RunEffect } from '../../run-effects.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
 import { findCachedColumns } from '../cached-columns.js';
 import { createSpan } from '../span.js';
@@ -75,8 +75,8 @@ function listFigures({ columns, window }: ExportSource, { days, divisor }: RunDa
 
 /** Returns the divisor of the index in its own return variant, on the dates of the run, [T]. */
 export function readDivisors(columns: RunColumns, days: Int32Array): Float64Array {
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, firstPosition, firstPosition + days.length);
 }
 
 /**
@@ -100,7 +100,7 @@ interface EventSpan {
 function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): EventRow[] {
   const holdings = createHoldingsReader(columns);
   const isInRange = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
-  const actions = groupBy(runEffects(columns).filter(isInRange), ({ at }) => at);
+  const actions = groupBy(listRunEffects(columns).filter(isInRange), ({ at }) => at);
   const exits = groupBy(listFreeTrades(columns).filter(isInRange), ({ at }) => at);
   const changes = groupBy(listCountChanges(columns).filter(isInRange), ({ at }) => at);
   const step = createGrowthReader(columns);
@@ -164,12 +164,12 @@ function createHoldingsReader(columns: RunColumns): { before(position: number): 
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const days = columns.i32('days');
   const level = columns.f64('indexLevel');
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const block = hasOwn ? 'indexWeights' : 'weights';
   return {
     before: (offset) => ({
       weights: columns.f64(block, (offset - 1) * names.length, offset * names.length),
-      growth: level[first + offset]! / level[first + offset - 1]!,
+      growth: level[firstPosition + offset]! / level[firstPosition + offset - 1]!,
       isIndex: hasOwn || runId === indexId,
     }),
   };
@@ -220,7 +220,7 @@ function createActionRows(
 /** Returns a function that computes the growth of a security over a session with corporate actions. */
 function createGrowthReader(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 'weight' | 'held' | 'terms'> {
   const { names, foreign, dates } = columns.header;
-  const effects = groupBy(runEffects(columns), ({ name }) => name);
+  const effects = groupBy(listRunEffects(columns), ({ name }) => name);
   const closeAt = (t: number, name: number): number =>
     columns.f64('price', t * names.length + name, t * names.length + name + 1)[0]!;
   /** Returns the last close before a date, on the share basis of the previous date. */

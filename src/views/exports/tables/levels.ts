@@ -11,9 +11,9 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) =
   const days = columns.i32('days');
   const { from, to } = createSpan(days, window);
   const level = columns.f64('level');
-  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const readIndexBlock = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.f64(block, first, first + days.length);
+    columns.f64(block, firstPosition, firstPosition + days.length);
   const readKnownLevels = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.has(block) ? readIndexBlock(block) : new Float64Array(days.length).fill(Number.NaN);
   const readVariant = (name: ReturnVariant): Float64Array => readKnownLevels(VARIANT_BLOCKS[name].level);

@@ -1,11 +1,11 @@
 import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { DEFAULT_RISK_WINDOW, computeRollingRisk } from '#domain/analytics/rolling-risk.js';
-import { runLevels } from '../../run-levels.js';
+import { readRunLevels } from '../../run-levels.js';
 import { yieldBatches, type Producer } from '../batch.js';
 import { createSpan } from '../span.js';
 
 export const produceRisk: Producer<'risk'> = ({ columns, window }, offset) => {
-  const { days, level, index } = runLevels(columns);
+  const { days, level, index } = readRunLevels(columns);
   const result = computeRollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, estimatePeriodsPerYear(days));
   const shownDays = days.subarray(result.from);
   const { from, to } = createSpan(shownDays, window);

@@ -18,13 +18,13 @@ export const produceTrades: Producer<'trades'> = function* ({ columns, window },
   const source = createTrades(columns);
   const { identifiers, all, days } = source;
   const span = createSpan(days, window);
-  const first = findFirstAtLeast(all.at, span.from);
+  const firstTrade = findFirstAtLeast(all.at, span.from);
   const end = findFirstAtLeast(all.at, span.to);
-  const rows = createRows(Math.min(BATCH_ROWS, Math.max(0, end - first - from)));
-  for (let row = first + from; row < end; row += BATCH_ROWS) {
+  const rows = createRows(Math.min(BATCH_ROWS, Math.max(0, end - firstTrade - from)));
+  for (let row = firstTrade + from; row < end; row += BATCH_ROWS) {
     const to = Math.min(end, row + BATCH_ROWS);
     fillRows(rows, source, { from: row, to });
-    yield createBatch(rows, { count: to - row, end: to - first, identifiers });
+    yield createBatch(rows, { count: to - row, end: to - firstTrade, identifiers });
   }
 };
 

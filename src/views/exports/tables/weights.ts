@@ -11,7 +11,7 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
   if (from + offset >= to) return;
   const span = { from: from + offset, to: to - 1 };
   const panelRows = openPanelRows(columns, 'weights', span);
-  const indexWeights = indexRows(columns, span);
+  const indexWeights = selectIndexRows(columns, span);
   const rows = createRows(columns.header.names);
   for (let t = span.from; t < to; t++) {
     const weights = panelRows.at(t);
@@ -30,7 +30,7 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
 };
 
 /** Returns the index weights, `ownWeights` if the portfolio weights are those of the index, and null for a strategy. */
-function indexRows(columns: RunColumns, span: Parameters<typeof openPanelRows>[2]) {
+function selectIndexRows(columns: RunColumns, span: Parameters<typeof openPanelRows>[2]) {
   const { run_id: runId, index_id: indexId, has_index_weights: hasOwn } = columns.header;
   if (hasOwn) return openPanelRows(columns, 'indexWeights', span);
   return runId === indexId ? 'own' : null;

@@ -3,7 +3,7 @@ import type { BarSource } from '#domain/reports/blocks/bar-chart.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { drawColumns, layBars, type Bar } from '../chart/bars.js';
 import type { RunFigures } from '../figures.js';
-import { countText, formatPercent, formatPlainTexts } from '../numbers.js';
+import { formatCount, formatPercent, formatPlainTexts } from '../numbers.js';
 import type { Section } from '../page/layout.js';
 import { splitRows } from '../rows-within.js';
 import { SIZE, SIZE_MIN } from '../style-sheet.js';
@@ -117,7 +117,7 @@ function createSectorBars({ sectors }: RunFigures, limit: number): Bars {
   if (others.length > 0)
     bars.push(
       createPercentBar(
-        `${countText(others.length)} others`,
+        `${formatCount(others.length)} others`,
         others.reduce((sum, { weight }) => sum + weight, 0),
       ),
     );
@@ -137,15 +137,15 @@ function createContributionBars({ attribution, findName }: RunFigures, limit: nu
   );
   const selectionText = isWhole
     ? ''
-    : `${describeExtremes(contributors.length, detractors.length)} of ${countText(contributions.length)} names, `;
+    : `${describeExtremes(contributors.length, detractors.length)} of ${formatCount(contributions.length)} names, `;
   return { bars, isTime: false, note: `${selectionText}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
 }
 
 /** Describes which securities a chart shows; there may be no contributors or no detractors. */
 function describeExtremes(contributors: number, detractors: number): string {
   const sides = [
-    ...(contributors > 0 ? [`${countText(contributors)} largest contributors`] : []),
-    ...(detractors > 0 ? [`${countText(detractors)} largest detractors`] : []),
+    ...(contributors > 0 ? [`${formatCount(contributors)} largest contributors`] : []),
+    ...(detractors > 0 ? [`${formatCount(detractors)} largest detractors`] : []),
   ];
   return sides.join(' and ');
 }
@@ -170,7 +170,7 @@ function createLiquidationBars(
   return {
     bars: shownRows.map(({ days, share }) => createPercentBar(days === 1 ? '1 day' : `${days} days`, share)),
     isTime: true,
-    note: `Sold of ${countText(aum)} ${currency} in the index before ${date}, at ${formatPercent(participation)} of the mean daily volume.`,
+    note: `Sold of ${formatCount(aum)} ${currency} in the index before ${date}, at ${formatPercent(participation)} of the mean daily volume.`,
   };
 }
 

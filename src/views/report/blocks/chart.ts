@@ -144,9 +144,9 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
       { ...PANELS[name], isLogarithmic: block.log_scale && name === 'levels', hasZero: name !== 'levels', series },
     ];
   });
-  const missing = results.flatMap((line) => ('missing' in line.found ? [line.found.missing] : []));
-  const showsMissing = panels.length === 0 || block.lines.length === missing.length;
-  const notes = showsMissing ? missing.map((sentence) => createNotePart(sentence, width, typesetter)) : [];
+  const missingTexts = results.flatMap((line) => ('missing' in line.found ? [line.found.missing] : []));
+  const showsMissing = panels.length === 0 || block.lines.length === missingTexts.length;
+  const notes = showsMissing ? missingTexts.map((sentence) => createNotePart(sentence, width, typesetter)) : [];
   const height = Math.min(block.height, pageHeight - (title?.height ?? 0));
   const chart: Part[] =
     panels.length === 0 ? [] : [createChartPart(panels, { width, height, alt: describePanels(panels, figures) })];

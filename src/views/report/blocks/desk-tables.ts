@@ -1,7 +1,7 @@
 import { LIMIT_RULES } from '#domain/compliance/rules.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import type { RunFigures } from '../figures.js';
-import { formatBasisPoints, countText, formatPercent, formatRatio } from '../numbers.js';
+import { formatBasisPoints, formatCount, formatPercent, formatRatio } from '../numbers.js';
 import { splitRows } from '../rows-within.js';
 import { createFigureColumn, createTextColumn, toTable, type Field, type Table } from '../table/fields.js';
 import { cleanLine } from '../text/clean-text.js';
@@ -16,13 +16,13 @@ export function createLimitsTable({ limits, hasIssuers, overview }: RunFigures):
       cell: ({ headroom }) => formatPercent(headroom.at(-1)!),
     },
     { column: createFigureColumn('Least headroom'), cell: ({ headroom }) => formatPercent(Math.min(...headroom)) },
-    { column: createFigureColumn('Sessions in breach'), cell: ({ breachedDates }) => countText(breachedDates) },
-    { column: createFigureColumn('Breaches'), cell: ({ breaches }) => countText(breaches.length) },
+    { column: createFigureColumn('Sessions in breach'), cell: ({ breachedDates }) => formatCount(breachedDates) },
+    { column: createFigureColumn('Breaches'), cell: ({ breaches }) => formatCount(breaches.length) },
   ];
   return toTable(
     fields,
     rules,
-    `Concentration rules on the weights of ${countText(rules[0]!.dates.length)} sessions, ${hasIssuers ? 'by issuer' : 'each security its own issuer'}. Headroom is the distance to the nearest bound; it is negative beyond the bound.`,
+    `Concentration rules on the weights of ${formatCount(rules[0]!.dates.length)} sessions, ${hasIssuers ? 'by issuer' : 'each security its own issuer'}. Headroom is the distance to the nearest bound; it is negative beyond the bound.`,
   );
 }
 
@@ -79,12 +79,13 @@ export function createBreachesTable({ breaches, overview }: RunFigures, limit: n
     { column: createFigureColumn('Furthest'), cell: ({ worst }) => formatPercent(worst.value) },
     { column: createFigureColumn('Bound'), cell: ({ worst }) => formatPercent(worst.limit) },
   ];
-  const count = `${countText(orderedBreaches.length)} ${orderedBreaches.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
-  const ending = others.length === 0 ? '' : `, of which the ${countText(rows.length)} lasting and latest are shown`;
+  const count = `${formatCount(orderedBreaches.length)} ${orderedBreaches.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
+  const omissionNote =
+    others.length === 0 ? '' : `, of which the ${formatCount(rows.length)} lasting and latest are shown`;
   return toTable(
     fields,
     rows,
-    `${label}: ${count}${ending}. A breach by price or corporate action triggers a rebalance.`,
+    `${label}: ${count}${omissionNote}. A breach by price or corporate action triggers a rebalance.`,
   );
 }
 
@@ -102,7 +103,7 @@ export function createDividendsTable({ dividendPoints, overview }: RunFigures, l
   const comingNote =
     announced.dividends_total === 0
       ? ''
-      : ` Announced after that: ${formatRatio(announced.points)} points in ${countText(announced.dividends_total)} ${announced.dividends_total === 1 ? 'dividend' : 'dividends'}.`;
+      : ` Announced after that: ${formatRatio(announced.points)} points in ${formatCount(announced.dividends_total)} ${announced.dividends_total === 1 ? 'dividend' : 'dividends'}.`;
   return toTable(
     fields,
     rows,
@@ -111,7 +112,7 @@ export function createDividendsTable({ dividendPoints, overview }: RunFigures, l
 }
 
 /** Returns the orders of the latest rebalance, largest first; null if the portfolio holds an overlay. */
-export function packTable(
+export function createPackTable(
   { pack, currency, findName }: RunFigures,
   { aum, limit }: Pick<BlockOf<'table'>, 'aum' | 'limit'>,
 ): Table | null {
@@ -133,20 +134,20 @@ export function packTable(
       isShown: hasNames,
     },
     { column: createTextColumn('Side'), cell: ({ side }) => side },
-    { column: createFigureColumn('Shares'), cell: ({ shares }) => countText(shares) },
-    { column: createFigureColumn('Value'), cell: ({ value }) => countText(value) },
+    { column: createFigureColumn('Shares'), cell: ({ shares }) => formatCount(shares) },
+    { column: createFigureColumn('Value'), cell: ({ value }) => formatCount(value) },
     { column: createFigureColumn('From'), cell: ({ weight_before: before }) => formatPercent(before) },
     { column: createFigureColumn('To'), cell: ({ weight_target: target }) => formatPercent(target) },
     { column: createFigureColumn('Days'), cell: ({ days_to_trade: daysToTrade }) => formatDays(daysToTrade) },
   ];
-  const ending = others.length === 0 ? '' : ` ${countText(others.length)} smaller orders are not shown.`;
+  const omissionNote = others.length === 0 ? '' : ` ${formatCount(others.length)} smaller orders are not shown.`;
   const capacities = capacity.map(
-    ({ days: most, aum: value }) => `${value === null ? 'unknown' : countText(value)} in ${most}`,
+    ({ days: daysMax, aum: value }) => `${value === null ? 'unknown' : formatCount(value)} in ${daysMax}`,
   );
   return toTable(
     fields,
     rows,
-    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${formatPercent(account.turnover)}, expected cost ${formatBasisPoints((account.cost / account.value) * 10_000)}.${ending} Days to trade at ${formatPercent(participation)} of the mean daily volume: ${formatDays(days.p50)} in the median, ${formatDays(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
+    `Orders of ${date} for ${formatCount(aum)} ${currency}: turnover ${formatPercent(account.turnover)}, expected cost ${formatBasisPoints((account.cost / account.value) * 10_000)}.${omissionNote} Days to trade at ${formatPercent(participation)} of the mean daily volume: ${formatDays(days.p50)} in the median, ${formatDays(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { STATS, selectStats, type Stat, type StatRun } from '#domain/reports/blocks/stat-grid.js';
 import type { RunFigures } from '../figures.js';
-import { formatBasisPoints, countText, formatPercent, formatRatio } from '../numbers.js';
+import { formatBasisPoints, formatCount, formatPercent, formatRatio } from '../numbers.js';
 import { RETURN_NAMES } from '../return-names.js';
 import type { Part } from '../page/layout.js';
 import { HAIRLINE, INK, LINE, MUTED_INK, SIZE } from '../style-sheet.js';
@@ -24,7 +24,7 @@ const FIGURES: Record<Stat, (figures: RunFigures) => string> = {
   tracking_difference: ({ overview: { metrics } }) => formatPercent(metrics.tracking_difference),
   parent_tracking_error: ({ overview: { parent } }) => formatPercent(parent?.tracking_error ?? null),
   forecast_tracking_error: ({ overview: { parent } }) => formatPercent(parent?.forecast?.tracking_error ?? null),
-  constituents: ({ concentration }) => countText(concentration().constituents),
+  constituents: ({ concentration }) => formatCount(concentration().constituents),
   effective_assets: ({ concentration }) => formatRatio(concentration().effective_assets),
   largest: ({ concentration }) => formatPercent(concentration().largest),
   long_exposure: ({ exposure }) => formatPercent(exposure().long),

@@ -3,7 +3,7 @@ import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js'
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
 import type { RunFigures } from '../figures.js';
-import { countText, NOT_MEASURED, formatPercent, formatPlainTexts, formatWeight } from '../numbers.js';
+import { formatCount, NOT_MEASURED, formatPercent, formatPlainTexts, formatWeight } from '../numbers.js';
 import { splitRows } from '../rows-within.js';
 import { AMBER_TINT, NAVY_TINT } from '../style-sheet.js';
 import { layTable } from '../table/lay-table.js';
@@ -15,7 +15,7 @@ import {
   createDividendsTable,
   createLimitsTable,
   createOverlayTable,
-  packTable,
+  createPackTable,
   createScenariosTable,
 } from './desk-tables.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
@@ -51,7 +51,7 @@ const CONTENTS: Record<TableSource, Content> = {
   breaches: ({ limit }, context) => createBreachesTable(requireFigures(context), limit),
   overlay_parts: (_block, context) => createOverlayTable(requireFigures(context)),
   dividend_points: ({ limit }, context) => createDividendsTable(requireFigures(context), limit),
-  pack: (block, context) => packTable(requireFigures(context), block),
+  pack: (block, context) => createPackTable(requireFigures(context), block),
   scenarios: (block, context) => createScenariosTable(requireFigures(context), block),
   literal: ({ frame, limit }) => createLiteralTable(frame!, limit), // the schema requires a frame in a literal table
 };
@@ -91,8 +91,8 @@ function createConstituentsTable(
   ];
   const shownRows =
     rows.length < allConstituents.length
-      ? `The largest ${countText(rows.length)} of ${countText(allConstituents.length)} constituents`
-      : `${countText(allConstituents.length)} ${allConstituents.length === 1 ? 'constituent' : 'constituents'}`;
+      ? `The largest ${formatCount(rows.length)} of ${formatCount(allConstituents.length)} constituents`
+      : `${formatCount(allConstituents.length)} ${allConstituents.length === 1 ? 'constituent' : 'constituents'}`;
   return toTable(
     fields,
     rows,
@@ -113,13 +113,13 @@ function createRebalancesTable(
       cell: ({ cause }) => (cause === 'breach' ? breach : cause),
       isShown: watchedRule !== null || rows.some(({ cause }) => cause !== 'schedule'),
     },
-    { column: createFigureColumn('Constituents'), cell: ({ constituents }) => countText(constituents) },
-    { column: createFigureColumn('Added'), cell: ({ added }) => countText(added) },
-    { column: createFigureColumn('Removed'), cell: ({ removed }) => countText(removed) },
+    { column: createFigureColumn('Constituents'), cell: ({ constituents }) => formatCount(constituents) },
+    { column: createFigureColumn('Added'), cell: ({ added }) => formatCount(added) },
+    { column: createFigureColumn('Removed'), cell: ({ removed }) => formatCount(removed) },
     { column: createFigureColumn('Turnover'), cell: ({ turnover }) => formatPercent(turnover) },
     { column: createFigureColumn('Largest weight'), cell: ({ largest }) => formatWeight(largest, weightDecimals) },
     { column: createFigureColumn('Cap'), cell: ({ cap }) => formatPercent(cap), isShown: hasCap },
-    { column: createFigureColumn('At cap'), cell: ({ capped }) => countText(capped), isShown: hasCap },
+    { column: createFigureColumn('At cap'), cell: ({ capped }) => formatCount(capped), isShown: hasCap },
     {
       column: createFigureColumn('Redistributed'),
       cell: ({ redistributed }) => formatPercent(redistributed),
@@ -130,7 +130,7 @@ function createRebalancesTable(
   return toTable(
     fields,
     rows,
-    `${countText(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`,
+    `${formatCount(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`,
   );
 }
 
@@ -143,7 +143,7 @@ function createExposuresTable({ yearEndSectors, overview }: RunFigures, limit: n
   const otherWeights = Float64Array.from(dates, (_, k) => others.reduce((sum, { weights }) => sum + weights[k]!, 0));
   const rows = [
     ...shown.map(({ sector, weights }) => ({ label: sector ?? 'Unclassified', weights })),
-    ...(others.length === 0 ? [] : [{ label: `${countText(others.length)} others`, weights: otherWeights }]),
+    ...(others.length === 0 ? [] : [{ label: `${formatCount(others.length)} others`, weights: otherWeights }]),
   ];
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Sector'), cell: ({ label }) => cleanLine(label) },
@@ -231,7 +231,7 @@ function createAttributionTable({ attribution, findName }: RunFigures, limit: nu
       ? []
       : [
           createSums(
-            `${countText(others.length)} others`,
+            `${formatCount(others.length)} others`,
             others.reduce((sum, { contribution }) => sum + contribution, 0),
           ),
         ];
@@ -285,7 +285,7 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
       ...table.rows,
       ...(others.length === 0
         ? []
-        : [createSums(`${countText(others.length)} others`, otherTotals.weight, otherTotals.contribution)]),
+        : [createSums(`${formatCount(others.length)} others`, otherTotals.weight, otherTotals.contribution)]),
       createSums('Volatility', coveredWeight, volatility),
     ],
   };
@@ -311,7 +311,7 @@ function createLiteralTable({ index, columns, data }: LiteralTable, limit: numbe
       data.length === 0
         ? 'No rows.'
         : others.length > 0
-          ? `${countText(others.length)} more rows are not shown.`
+          ? `${formatCount(others.length)} more rows are not shown.`
           : null,
   };
 }

@@ -32,8 +32,8 @@ export function createLinearAxis(extent: Extent, ticksMax: number): ValueAxis {
   const { low, high } = addPadding(extent);
   let step = roundStep((high - low) / (ticksMax + 1));
   while (computeFloor(high / step) - computeCeiling(low / step) + 1 > ticksMax) step = roundStep(step * 1.01);
-  const first = computeCeiling(low / step);
-  const ticks = Array.from({ length: computeFloor(high / step) - first + 1 }, (_, i) => (first + i) * step);
+  const firstStep = computeCeiling(low / step);
+  const ticks = Array.from({ length: computeFloor(high / step) - firstStep + 1 }, (_, i) => (firstStep + i) * step);
   return { ticks, step, position: (value) => (value - low) / (high - low) };
 }
 

@@ -112,9 +112,9 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
         `${formatNumber(xs[last]!)} ${formatNumber(baseline)} l ${formatNumber(xs[0]!)} ${formatNumber(baseline)} l h f`,
       );
     },
-    clipped({ x, y, width, height }, inside) {
+    clipped({ x, y, width, height }, drawInside) {
       pdf.addContent(`q ${formatNumber(x)} ${formatNumber(y)} ${formatNumber(width)} ${formatNumber(height)} re W n`);
-      inside();
+      drawInside();
       pdf.addContent('Q');
     },
     element(parent, type, { alt, box, scope } = {}) {
@@ -129,15 +129,15 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
       parent.add(element);
       return element;
     },
-    content(element, type, inside) {
+    content(element, type, drawInside) {
       const content = pdf.markStructureContent(type);
-      inside();
+      drawInside();
       pdf.endMarkedContent();
       element.add(content);
     },
-    artifact(inside, type = 'Layout') {
+    artifact(drawInside, type = 'Layout') {
       pdf.markContent('Artifact', { type });
-      inside();
+      drawInside();
       pdf.endMarkedContent();
     },
   };

@@ -17,7 +17,7 @@ export interface PrintArea {
  * Returns the print area of a page. The footer is placed in the lower margin, which is enlarged if it is smaller than
  * the footer.
  */
-export function printArea({ size, orientation, margin }: ReportPage): PrintArea {
+export function computePrintArea({ size, orientation, margin }: ReportPage): PrintArea {
   const { width: shortSide, height: longSide } = PAGE_SIZES[size];
   const [width, height] = orientation === 'portrait' ? [shortSide, longSide] : [longSide, shortSide];
   const footHeight = Math.max(margin, SPACE.foot);

@@ -48,7 +48,7 @@ export function describeReruns(work: SharedWork): void {
       });
     }
 
-    const runsOf = async (id: string) =>
+    const readRuns = async (id: string) =>
       (await cluster.front.ask<StoredRuns>('GET', `/analytics/${id}/runs`)).body.runs;
 
     /** Checks that every index has one new run with the same files as a single backtest, and that no part is left. */
@@ -58,14 +58,17 @@ export function describeReruns(work: SharedWork): void {
       const { rows, ...counts } = result as RerunView;
       expect(counts).toMatchObject({ indices: IDS.length, stored: IDS.length, current: 0, refused: 0 });
       for (const { index_id: id, run_id: run } of rows) {
-        const ids = (await runsOf(id)).map(({ run_id }) => run_id);
+        const ids = (await readRuns(id)).map(({ run_id }) => run_id);
         expect(ids).toEqual([run, ...before.get(id)!]);
         expect((await readLevels(id)).status).toBe(200);
       }
-      const [shared, hash] = [(await readLevels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash];
+      const [sharedLevels, sharedHash] = [(await readLevels(IDS[9]!)).body, (await readRuns(IDS[9]!))[0]!.run_hash];
       await cluster.front.ask('POST', `/analytics/${IDS[9]!}/backtest`);
       await cluster.front.finished(`backtest:${IDS[9]!}`);
-      expect([(await readLevels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash]).toEqual([shared, hash]);
+      expect([(await readLevels(IDS[9]!)).body, (await readRuns(IDS[9]!))[0]!.run_hash]).toEqual([
+        sharedLevels,
+        sharedHash,
+      ]);
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     }
 
@@ -73,14 +76,14 @@ export function describeReruns(work: SharedWork): void {
 
     /** Returns objects that no document references. */
     async function listUnreferenced(): Promise<string[]> {
-      const named = new Set(
+      const namedObjects = new Set(
         (await cluster.query<{ name: string }>('SELECT DISTINCT unnest(artifacts) AS name FROM divisor.documents')).map(
           ({ name }) => name,
         ),
       );
       const objects: string[] = [];
       for await (const { name } of createS3Client(cluster.s3.access).list()) objects.push(name);
-      return objects.filter((name) => name.endsWith('.art') && !name.startsWith('trash/') && !named.has(name));
+      return objects.filter((name) => name.endsWith('.art') && !name.startsWith('trash/') && !namedObjects.has(name));
     }
 
     async function readRunIdsBefore(): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -88,7 +91,7 @@ export function describeReruns(work: SharedWork): void {
       for (const id of IDS)
         ids.set(
           id,
-          (await runsOf(id)).map(({ run_id: run }) => run),
+          (await readRuns(id)).map(({ run_id: run }) => run),
         ); // one at a time, because the write queue is short
       return ids;
     }

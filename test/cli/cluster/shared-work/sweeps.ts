@@ -33,7 +33,7 @@ async function startSweep({ ask }: RunningService, name: string): Promise<string
 }
 
 /** Returns the table of a finished sweep without its id. */
-async function tableOf(service: RunningService, jobId: string): Promise<object> {
+async function readTable(service: RunningService, jobId: string): Promise<object> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
   const { sweep_id: _, ...table } = result as RankedSweep; // the id differs between sweeps
@@ -51,7 +51,7 @@ async function startSimulation({ ask }: RunningService): Promise<string> {
 }
 
 /** Returns the result of a finished simulation. */
-async function pathsOf(service: RunningService, jobId: string): Promise<unknown> {
+async function readPaths(service: RunningService, jobId: string): Promise<unknown> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
   return result;
@@ -73,7 +73,7 @@ async function startStudy({ ask }: RunningService): Promise<string> {
 }
 
 /** Returns the rows of a finished study, with the result of each run. */
-async function studyOf(service: RunningService, jobId: string): Promise<readonly unknown[]> {
+async function readStudy(service: RunningService, jobId: string): Promise<readonly unknown[]> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
   const { rows, ...counts } = result as { readonly rows: readonly { readonly run_id: string | null }[] };
@@ -107,13 +107,13 @@ export function describeSweeps(work: SharedWork): void {
     let expectedPaths: unknown;
     let expectedStudy: unknown;
     beforeAll(async () => {
-      const embedded = await runService();
-      await prepare(embedded, []);
-      await prepareRun(embedded);
-      expected = await tableOf(embedded, await startSweep(embedded, 'embedded'));
-      expectedPaths = await pathsOf(embedded, await startSimulation(embedded));
-      expectedStudy = await studyOf(embedded, await startStudy(embedded));
-      await embedded.close();
+      const embeddedService = await runService();
+      await prepare(embeddedService, []);
+      await prepareRun(embeddedService);
+      expected = await readTable(embeddedService, await startSweep(embeddedService, 'embedded'));
+      expectedPaths = await readPaths(embeddedService, await startSimulation(embeddedService));
+      expectedStudy = await readStudy(embeddedService, await startStudy(embeddedService));
+      await embeddedService.close();
       cluster = work.cluster();
       await prepareRun(cluster.front);
       await waitForServedStores();
@@ -137,7 +137,7 @@ export function describeSweeps(work: SharedWork): void {
       const { jobId, own, other } = await startPausedSweep('all');
       expect(other).not.toBe(own);
       cluster.s3.isHeld = false;
-      expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+      expect(await readTable(cluster.front, jobId)).toEqual(expected);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
@@ -145,7 +145,7 @@ export function describeSweeps(work: SharedWork): void {
     test('divides a simulation in the same way', async () => {
       const { jobId } = await startHeldJob(() => startSimulation(cluster.front));
       cluster.s3.isHeld = false;
-      expect(await pathsOf(cluster.front, jobId)).toEqual(expectedPaths);
+      expect(await readPaths(cluster.front, jobId)).toEqual(expectedPaths);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
@@ -153,7 +153,7 @@ export function describeSweeps(work: SharedWork): void {
     test('divides an optimisation study in the same way', async () => {
       const { jobId } = await startHeldJob(() => startStudy(cluster.front));
       cluster.s3.isHeld = false;
-      expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
+      expect(await readStudy(cluster.front, jobId)).toEqual(expectedStudy);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
@@ -173,7 +173,7 @@ export function describeSweeps(work: SharedWork): void {
       const { jobId, other } = await startPausedSweep('helper');
       await kill(findWorker(other));
       cluster.s3.isHeld = false;
-      expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+      expect(await readTable(cluster.front, jobId)).toEqual(expected);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       work.workers.push(await cluster.startWorker());
       await waitForServedStores();
@@ -182,11 +182,11 @@ export function describeSweeps(work: SharedWork): void {
     test.runIf(IS_SOAK)('restarts when its own worker is killed, and ignores the first attempt', async () => {
       const { jobId, own } = await startPausedSweep('own');
       await kill(findWorker(own));
-      const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
-      expect(again).toMatchObject({ crashes: 0, losses: 1 });
-      expect(again.node).not.toBe(own);
+      const secondAttempt = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
+      expect(secondAttempt).toMatchObject({ crashes: 0, losses: 1 });
+      expect(secondAttempt.node).not.toBe(own);
       cluster.s3.isHeld = false;
-      expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+      expect(await readTable(cluster.front, jobId)).toEqual(expected);
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
@@ -196,7 +196,7 @@ export function describeSweeps(work: SharedWork): void {
       const { jobId, own } = await startHeldJob(() => startStudy(cluster.front));
       await kill(findWorker(own));
       cluster.s3.isHeld = false;
-      expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
+      expect(await readStudy(cluster.front, jobId)).toEqual(expectedStudy);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 2, crashes: 0, losses: 1 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
@@ -207,7 +207,7 @@ export function describeSweeps(work: SharedWork): void {
       const { jobId, other } = await startHeldJob(() => startStudy(cluster.front));
       await kill(findWorker(other));
       cluster.s3.isHeld = false;
-      expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
+      expect(await readStudy(cluster.front, jobId)).toEqual(expectedStudy);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
     });
   });

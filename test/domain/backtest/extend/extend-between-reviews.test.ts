@@ -17,7 +17,7 @@ function withCounts(market: MarketData, changes: readonly { cell: number; percen
   const names = market.identifiers.length;
   const panel = market.fields.get('SHARES_OUTSTANDING')!.slice();
   for (const { cell, percent } of changes)
-    for (let at = cell; at < panel.length; at += names) panel[at]! *= 1 + percent / 100;
+    for (let i = cell; i < panel.length; i += names) panel[i]! *= 1 + percent / 100;
   return { ...market, fields: new Map([...market.fields, ['SHARES_OUTSTANDING', panel]]) };
 }
 
@@ -38,7 +38,7 @@ const randomEvents = fc.record({
 describe('changes between reviews', () => {
   test('have the same bits in runs that are extended and in whole ones', () => {
     const tally = createTally();
-    const seen = { changes: 0, replacement: 0, fast_exit: 0, fast_entry: 0 };
+    const seenCounts = { changes: 0, replacement: 0, fast_exit: 0, fast_entry: 0 };
     fc.assert(
       fc.property(
         randomMarket,
@@ -73,8 +73,9 @@ describe('changes between reviews', () => {
           });
           try {
             const { index } = run(market, document, { createDecider: indexDecider });
-            seen.changes += index.book.shareChanges?.session.length ?? 0;
-            for (const { cause } of index.compositions.list) if (cause) seen[cause as keyof typeof seen] += 1;
+            seenCounts.changes += index.book.shareChanges?.session.length ?? 0;
+            for (const { cause } of index.compositions.list)
+              if (cause) seenCounts[cause as keyof typeof seenCounts] += 1;
           } catch {
             // The engine refused the random market.
           }
@@ -83,7 +84,7 @@ describe('changes between reviews', () => {
       { numRuns: 6 * RUNS },
     );
     expect(tally.extended).toBeGreaterThan(fc.countDraws(RUNS));
-    expect(Math.min(...Object.values(seen))).toBeGreaterThan(0);
+    expect(Math.min(...Object.values(seenCounts))).toBeGreaterThan(0);
     expect(tally.reasons['member_change']).toBeGreaterThan(0);
   });
 });

@@ -21,12 +21,12 @@ import {
   listFilesAfter,
   openExtended,
   STAMP,
-  contentOf,
+  readContent,
   type StoredRun,
 } from './extended.js';
 import { randomMarket } from '../random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-run.js';
-import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../run-texts.js';
+import { formatOverview, formatResult, runOverviewJson, runResultJson } from '../run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
 /** Returns a run; undefined if the random market or benchmark was refused. */
@@ -70,7 +70,7 @@ const randomTerms = fc.record({
 
 describe('on random markets', () => {
   test('an extended run is the whole run, bit for bit, again and again', () => {
-    const extended = { index: 0, strategy: 0, cadence: 0 };
+    const extendedCounts = { index: 0, strategy: 0, cadence: 0 };
     fc.assert(
       fc.property(
         randomMarket,
@@ -80,9 +80,9 @@ describe('on random markets', () => {
         fc.integer({ min: 12, max: 23 }),
         fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }),
         fc.constantFrom(0, 0, 4, 1000),
-        ({ market }, document, [given, createDecider], { benchmark, strategy }, rows, steps, datesMax) => {
+        ({ market }, document, [requestTerms, createDecider], { benchmark, strategy }, rows, steps, datesMax) => {
           const request = {
-            ...given,
+            ...requestTerms,
             createDecider,
             benchmark,
             documents: { Y: BENCHMARK },
@@ -91,42 +91,44 @@ describe('on random markets', () => {
           const first = runOf(cut(market, rows), document, request);
           if (!first) return;
           let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
-          let stored: StoredRun = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
+          let storedRun: StoredRun = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
           let to = rows;
           for (const step of steps) {
             to = Math.min(market.dates.length, to + step);
-            const grown = cut(market, to);
-            const whole = runOf(grown, document, request);
-            if (!whole) return;
-            const run = extend(whole.plan, grown, stored, { datesMax, createDecider });
+            const grownMarket = cut(market, to);
+            const wholeRun = runOf(grownMarket, document, request);
+            if (!wholeRun) return;
+            const run = extend(wholeRun.plan, grownMarket, storedRun, { datesMax, createDecider });
             expect(run).not.toBe('new_name');
             if (typeof run === 'string') return;
-            extended[strategy ? 'strategy' : 'index']++;
+            extendedCounts[strategy ? 'strategy' : 'index']++;
             files = listFilesAfter(files, run);
             const columns = openExtended(run.columns, files);
-            const isRebalanced = columns.header.rebalances.length > stored.columns.header.rebalances.length;
-            if (strategy?.rebalance && isRebalanced) extended.cadence++;
-            expectSameReads(columns, openExtended(createRunColumns(whole, { contentHash: 's' })));
-            expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(whole, { contentHash: 's' }))));
+            const isRebalanced = columns.header.rebalances.length > storedRun.columns.header.rebalances.length;
+            if (strategy?.rebalance && isRebalanced) extendedCounts.cadence++;
+            expectSameReads(columns, openExtended(createRunColumns(wholeRun, { contentHash: 's' })));
+            expect(readContent(columns)).toEqual(
+              readContent(openExtended(createRunColumns(wholeRun, { contentHash: 's' }))),
+            );
             expect(
-              findFirstDifference(columns, openExtended(createRunColumns(whole, { contentHash: 's' }))),
+              findFirstDifference(columns, openExtended(createRunColumns(wholeRun, { contentHash: 's' }))),
             ).toBeNull();
-            expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
-              Buffer.from(runResultJson(whole, STAMP)).toString(),
+            expect(Buffer.from(formatResult(columns, wholeRun.plan, STAMP)).toString()).toBe(
+              Buffer.from(runResultJson(wholeRun, STAMP)).toString(),
             );
-            expect(Buffer.from(overviewOf(columns, whole.plan)).toString()).toBe(
-              Buffer.from(runOverviewJson(whole)).toString(),
+            expect(Buffer.from(formatOverview(columns, wholeRun.plan)).toString()).toBe(
+              Buffer.from(runOverviewJson(wholeRun)).toString(),
             );
-            expect(run.checkpoint).toEqual(createCheckpoint(whole));
-            stored = { columns, checkpoint: run.checkpoint };
+            expect(run.checkpoint).toEqual(createCheckpoint(wholeRun));
+            storedRun = { columns, checkpoint: run.checkpoint };
           }
         },
       ),
       { numRuns: RUNS },
     );
-    expect(extended.index).toBeGreaterThan(RUNS / 30);
-    expect(extended.strategy).toBeGreaterThan(RUNS / 30);
-    expect(extended.cadence).toBeGreaterThan(RUNS / 30);
+    expect(extendedCounts.index).toBeGreaterThan(RUNS / 30);
+    expect(extendedCounts.strategy).toBeGreaterThan(RUNS / 30);
+    expect(extendedCounts.cadence).toBeGreaterThan(RUNS / 30);
   });
 
   test('the digest of the market up to a day changes with any value of that day or earlier', async () => {
@@ -137,15 +139,15 @@ describe('on random markets', () => {
         fc.integer({ min: 0, max: 3 }),
         fc.nat(1000),
         async ({ market }, row, kind, choice) => {
-          const grown = await attachDigests(market);
+          const grownMarket = await attachDigests(market);
           const knownMarket = await attachDigests(cut(market, row + 1));
           const day = market.dates[row]!;
           const prefix = createPrefix(knownMarket.market, knownMarket.digests, day);
-          expect(comparePrefixes(createPrefix(grown.market, grown.digests, day), prefix)).toBeNull();
-          const since = openMarketSince(shareMarket(market), findSettledDay(market, day));
-          expect(comparePrefixes(createPrefix(since, grown.digests, day), prefix)).toBeNull();
-          const changed = await attachDigests(change(market, kind, { day, row: choice % (row + 1), choice }));
-          expect(comparePrefixes(createPrefix(changed.market, changed.digests, day), prefix)).toBe(
+          expect(comparePrefixes(createPrefix(grownMarket.market, grownMarket.digests, day), prefix)).toBeNull();
+          const laterMarket = openMarketSince(shareMarket(market), findSettledDay(market, day));
+          expect(comparePrefixes(createPrefix(laterMarket, grownMarket.digests, day), prefix)).toBeNull();
+          const changedMarket = await attachDigests(change(market, kind, { day, row: choice % (row + 1), choice }));
+          expect(comparePrefixes(createPrefix(changedMarket.market, changedMarket.digests, day), prefix)).toBe(
             kind === 3 ? 'names' : 'history',
           );
         },

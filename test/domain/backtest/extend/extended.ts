@@ -19,7 +19,7 @@ import { listActions, openMarketSince, shareMarket } from '#domain/market/handle
 import type { MarketData } from '#domain/market/market-data.js';
 import { findSettledDay } from '#market/content/prefix.js';
 import { joinBytes } from '#base/memory/produced-bytes.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { createPlainDecider } from '../test-deciders.js';
@@ -92,7 +92,7 @@ export function openExtended(bytes: Uint8Array, files: readonly Uint8Array[] = [
 }
 
 /** Returns the two files of a run computed as a whole: its prices and its columns. */
-export function filesOf(run: Run): Uint8Array[] {
+export function splitRunFiles(run: Run): Uint8Array[] {
   const { columns, prices } = createRunFiles(run, { contentHash: 's', apartBytesMin: 0 });
   return [joinBytes(prices!), columns];
 }
@@ -129,7 +129,7 @@ const BY_DATE = new Set(['transfers', 'shareChanges']);
 const LAYOUT = new Set(['joinedPrice', 'record', 'snapshots', 'recordF64', 'recordI32', 'recordU8']);
 
 /** Returns the values of all columns, whatever their layout. */
-export function contentOf(columns: RunColumns) {
+export function readContent(columns: RunColumns) {
   const { blocks, version: _version, begun: _earlier, joined: _joined, ...header } = columns.header;
   const values = Object.entries(blocks)
     .filter(([name]) => !LAYOUT.has(name))
@@ -142,12 +142,12 @@ export function contentOf(columns: RunColumns) {
   return {
     header,
     blocks: Object.fromEntries(values),
-    record: Buffer.from(recordJson(readRecord(columns), STAMP)).toString(),
+    record: Buffer.from(encodeRecord(readRecord(columns), STAMP)).toString(),
   };
 }
 
 function sortRowsByName(values: readonly number[], width: number): Float64Array {
-  const rows = values.flatMap((_, at) => (at % width === 0 ? [values.slice(at, at + width)] : []));
+  const rows = values.flatMap((_, i) => (i % width === 0 ? [values.slice(i, i + width)] : []));
   return Float64Array.from(
     rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat(),
   );

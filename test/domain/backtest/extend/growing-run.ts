@@ -14,14 +14,14 @@ import {
   expectSameReads,
   extend,
   listFilesAfter,
-  filesOf,
+  splitRunFiles,
   openExtended,
   STAMP,
-  contentOf,
+  readContent,
 } from './extended.js';
 import { expectEqual } from '../../../equal.js';
 import { type RunRequest, CALENDARS, runOn } from '../random-run.js';
-import { resultOf, runResultJson } from '../run-texts.js';
+import { formatResult, runResultJson } from '../run-texts.js';
 
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
 /**
@@ -35,7 +35,7 @@ export const CONSTRAINED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1);
 export const DAYS_ADDED = 14;
 
 /** Returns the result of a run, or the code of its refusal. */
-function outcomeOf(work: () => Run): Run | string {
+function tryRun(work: () => Run): Run | string {
   try {
     return work();
   } catch (thrown) {
@@ -80,41 +80,41 @@ export function expectResumes({
   calendars = CALENDARS,
   datesMax = 0,
 }: GrowingState): void {
-  const first = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
+  const first = tryRun(() => runOn(calendars, cut(market, rows), document, request));
   if (typeof first === 'string') return;
-  let files = filesOf(first);
-  let stored: StoredRun = { columns: openExtended(files.at(-1)!, files), checkpoint: createCheckpoint(first) };
+  let files = splitRunFiles(first);
+  let storedRun: StoredRun = { columns: openExtended(files.at(-1)!, files), checkpoint: createCheckpoint(first) };
   let to = rows;
   for (const step of steps) {
     if (to + step > market.dates.length) return;
     to += step;
-    const grown = cut(market, to);
-    const whole = outcomeOf(() => runOn(calendars, grown, document, request));
+    const grownMarket = cut(market, to);
+    const wholeRun = tryRun(() => runOn(calendars, grownMarket, document, request));
     const terms = { calendars, createDecider: indexDecider, onWhole: () => void tally.wholes++, datesMax };
-    const checkpoint = structuredClone(stored.checkpoint);
-    if (typeof whole === 'string') {
-      expect(() => extend(first.plan, grown, stored, terms)).toThrow(Refusal);
+    const checkpoint = structuredClone(storedRun.checkpoint);
+    if (typeof wholeRun === 'string') {
+      expect(() => extend(first.plan, grownMarket, storedRun, terms)).toThrow(Refusal);
       return;
     }
-    const extended = extend(whole.plan, grown, stored, terms);
-    expectEqual(stored.checkpoint, checkpoint); // reading a stored run does not change it
-    if (typeof extended === 'string') {
-      tally.reasons[extended] = (tally.reasons[extended] ?? 0) + 1;
+    const extendedRun = extend(wholeRun.plan, grownMarket, storedRun, terms);
+    expectEqual(storedRun.checkpoint, checkpoint); // reading a stored run does not change it
+    if (typeof extendedRun === 'string') {
+      tally.reasons[extendedRun] = (tally.reasons[extendedRun] ?? 0) + 1;
       return;
     }
     tally.extended++;
-    files = listFilesAfter(files, extended);
-    const columns = openExtended(extended.columns, files);
-    const wholeColumns = openExtended(createRunColumns(whole, { contentHash: 's' }));
-    if (columns.header.names.length > stored.columns.header.names.length) tally.joined++;
-    if (columns.header.rebalances.length > stored.columns.header.rebalances.length) tally.rebalanced++;
-    expectEqual(contentOf(columns), contentOf(wholeColumns));
+    files = listFilesAfter(files, extendedRun);
+    const columns = openExtended(extendedRun.columns, files);
+    const wholeColumns = openExtended(createRunColumns(wholeRun, { contentHash: 's' }));
+    if (columns.header.names.length > storedRun.columns.header.names.length) tally.joined++;
+    if (columns.header.rebalances.length > storedRun.columns.header.rebalances.length) tally.rebalanced++;
+    expectEqual(readContent(columns), readContent(wholeColumns));
     expectSameReads(columns, wholeColumns);
-    expectEqual(extended.checkpoint, createCheckpoint(whole));
-    expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
-      Buffer.from(runResultJson(whole, STAMP)).toString(),
+    expectEqual(extendedRun.checkpoint, createCheckpoint(wholeRun));
+    expect(Buffer.from(formatResult(columns, wholeRun.plan, STAMP)).toString()).toBe(
+      Buffer.from(runResultJson(wholeRun, STAMP)).toString(),
     );
-    stored = { columns, checkpoint: extended.checkpoint };
+    storedRun = { columns, checkpoint: extendedRun.checkpoint };
   }
 }
 

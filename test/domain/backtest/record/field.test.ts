@@ -61,8 +61,8 @@ describe('a field that records of earlier versions lack', () => {
 
   test('makes a run without it run as a whole instead of being extended', () => {
     const { into } = createMemory();
-    const packed = FIRST.pack(FIRST.whole(run), into);
-    expect(() => SECOND_GROUP.extend(packed, run, into as RecordExtension)).toThrow(CannotResumeError);
+    const packedFields = FIRST.pack(FIRST.whole(run), into);
+    expect(() => SECOND_GROUP.extend(packedFields, run, into as RecordExtension)).toThrow(CannotResumeError);
   });
 });
 

@@ -4,7 +4,7 @@ import { readRecord } from '#domain/backtest/run-file/record.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { recordJson } from '#views/record-json.js';
+import { encodeRecord } from '#views/record-json.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
@@ -17,7 +17,7 @@ const VERSIONS = ['0.2.0', '0.4.0'];
 type Shape = { readonly [member: string]: Shape } | null;
 
 /** Returns the members of a shape such as `{days:numbers,snapshots:[{date:json}]}`. */
-function shapeOf(text: string): Shape {
+function parseShape(text: string): Shape {
   return JSON.parse(
     text
       .replaceAll(/[[\]]/g, '')
@@ -27,12 +27,12 @@ function shapeOf(text: string): Shape {
 }
 
 /** Returns a packed record reduced to the members that the shape contains. */
-function selectMembers(packed: unknown, shape: Shape): unknown {
-  const isWhole = shape === null || packed === null || Object.hasOwn(packed as object, 'portfolioRows');
-  if (isWhole) return packed;
-  if (Array.isArray(packed)) return packed.map((item) => selectMembers(item, shape));
+function selectMembers(packedValue: unknown, shape: Shape): unknown {
+  const isWhole = shape === null || packedValue === null || Object.hasOwn(packedValue as object, 'portfolioRows');
+  if (isWhole) return packedValue;
+  if (Array.isArray(packedValue)) return packedValue.map((item) => selectMembers(item, shape));
   return Object.fromEntries(
-    Object.entries(packed as object).flatMap(([member, value]) =>
+    Object.entries(packedValue as object).flatMap(([member, value]) =>
       member in shape ? [[member, selectMembers(value, shape[member]!)]] : [],
     ),
   );
@@ -65,18 +65,23 @@ test.each(VERSIONS)(
     });
     const bytes = createRunColumns(run, { contentHash: 's' });
     const columns = openColumns((start, end) => bytes.slice(start, end));
-    const stored = JSON.parse(new TextDecoder().decode(columns.u8('record'))) as Record<'plain' | 'rest', unknown>;
-    const released = {
-      ...stored,
-      plain: selectMembers(stored.plain, shapeOf(shapes.plain)),
-      rest: selectMembers(stored.rest, shapeOf(shapes.rest)),
+    const storedRecord = JSON.parse(new TextDecoder().decode(columns.u8('record'))) as Record<
+      'plain' | 'rest',
+      unknown
+    >;
+    const releasedShape = {
+      ...storedRecord,
+      plain: selectMembers(storedRecord.plain, parseShape(shapes.plain)),
+      rest: selectMembers(storedRecord.rest, parseShape(shapes.rest)),
     };
     const record = readRecord({
       ...columns,
       u8: (name, ...range) =>
-        name === 'record' ? new TextEncoder().encode(JSON.stringify(released)) : columns.u8(name, ...range),
+        name === 'record' ? new TextEncoder().encode(JSON.stringify(releasedShape)) : columns.u8(name, ...range),
     });
-    const served: unknown = JSON.parse(new TextDecoder().decode(recordJson(record, STAMP)));
-    expect(BacktestResultSummary.omit({ stale: true, index_version: true }).safeParse(served).error).toBeUndefined();
+    const servedRecord: unknown = JSON.parse(new TextDecoder().decode(encodeRecord(record, STAMP)));
+    expect(
+      BacktestResultSummary.omit({ stale: true, index_version: true }).safeParse(servedRecord).error,
+    ).toBeUndefined();
   },
 );

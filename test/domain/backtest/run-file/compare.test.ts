@@ -21,7 +21,7 @@ const DOCUMENT = IndexDocument.parse({
 });
 const CLOSE = { A: [10, 11, 12, 13, 14], B: [20, 19, 18, 19, 20], C: [5, 5, 6, 6, 5] };
 
-function bytesOf(count = DATES.length, close: Record<string, number[]> = CLOSE): Uint8Array<ArrayBuffer> {
+function createBytes(count = DATES.length, close: Record<string, number[]> = CLOSE): Uint8Array<ArrayBuffer> {
   const market = buildMarket({
     dates: DATES.slice(0, count),
     close: Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, count)])),
@@ -41,10 +41,10 @@ function changeBlock(bytes: Uint8Array<ArrayBuffer>, block: BlockName, element: 
 }
 
 describe('the first difference of two runs', () => {
-  const bytes = bytesOf();
+  const bytes = createBytes();
 
   test('is none between equal ones', () => {
-    expect(findFirstDifference(openBytes(bytes), openBytes(bytesOf()))).toBeNull();
+    expect(findFirstDifference(openBytes(bytes), openBytes(createBytes()))).toBeNull();
   });
 
   test('is the element that was changed, with its date and its name', () => {
@@ -65,25 +65,28 @@ describe('the first difference of two runs', () => {
   });
 
   test('of several is the earliest, and on one date the cause', () => {
-    const both = changeBlock(changeBlock(bytes, 'level', 3) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
-    expect(findFirstDifference(openBytes(both), openBytes(bytes))).toMatchObject({
+    const bothChanges = changeBlock(changeBlock(bytes, 'level', 3) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
+    expect(findFirstDifference(openBytes(bothChanges), openBytes(bytes))).toMatchObject({
       part: 'weights',
       date: DATES[3],
       name: 'B',
     });
-    const earlier = changeBlock(changeBlock(bytes, 'level', 1) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
-    expect(findFirstDifference(openBytes(earlier), openBytes(bytes))).toMatchObject({ part: 'level', date: DATES[1] });
+    const earlierChange = changeBlock(changeBlock(bytes, 'level', 1) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
+    expect(findFirstDifference(openBytes(earlierChange), openBytes(bytes))).toMatchObject({
+      part: 'level',
+      date: DATES[1],
+    });
   });
 
   test('of an extended run is its first additional date', () => {
-    expect(findFirstDifference(openBytes(bytesOf(4)), openBytes(bytes))).toEqual({
+    expect(findFirstDifference(openBytes(createBytes(4)), openBytes(bytes))).toEqual({
       part: 'days',
       date: DATES[4],
       name: null,
       stored: null,
       replayed: DATES[4],
     });
-    expect(findFirstDifference(openBytes(bytes), openBytes(bytesOf(4)))).toMatchObject({
+    expect(findFirstDifference(openBytes(bytes), openBytes(createBytes(4)))).toMatchObject({
       part: 'days',
       stored: DATES[4],
       replayed: null,
@@ -91,8 +94,8 @@ describe('the first difference of two runs', () => {
   });
 
   test('of runs that held other securities is the first name', () => {
-    const { C: _, ...two } = CLOSE;
-    expect(findFirstDifference(openBytes(bytes), openBytes(bytesOf(5, two)))).toMatchObject({
+    const { C: _, ...twoCloses } = CLOSE;
+    expect(findFirstDifference(openBytes(bytes), openBytes(createBytes(5, twoCloses)))).toMatchObject({
       part: 'names',
       stored: 'C',
       replayed: null,
@@ -100,7 +103,10 @@ describe('the first difference of two runs', () => {
   });
 
   test('after a changed price is that price', () => {
-    const result = findFirstDifference(openBytes(bytes), openBytes(bytesOf(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })));
+    const result = findFirstDifference(
+      openBytes(bytes),
+      openBytes(createBytes(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })),
+    );
     expect(result).toEqual({
       part: 'price',
       date: formatDay(openBytes(bytes).i32('days')[2]!),

@@ -12,16 +12,16 @@ const NAMES = 400;
 const calendars = openCalendars();
 const market = createSeededMarket(calendars, { names: NAMES, sessions: 3000 });
 
-function isInPlace(priced: MarketData, members: object): boolean {
+function isInPlace(pricedMarket: MarketData, members: object): boolean {
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',
     calendar: 'XNYS',
-    base_date: formatDay(priced.dates[0]!),
+    base_date: formatDay(pricedMarket.dates[0]!),
     pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.02 } },
     ...members,
   });
-  const run = runOn(calendars, priced, document, {
+  const run = runOn(calendars, pricedMarket, document, {
     transaction_cost_bps: 10,
     memory: allocateRetainedMemory,
     pricesApart: true,
@@ -38,6 +38,6 @@ test.each(['quarterly', 'monthly'])(
 test('so are those of an index that follows the share counts of a tenth of its securities on every session', () => {
   const shares = market.fields.get('SHARES_OUTSTANDING')!.slice();
   for (let i = NAMES; i < shares.length; i++) shares[i] = shares[i - NAMES]! * (i % 10 === 0 ? 1.001 : 1);
-  const changing = { ...market, fields: new Map([...market.fields, ['SHARES_OUTSTANDING', shares]]) };
-  expect(isInPlace(changing, { events: { share_changes: 'effective', threshold: 0 } })).toBe(true);
+  const changingMarket = { ...market, fields: new Map([...market.fields, ['SHARES_OUTSTANDING', shares]]) };
+  expect(isInPlace(changingMarket, { events: { share_changes: 'effective', threshold: 0 } })).toBe(true);
 });

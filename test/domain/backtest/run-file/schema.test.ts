@@ -76,15 +76,15 @@ function changeBlock(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Arra
 
 describe('of everything that is stored of a run', () => {
   const bytes = createRichRun();
-  const stored = BLOCK_NAMES.filter((name) => openBytes(bytes).has(name));
+  const storedBlocks = BLOCK_NAMES.filter((name) => openBytes(bytes).has(name));
 
   test('there is a block of every kind but those of extended runs, of short positions, of rounding, of share changes and of overlays', () => {
-    const others = ['joinedPrice', 'shortCash', 'shareChanges', 'keptShares', 'ownParts', 'exactDivisor'];
-    expect(BLOCK_NAMES.filter((name) => !stored.includes(name))).toEqual(others);
-    for (const name of stored) expect(openBytes(bytes).header.blocks[name]!.length, name).toBeGreaterThan(0);
+    const otherBlocks = ['joinedPrice', 'shortCash', 'shareChanges', 'keptShares', 'ownParts', 'exactDivisor'];
+    expect(BLOCK_NAMES.filter((name) => !storedBlocks.includes(name))).toEqual(otherBlocks);
+    for (const name of storedBlocks) expect(openBytes(bytes).header.blocks[name]!.length, name).toBeGreaterThan(0);
   });
 
-  test.each(stored)('a changed element of %s is a difference', (name) => {
+  test.each(storedBlocks)('a changed element of %s is a difference', (name) => {
     const result = findFirstDifference(openBytes(changeBlock(bytes, name)), openBytes(bytes));
     expect(result?.part).toMatch(name === 'snapshots' ? /^rebalances\[/ : new RegExp(`^(${name}|record)`));
   });

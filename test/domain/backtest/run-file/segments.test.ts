@@ -7,7 +7,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { cut, expectSameReads, extend, listFilesAfter, openExtended, contentOf } from '../extend/extended.js';
+import { cut, expectSameReads, extend, listFilesAfter, openExtended, readContent } from '../extend/extended.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 
@@ -38,14 +38,14 @@ function extendDaily({
 }) {
   const first = runRows(rows);
   let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
-  let stored = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
+  let storedRun = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
   for (let day = rows + 1; day <= to; day++) {
-    const extended = extend(first.plan, cut(MARKET, day), stored, createTerms(datesMax));
-    if (typeof extended === 'string') return { files, stored, reason: extended };
-    files = listFilesAfter(files, extended);
-    stored = { columns: openExtended(files.at(-1)!, files), checkpoint: extended.checkpoint };
+    const extendedRun = extend(first.plan, cut(MARKET, day), storedRun, createTerms(datesMax));
+    if (typeof extendedRun === 'string') return { files, stored: storedRun, reason: extendedRun };
+    files = listFilesAfter(files, extendedRun);
+    storedRun = { columns: openExtended(files.at(-1)!, files), checkpoint: extendedRun.checkpoint };
   }
-  return { files, stored, reason: null };
+  return { files, stored: storedRun, reason: null };
 }
 
 describe('the files of an extended run', () => {
@@ -59,7 +59,7 @@ describe('the files of an extended run', () => {
       20, 28, 36, 44, 52, 60,
     ]);
     const run = openExtended(createRunColumns(runRows(60), { contentHash: 's' }));
-    expect(contentOf(columns)).toEqual(contentOf(run));
+    expect(readContent(columns)).toEqual(readContent(run));
     expectSameReads(columns, run);
   });
 
@@ -69,7 +69,9 @@ describe('the files of an extended run', () => {
       stored: { columns },
     } = extendDaily({ rows: 20, to: 27, datesMax: 30 });
     expect([files.length, columns.header.begun]).toEqual([1, []]);
-    expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(runRows(27), { contentHash: 's' }))));
+    expect(readContent(columns)).toEqual(
+      readContent(openExtended(createRunColumns(runRows(27), { contentHash: 's' }))),
+    );
   });
 
   test('are at most 128 per run: then the run is rewritten as a whole', () => {
@@ -102,7 +104,7 @@ describe('the files of an extended run', () => {
         return (start, end) => first!.slice(start, end);
       },
     );
-    expect(contentOf(before)).toEqual(contentOf(columns));
+    expect(readContent(before)).toEqual(readContent(columns));
     expectSameReads(before, columns);
   });
 });
@@ -144,17 +146,19 @@ test('names of one currency share a row of exchange rates, also where one of the
   });
   const runOnRows = (rows: number) => runOn(CALENDARS, cut(market, rows), document, { createDecider: indexDecider });
   const bytes = createRunColumns(runOnRows(41), { contentHash: 's' });
-  const stored = { columns: openExtended(bytes), checkpoint: createCheckpoint(runOnRows(41)) };
-  expect([stored.columns.header.foreign, stored.columns.f64('rates').length]).toEqual([{ 0: 0, 2: 1 }, 2 * 41]);
-  const extended = extend(runOnRows(42).plan, cut(market, 42), stored, {
+  const storedRun = { columns: openExtended(bytes), checkpoint: createCheckpoint(runOnRows(41)) };
+  expect([storedRun.columns.header.foreign, storedRun.columns.f64('rates').length]).toEqual([{ 0: 0, 2: 1 }, 2 * 41]);
+  const extendedRun = extend(runOnRows(42).plan, cut(market, 42), storedRun, {
     ...createTerms(0),
     createDecider: indexDecider,
   });
-  if (typeof extended === 'string') throw new Error(extended);
-  const columns = openExtended(extended.columns, [bytes]);
+  if (typeof extendedRun === 'string') throw new Error(extendedRun);
+  const columns = openExtended(extendedRun.columns, [bytes]);
   expect([columns.header.names, columns.header.foreign]).toEqual([['A', 'B', 'C', 'D'], { 0: 0, 2: 1, 3: 0 }]);
   expect(Array.from(columns.f64('rates').subarray(0, 42))).toEqual(rate.slice(0, 42));
-  expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(runOnRows(42), { contentHash: 's' }))));
+  expect(readContent(columns)).toEqual(
+    readContent(openExtended(createRunColumns(runOnRows(42), { contentHash: 's' }))),
+  );
 });
 
 test('a run whose foreign securities had a row each is the run in which they share it', () => {
@@ -202,7 +206,7 @@ function convertToVersion2(bytes: Uint8Array): Uint8Array {
     ...header
   } = JSON.parse(new TextDecoder().decode(bytes.subarray(16, body))) as RunHeader;
   const formatText = (by: number): string => {
-    const moved = Object.entries(blocks).map(([name, block]) => {
+    const movedBlocks = Object.entries(blocks).map(([name, block]) => {
       const { begins, ...rest } = block!;
       return [
         name,
@@ -213,13 +217,13 @@ function convertToVersion2(bytes: Uint8Array): Uint8Array {
         },
       ];
     });
-    return JSON.stringify({ ...header, version: 2, blocks: Object.fromEntries(moved), base: 'base.art' });
+    return JSON.stringify({ ...header, version: 2, blocks: Object.fromEntries(movedBlocks), base: 'base.art' });
   };
   const room = 8 * Math.ceil((formatText(1 << 20).length + 16) / 8);
-  const old = new Uint8Array(16 + room + bytes.length - body).fill(0x20);
-  old.set(bytes.subarray(0, 8));
-  new DataView(old.buffer).setUint32(8, room, true);
-  old.set(new TextEncoder().encode(formatText(16 + room - body)), 16);
-  old.set(bytes.subarray(body), 16 + room);
-  return old;
+  const oldFile = new Uint8Array(16 + room + bytes.length - body).fill(0x20);
+  oldFile.set(bytes.subarray(0, 8));
+  new DataView(oldFile.buffer).setUint32(8, room, true);
+  oldFile.set(new TextEncoder().encode(formatText(16 + room - body)), 16);
+  oldFile.set(bytes.subarray(body), 16 + room);
+  return oldFile;
 }

@@ -29,7 +29,7 @@ type Prices = Readonly<Record<string, readonly number[]>>;
 /**
  * Returns the input of a check: an index of two equally weighted securities, with five days of prices up to the day.
  */
-function inputOf(
+function createInput(
   change: Partial<CheckInput> = {},
   prices: Prices = { A: [10, 11, 12, 11, 12], B: [20, 20, 21, 20, 21] },
 ): CheckInput {
@@ -74,7 +74,7 @@ function listFindings(params: { readonly check: string }, input: CheckInput): st
 }
 
 test('an index without a problem passes every check', () => {
-  for (const check of listStandardChecks(true)) expect(listFindings(check, inputOf()), check.check).toEqual([]);
+  for (const check of listStandardChecks(true)) expect(listFindings(check, createInput()), check.check).toEqual([]);
   expect(CHECK_NAMES).toHaveLength(11);
   expect(listStandardChecks(true).every(({ check, severity }) => check !== 'published' || severity === 'block')).toBe(
     true,
@@ -92,24 +92,26 @@ test('an index without a problem passes every check', () => {
 
 test('coverage: constituents without a price count by weight, those of a closed exchange do not', () => {
   const prices = { A: [10, 11, 12, 11, Number.NaN], B: [20, 20, 21, 20, 21] };
-  expect(listFindings({ check: 'coverage' }, inputOf({}, prices))).toEqual([
+  expect(listFindings({ check: 'coverage' }, createInput({}, prices))).toEqual([
     'A: A has no price. Constituents without a price have 50% of the index.',
   ]);
-  expect(listFindings({ check: 'coverage', minimum: 0.5 } as never, inputOf({}, prices))).toEqual([]);
-  expect(listFindings({ check: 'coverage', minimum: 0.51 } as never, inputOf({}, prices))).toHaveLength(1);
-  expect(listFindings({ check: 'coverage' }, inputOf({ isClosed: (id) => id === 'A' }, prices))).toEqual([]);
+  expect(listFindings({ check: 'coverage', minimum: 0.5 } as never, createInput({}, prices))).toEqual([]);
+  expect(listFindings({ check: 'coverage', minimum: 0.51 } as never, createInput({}, prices))).toHaveLength(1);
+  expect(listFindings({ check: 'coverage' }, createInput({ isClosed: (id) => id === 'A' }, prices))).toEqual([]);
 });
 
 test('staleness: a price that repeats on all of the sessions is reported, one that moved once is not', () => {
   const prices = { A: [12, 12, 12, 12, 12], B: [20, 20, 20, 20, 21] };
-  expect(listFindings({ check: 'staleness' }, inputOf({}, prices))).toEqual(['A: A has the price 12 on 5 sessions.']);
-  expect(listFindings({ check: 'staleness', sessions: 4 } as never, inputOf({}, prices))).toHaveLength(1);
+  expect(listFindings({ check: 'staleness' }, createInput({}, prices))).toEqual([
+    'A: A has the price 12 on 5 sessions.',
+  ]);
+  expect(listFindings({ check: 'staleness', sessions: 4 } as never, createInput({}, prices))).toHaveLength(1);
 });
 
 test('moves: a move beyond the limit needs a corporate action since the session before', () => {
   const prices = { A: [10, 10, 10, 10, 5], B: [20, 20, 20, 20, 25] };
   const listMoveFindings = (change: Partial<CheckInput>) =>
-    listFindings({ check: 'moves', limit: 0.25 } as never, inputOf(change, prices));
+    listFindings({ check: 'moves', limit: 0.25 } as never, createInput(change, prices));
   expect(listMoveFindings({})).toEqual(['A: A moved by -50% without a corporate action; the limit is 25%.']); // B moved by exactly the limit
   expect(listMoveFindings({ actionsOf: (id) => (id === 'A' ? [createAction({})] : []) })).toEqual([]);
   expect(listMoveFindings({ actionsOf: () => [createAction({ exDay: DAY_BEFORE })] })).toHaveLength(1);
@@ -117,13 +119,13 @@ test('moves: a move beyond the limit needs a corporate action since the session 
 });
 
 test('history: a constituent whose history the refresh rejected is reported, another security is not', () => {
-  expect(listFindings({ check: 'history' }, inputOf({ restated: new Set(['B', 'Z']) }))).toEqual([
+  expect(listFindings({ check: 'history' }, createInput({ restated: new Set(['B', 'Z']) }))).toEqual([
     'B: The source has a changed history of B, which was rejected. Its prices are not updated.',
   ]);
 });
 
 test('actions: impossible dates of coming actions are reported', () => {
-  const actionsOf = (id: string) =>
+  const listActions = (id: string) =>
     id === 'B'
       ? []
       : [
@@ -133,7 +135,7 @@ test('actions: impossible dates of coming actions are reported', () => {
           createAction({ exDay: DAY_BEFORE, announcedDay: DAY }),
         ];
   const isSession = (day: number) => day !== DAY + 2;
-  expect(listFindings({ check: 'actions' }, inputOf({ actionsOf, isSession }))).toEqual([
+  expect(listFindings({ check: 'actions' }, createInput({ actionsOf: listActions, isSession }))).toEqual([
     'A: The SPLIT of A on 2026-11-27 was announced after this date, on 2026-11-28.',
     'A: The DIVIDEND of A on 2026-11-26 is not on a session.',
     'A: The DIVIDEND of A on 2026-11-26 is paid before this date, on 2026-11-25.',
@@ -144,7 +146,7 @@ test('weights: a sum other than one, a negative weight and an empty index are re
   const listMoveFindings = (weights: readonly number[]) =>
     listFindings(
       { check: 'weights' },
-      inputOf({
+      createInput({
         closing: {
           ...NO_CASH,
           divisor: 1,
@@ -161,12 +163,12 @@ test('weights: a sum other than one, a negative weight and an empty index are re
     divisor: 1,
     variant: 'price',
   } as const;
-  expect(listFindings({ check: 'weights' }, inputOf({ closing, maySellShort: true }))).toEqual([]);
-  expect(listFindings({ check: 'weights' }, inputOf({ closing }))).toEqual(['A: A has the weight -100%.']);
+  expect(listFindings({ check: 'weights' }, createInput({ closing, maySellShort: true }))).toEqual([]);
+  expect(listFindings({ check: 'weights' }, createInput({ closing }))).toEqual(['A: A has the weight -100%.']);
 });
 
 test('divisor: market value over divisor is the level, at the close and before the open, up to rounding', () => {
-  const listMoveFindings = (change: Partial<CheckInput>) => listFindings({ check: 'divisor' }, inputOf(change));
+  const listMoveFindings = (change: Partial<CheckInput>) => listFindings({ check: 'divisor' }, createInput(change));
   const listLevels = (before: number, now: number) =>
     new Map([
       [DAY_BEFORE, { price: before, total: null, net: null }],
@@ -183,7 +185,7 @@ test('divisor: market value over divisor is the level, at the close and before t
     1,
   );
   expect(listMoveFindings({ closing: null, opening: null })).toEqual([]); // there is no run
-  const { closing } = inputOf();
+  const { closing } = createInput();
   const lent = { ...closing!, cash: { marketValue: -600, weight: -1 } };
   expect(listMoveFindings({ closing: lent })).toEqual([
     '-: The market value divided by the divisor at the close is 50; the level is 100.',
@@ -198,7 +200,7 @@ test('divisor: market value over divisor is the level, at the close and before t
 });
 
 test('limits: numbers of constituents, weights and a published rule', () => {
-  const listMoveFindings = (params: object) => listFindings({ check: 'limits', ...params }, inputOf());
+  const listMoveFindings = (params: object) => listFindings({ check: 'limits', ...params }, createInput());
   expect(listMoveFindings({ minimum: 3 })).toEqual(['-: The index has 2 constituents; 3 are the least.']);
   expect(listMoveFindings({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 is the most.']);
   expect(listMoveFindings({ maximum_weight: 0.49 })).toEqual(
@@ -211,15 +213,15 @@ test('limits: numbers of constituents, weights and a published rule', () => {
     '-: UCITS 5/10/40: issuers above 5% together is 100%; the limit is 40%.',
   ]);
   // Both securities belong to one issuer: 100 %.
-  expect(listFindings({ check: 'limits', rule: 'UCITS_20_35' } as never, inputOf({ issuerOf: () => 'X' }))).toEqual([
-    '-: UCITS 20/35: largest issuer is 100%; the limit is 35%.',
-  ]);
+  expect(listFindings({ check: 'limits', rule: 'UCITS_20_35' } as never, createInput({ issuerOf: () => 'X' }))).toEqual(
+    ['-: UCITS 20/35: largest issuer is 100%; the limit is 35%.'],
+  );
 });
 
 test('second source: the level is compared in basis points, and a missing value is a finding', () => {
   const check = { check: 'second_source', series: { CORE: 'CALC' } };
   const listMoveFindings = (value: number, change: object = {}) =>
-    listFindings({ ...check, ...change }, inputOf({ seriesOn: () => value }));
+    listFindings({ ...check, ...change }, createInput({ seriesOn: () => value }));
   expect(listMoveFindings(100)).toEqual([]);
   expect(listMoveFindings(100.009)).toEqual([]); // 0.9 bp
   expect(listMoveFindings(100.02)).toEqual([
@@ -232,23 +234,25 @@ test('second source: the level is compared in basis points, and a missing value 
 });
 
 test('published: levels of the run that differ from published ones are counted, with the largest', () => {
-  const published = new Map([
+  const publishedLevels = new Map([
     [DAY_BEFORE, { price: 100, total: 100, net: null }],
     [DAY - 4, { price: 1, total: 1, net: 1 }], // the run does not contain this day
   ]);
-  expect(listFindings({ check: 'published' }, inputOf({ published }))).toEqual([]);
+  expect(listFindings({ check: 'published' }, createInput({ published: publishedLevels }))).toEqual([]);
   const other = new Map([[DAY_BEFORE, { price: 100, total: 100.05, net: null }]]);
-  expect(listFindings({ check: 'published' }, inputOf({ published: other }))).toEqual([
+  expect(listFindings({ check: 'published' }, createInput({ published: other }))).toEqual([
     '-: The run differs from 1 published close. The largest difference is 4.998 bp, on 2026-11-23.',
   ]);
-  expect(listFindings({ check: 'published', tolerance_bps: 5 } as never, inputOf({ published: other }))).toEqual([]);
+  expect(listFindings({ check: 'published', tolerance_bps: 5 } as never, createInput({ published: other }))).toEqual(
+    [],
+  );
 });
 
 test('only a confirmed action takes effect without a finding; one of another day or cancelled is none', () => {
   const judgeFindings = (state: 'new' | 'confirmed' | 'rejected' | 'amended', change: Partial<CorporateAction> = {}) =>
     findCheckKind('confirmed_actions')
       .judge(
-        inputOf({ actionsOf: (name) => (name === 'A' ? [createAction(change)] : []), deskStateOf: () => state }),
+        createInput({ actionsOf: (name) => (name === 'A' ? [createAction(change)] : []), deskStateOf: () => state }),
         Check.parse({ check: 'confirmed_actions' }),
       )
       .map(({ identifier }) => identifier);

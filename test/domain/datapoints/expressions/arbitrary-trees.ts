@@ -17,22 +17,22 @@ const field: Tree = fc
 /** Returns random expressions over the values of one security; windows may contain such expressions. */
 function createElementwise(depth: number): Tree {
   if (depth === 0) return fc.oneof({ weight: 3, arbitrary: field }, value);
-  const below = createElementwise(depth - 1);
+  const operand = createElementwise(depth - 1);
   const call = (name: string, ...operands: Tree[]): Tree =>
     fc.tuple(...operands).map((nodes) => ({ node: 'function', name, operands: nodes }));
   return fc.oneof(
-    { weight: 3, arbitrary: below },
-    createArithmetic(below),
-    call('min', below, below),
-    call('max', below, below, below),
-    call('abs', below),
-    call('exp', below),
-    call('log', below),
-    call('sqrt', below),
-    call('clip', below, value, below),
-    call('coalesce', below, below),
-    call('if', createCondition(below, Math.min(2, depth)), below, below),
-    below.map((x): ExpressionNode => ({
+    { weight: 3, arbitrary: operand },
+    createArithmetic(operand),
+    call('min', operand, operand),
+    call('max', operand, operand, operand),
+    call('abs', operand),
+    call('exp', operand),
+    call('log', operand),
+    call('sqrt', operand),
+    call('clip', operand, value, operand),
+    call('coalesce', operand, operand),
+    call('if', createCondition(operand, Math.min(2, depth)), operand, operand),
+    operand.map((x): ExpressionNode => ({
       node: 'function',
       name: 'ladder',
       operands: [x, { node: 'value', value: [-1, 0.5, 2] }, { node: 'value', value: [1, -2, 3, 4.5] }],
@@ -40,14 +40,14 @@ function createElementwise(depth: number): Tree {
   );
 }
 
-function createArithmetic(below: Tree): Tree {
+function createArithmetic(operand: Tree): Tree {
   const operator = fc.constantFrom('+', '-', '*', '/' as const);
   return fc.oneof(
     fc
-      .tuple(operator, fc.array(below, { minLength: 2, maxLength: 3 }))
+      .tuple(operator, fc.array(operand, { minLength: 2, maxLength: 3 }))
       .map(([symbol, operands]): ExpressionNode => ({ node: 'arithmetic', operator: symbol, operands })),
-    below.map((x): ExpressionNode => ({ node: 'arithmetic', operator: '-', operands: [x] })),
-    fc.tuple(below, fc.constantFrom(-1, 0.5, 2, 3)).map(([x, power]): ExpressionNode => ({
+    operand.map((x): ExpressionNode => ({ node: 'arithmetic', operator: '-', operands: [x] })),
+    fc.tuple(operand, fc.constantFrom(-1, 0.5, 2, 3)).map(([x, power]): ExpressionNode => ({
       node: 'arithmetic',
       operator: '^',
       operands: [x, { node: 'value', value: power }],
@@ -84,11 +84,11 @@ export function createCondition(below: Tree, depth: number): Tree {
   );
   if (depth === 0) return compared;
   const inner = createCondition(below, depth - 1);
-  const several = fc.array(inner, { minLength: 2, maxLength: 3 });
+  const conditions = fc.array(inner, { minLength: 2, maxLength: 3 });
   return fc.oneof(
     compared,
-    several.map((operands): ExpressionNode => ({ node: 'all', operands })),
-    several.map((operands): ExpressionNode => ({ node: 'any', operands })),
+    conditions.map((operands): ExpressionNode => ({ node: 'all', operands })),
+    conditions.map((operands): ExpressionNode => ({ node: 'any', operands })),
     inner.map((operand): ExpressionNode => ({ node: 'not', operand })),
   );
 }
@@ -113,7 +113,7 @@ export function createExpressions(depth = 2): Tree {
     { requiredKeys: [] },
   );
   const operand = fc.oneof(simple, overTime);
-  const across = fc
+  const crossSection = fc
     .tuple(fc.constantFrom(...CROSS), operand, set)
     .map(([name, x, options]): ExpressionNode => ({ node: 'function', name, operands: [x], ...options }));
   const winsorised = fc
@@ -125,6 +125,6 @@ export function createExpressions(depth = 2): Tree {
       ...percentiles,
       ...options,
     }));
-  const leaf = fc.oneof(simple, overTime, across, winsorised);
+  const leaf = fc.oneof(simple, overTime, crossSection, winsorised);
   return depth === 0 ? leaf : fc.oneof(leaf, createArithmetic(fc.oneof(leaf, field)));
 }

@@ -4,10 +4,10 @@ import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { alignDays, marketOf } from '../../rules/rule-market.js';
+import { alignDays, createTableMarket } from '../../rules/rule-market.js';
 import { fc } from '../../../fast-check.js';
 import { createCondition, createExpressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
-import { interpretExpression, truthOf, type Tables } from './plain-interpreter.js';
+import { interpretExpression, evaluateTruth, type Tables } from './plain-interpreter.js';
 
 const SESSIONS = 14;
 const NAMES = 9;
@@ -37,11 +37,11 @@ const tables: fc.Arbitrary<Tables> = fc.record({
 
 const SELECTION = [0, 2, 3, 5, 6, 8];
 
-function sectionOf({ numbers, texts }: Tables) {
+function createSection({ numbers, texts }: Tables) {
   const toNull = (table: readonly (readonly number[])[]) =>
     table.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
   const market = alignDays(
-    marketOf({
+    createTableMarket({
       identifiers: Array.from({ length: NAMES }, (_, i) => `N${i}`),
       fields: Object.fromEntries(NUMBERS.map((name) => [name, toNull(numbers[name]!)])),
       reference: Object.fromEntries(TEXTS.map((name) => [name, [...texts[name]!]])),
@@ -60,12 +60,15 @@ describe('against a plain interpreter', () => {
   test('every number is what the definitions give', () => {
     fc.assert(
       fc.property(tables, createExpressions(), (table, tree) => {
-        const result = sectionOf(table).numbers(tree, Int32Array.from(SELECTION));
+        const result = createSection(table).numbers(tree, Int32Array.from(SELECTION));
         SELECTION.forEach((security, i) => {
-          const meant = interpretExpression(tree, table, { ...request, security });
+          const expected = interpretExpression(tree, table, { ...request, security });
           const context = `${printExpression(tree)} of ${security}`;
-          if (!Number.isFinite(meant)) expect([context, result[i]]).toEqual([context, NaN]);
-          else expect(Math.abs(result[i]! - meant), context).toBeLessThanOrEqual(1e-9 * Math.max(1, Math.abs(meant)));
+          if (!Number.isFinite(expected)) expect([context, result[i]]).toEqual([context, NaN]);
+          else
+            expect(Math.abs(result[i]! - expected), context).toBeLessThanOrEqual(
+              1e-9 * Math.max(1, Math.abs(expected)),
+            );
         });
       }),
       { numRuns: 300 },
@@ -81,9 +84,9 @@ describe('against a plain interpreter', () => {
           2,
         ),
         (table, tree) => {
-          const found = sectionOf(table).truths(tree, Int32Array.from(SELECTION));
-          const meant = SELECTION.map((security) => truthOf(tree, table, { ...request, security }));
-          expect([...found].map((truth) => (truth === 2 ? null : truth === 1))).toEqual(meant);
+          const truths = createSection(table).truths(tree, Int32Array.from(SELECTION));
+          const expected = SELECTION.map((security) => evaluateTruth(tree, table, { ...request, security }));
+          expect([...truths].map((truth) => (truth === 2 ? null : truth === 1))).toEqual(expected);
         },
       ),
       { numRuns: 200 },
@@ -96,9 +99,12 @@ test('what comes after the decision changes no bit of a value', () => {
     fc.property(tables, tables, createExpressions(), (table, other, tree) => {
       const changeLaterRows = (name: string) =>
         table.numbers[name]!.map((row, t) => (t <= DECISION ? row : other.numbers[name]![t]!));
-      const changed = { ...table, numbers: Object.fromEntries(NUMBERS.map((name) => [name, changeLaterRows(name)])) };
+      const changedTable = {
+        ...table,
+        numbers: Object.fromEntries(NUMBERS.map((name) => [name, changeLaterRows(name)])),
+      };
       const columns = Int32Array.from(SELECTION);
-      expect(sectionOf(changed).numbers(tree, columns)).toEqual(sectionOf(table).numbers(tree, columns));
+      expect(createSection(changedTable).numbers(tree, columns)).toEqual(createSection(table).numbers(tree, columns));
     }),
     { numRuns: 150 },
   );
@@ -107,7 +113,7 @@ test('what comes after the decision changes no bit of a value', () => {
 test('an expression of one datapoint has the bits of the datapoint', () => {
   fc.assert(
     fc.property(tables, (table) => {
-      const section = sectionOf(table);
+      const section = createSection(table);
       const columns = Int32Array.from(SELECTION);
       const expectSame = (text: string, field: object) => {
         const base = { name: 'A', dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none' } as const;

@@ -28,7 +28,8 @@ export function interpretExpression(
   point: EvaluationPoint & { readonly security: number },
 ): number {
   const { session, security } = point;
-  const interpretInner = (inner: ExpressionNode, at = point): number => interpretExpression(inner, tables, at);
+  const interpretInner = (inner: ExpressionNode, innerPoint = point): number =>
+    interpretExpression(inner, tables, innerPoint);
   switch (node.node) {
     case 'value':
       return node.value as number;
@@ -48,7 +49,7 @@ export function interpretExpression(
             evaluateSimple(
               node,
               (operand) => interpretInner(operand),
-              (inner) => truthOf(inner, tables, point),
+              (inner) => evaluateTruth(inner, tables, point),
             ),
           );
     default:
@@ -77,36 +78,36 @@ type Call = Extract<ExpressionNode, { node: 'function' }>;
 
 function evaluateSimple(
   call: Call,
-  at: (node: ExpressionNode) => number,
+  interpret: (node: ExpressionNode) => number,
   is: (node: ExpressionNode) => TruthValue,
 ): number {
   const [first, second, third] = call.operands;
   const list = (node: ExpressionNode): number[] => (node as { value: number[] }).value;
   switch (call.name) {
     case 'min':
-      return Math.min(...call.operands.map(at));
+      return Math.min(...call.operands.map(interpret));
     case 'max':
-      return Math.max(...call.operands.map(at));
+      return Math.max(...call.operands.map(interpret));
     case 'abs':
-      return Math.abs(at(first!));
+      return Math.abs(interpret(first!));
     case 'exp':
-      return Math.exp(at(first!));
+      return Math.exp(interpret(first!));
     case 'log':
-      return at(first!) > 0 ? Math.log(at(first!)) : NaN;
+      return interpret(first!) > 0 ? Math.log(interpret(first!)) : NaN;
     case 'sqrt':
-      return Math.sqrt(at(first!));
+      return Math.sqrt(interpret(first!));
     case 'clip':
-      return Math.min(Math.max(at(first!), at(second!)), at(third!));
+      return Math.min(Math.max(interpret(first!), interpret(second!)), interpret(third!));
     case 'coalesce': {
-      const value = at(first!);
-      return Number.isNaN(value) ? at(second!) : value;
+      const value = interpret(first!);
+      return Number.isNaN(value) ? interpret(second!) : value;
     }
     case 'if': {
       const truth = is(first!);
-      return truth === null ? NaN : at(truth ? second! : third!);
+      return truth === null ? NaN : interpret(truth ? second! : third!);
     }
     case 'ladder': {
-      const x = at(first!);
+      const x = interpret(first!);
       const edges = list(second!);
       const step = edges.filter((edge) => edge < x).length;
       return Number.isNaN(x) ? NaN : list(third!)[step]!;
@@ -116,22 +117,22 @@ function evaluateSimple(
   }
 }
 
-export function truthOf(
+export function evaluateTruth(
   node: ExpressionNode,
   tables: Tables,
   point: EvaluationPoint & { readonly security: number },
 ): TruthValue {
   switch (node.node) {
     case 'not': {
-      const truth = truthOf(node.operand, tables, point);
+      const truth = evaluateTruth(node.operand, tables, point);
       return truth === null ? null : !truth;
     }
     case 'all': {
-      const truths = node.operands.map((operand) => truthOf(operand, tables, point));
+      const truths = node.operands.map((operand) => evaluateTruth(operand, tables, point));
       return truths.includes(false) ? false : truths.includes(null) ? null : true;
     }
     case 'any': {
-      const truths = node.operands.map((operand) => truthOf(operand, tables, point));
+      const truths = node.operands.map((operand) => evaluateTruth(operand, tables, point));
       return truths.includes(true) ? true : truths.includes(null) ? null : false;
     }
     case 'comparison': {
@@ -185,7 +186,7 @@ function evaluateWindow(call: Call, tables: Tables, point: EvaluationPoint & { r
     case 'max':
       return Math.max(...values);
     case 'median':
-      return medianOf(values);
+      return computeMedian(values);
     case 'std':
       return n < 2 ? NaN : Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (n - 1));
     default: {
@@ -202,21 +203,21 @@ function evaluateOnSession(
   tables: Tables,
   point: EvaluationPoint & { readonly security: number },
 ): number {
-  const bare: Tables = {
+  const bareTables: Tables = {
     texts: tables.texts,
     numbers: Object.fromEntries(Object.entries(tables.numbers).map(([name, rows]) => [name, spread(rows)])),
   };
-  return interpretExpression(spreadLags(node), bare, { ...point, session: point.session * (STALE + 1) });
+  return interpretExpression(spreadLags(node), bareTables, { ...point, session: point.session * (STALE + 1) });
 }
 
 /** Inserts empty rows between rows, so that no value is carried to the next row. */
 const spread = (rows: readonly (readonly number[])[]): number[][] => {
   const cachedRows = SPREAD.get(rows);
   if (cachedRows !== undefined) return cachedRows;
-  const empty = rows[0]!.map(() => NaN);
-  const wide = rows.flatMap((row) => [[...row], ...Array.from({ length: STALE }, () => empty)]);
-  SPREAD.set(rows, wide);
-  return wide;
+  const emptyRow = rows[0]!.map(() => NaN);
+  const wideRows = rows.flatMap((row) => [[...row], ...Array.from({ length: STALE }, () => emptyRow)]);
+  SPREAD.set(rows, wideRows);
+  return wideRows;
 };
 const SPREAD = new WeakMap<object, number[][]>();
 
@@ -227,7 +228,7 @@ function spreadLags(node: ExpressionNode): ExpressionNode {
   ) as ExpressionNode;
 }
 
-const medianOf = (values: readonly number[]): number => {
+const computeMedian = (values: readonly number[]): number => {
   const sorted = values.toSorted((a, b) => a - b);
   const half = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
@@ -248,8 +249,9 @@ const CROSS = new Set([
 
 function evaluateAcross(call: Call, tables: Tables, point: EvaluationPoint & { readonly security: number }): number {
   const set = call.over === 'universe' ? point.universe : point.selection;
-  const groupOf = (security: number): string | null => (call.by === undefined ? '' : tables.texts[call.by]![security]!);
-  const peers = set.filter((security) => groupOf(security) === groupOf(point.security));
+  const findGroup = (security: number): string | null =>
+    call.by === undefined ? '' : tables.texts[call.by]![security]!;
+  const peers = set.filter((security) => findGroup(security) === findGroup(point.security));
   const scope = { ...point, selection: set };
   const evaluateOperand = (security: number): number =>
     interpretExpression(call.operands[0]!, tables, { ...scope, security });
@@ -263,7 +265,7 @@ function evaluateAcross(call: Call, tables: Tables, point: EvaluationPoint & { r
   if (n === 0) return NaN;
   if (call.name === 'sum') return total;
   if (call.name === 'mean') return mean;
-  if (call.name === 'median') return medianOf(values);
+  if (call.name === 'median') return computeMedian(values);
   if (Number.isNaN(ownValue)) return NaN;
   switch (call.name) {
     case 'zscore':

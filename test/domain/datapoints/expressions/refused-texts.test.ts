@@ -3,7 +3,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { readExpression } from '#domain/datapoints/expressions/read-text.js';
 
 /** Returns the code of the first problem in a text, and the characters that the problem concerns. */
-function problemOf(text: string, expected: 'number' | 'condition' = 'number'): [string, string] | undefined {
+function findProblem(text: string, expected: 'number' | 'condition' = 'number'): [string, string] | undefined {
   const [problem] = readExpression(text, expected).problems;
   return problem && [problem.code, text.slice(problem.position!.start, problem.position!.end)];
 }
@@ -27,8 +27,8 @@ describe('a text that cannot be parsed is refused with the position', () => {
     ['1e999', 'BAD_EXPRESSION', '1e999'],
     ['ladder(A, [B], [1, 2])', 'BAD_EXPRESSION', 'B'],
     ['', 'BAD_EXPRESSION', ''],
-  ])('%s: %s at "%s"', (text, code, at) => {
-    expect(problemOf(text)).toEqual([code, at]);
+  ])('%s: %s at "%s"', (text, code, excerpt) => {
+    expect(findProblem(text)).toEqual([code, excerpt]);
   });
 });
 
@@ -59,8 +59,8 @@ describe('a call that means nothing is refused at its place', () => {
     ['A > 1', 'WRONG_TYPE', 'A > 1'],
     ['"text" + 1', 'WRONG_TYPE', '"text"'],
     ['if(A * 2 == "x", 1, 0)', 'VALUE_TYPE_MISMATCH', 'A * 2 == "x"'],
-  ])('%s: %s at %s', (text, code, at) => {
-    expect(problemOf(text)).toEqual([code, at]);
+  ])('%s: %s at %s', (text, code, path) => {
+    expect(findProblem(text)).toEqual([code, path]);
   });
 
   test('a misspelt function is reported with the one that is meant', () => {
@@ -68,7 +68,7 @@ describe('a call that means nothing is refused at its place', () => {
   });
 
   test('a number where a condition is needed is refused', () => {
-    expect(problemOf('A + 1', 'condition')).toEqual(['WRONG_TYPE', 'A + 1']);
+    expect(findProblem('A + 1', 'condition')).toEqual(['WRONG_TYPE', 'A + 1']);
   });
 });
 
@@ -79,8 +79,8 @@ describe('units that are known', () => {
     ['if(CLOSE > AGE, 1, 0)', 'CLOSE > AGE'],
     ['CLOSE * SHARES_OUTSTANDING - CLOSE', 'CLOSE * SHARES_OUTSTANDING - CLOSE'],
     ['coalesce(VOLUME, VALUE_TRADED)', 'coalesce(VOLUME, VALUE_TRADED)'],
-  ])('%s clashes at %s', (text, at) => {
-    expect(problemOf(text)).toEqual(['UNIT_MISMATCH', at]);
+  ])('%s clashes at %s', (text, excerpt) => {
+    expect(findProblem(text)).toEqual(['UNIT_MISMATCH', excerpt]);
   });
 
   test.each([
@@ -103,9 +103,9 @@ describe('units that are known', () => {
 });
 
 describe('limits', () => {
-  const most = LIMITS.MAX_EXPRESSION_LENGTH;
+  const lengthMax = LIMITS.MAX_EXPRESSION_LENGTH;
   test.each([
-    ['length', `A${' '.repeat(most)}`, 'BAD_EXPRESSION'],
+    ['length', `A${' '.repeat(lengthMax)}`, 'BAD_EXPRESSION'],
     ['nesting of brackets', `${'('.repeat(200)}A${')'.repeat(200)}`, 'BAD_EXPRESSION'],
     ['nesting of signs', `${'-'.repeat(4000)}A`, 'BAD_EXPRESSION'],
     ['nesting of not', `${'not '.repeat(1000)}A > 1`, 'BAD_EXPRESSION'],
@@ -114,7 +114,7 @@ describe('limits', () => {
     ['nodes', Array.from({ length: 300 }, () => 'abs(A)').join('+'), 'OUT_OF_RANGE'],
     ['leaves', Array.from({ length: 1100 }, () => 'A').join('+'), 'OUT_OF_RANGE'],
   ])('%s is limited', (_, text, code) => {
-    expect(problemOf(text)![0]).toBe(code);
+    expect(findProblem(text)![0]).toBe(code);
   });
 
   test('a sum of two hundred terms is within them', () => {

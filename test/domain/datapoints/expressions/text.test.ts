@@ -54,8 +54,8 @@ describe('precedence', () => {
     ['if(a > 1 and b > 1 or c > 1, a, b)', 'if((a > 1 and b > 1) or c > 1, a, b)'],
     ['if(not a > 1 and b > 1, a, b)', 'if((not (a > 1)) and b > 1, a, b)'],
     ['if(5 < a, a, b)', 'if(a > 5, a, b)'],
-  ])('%s means %s', (written, meant) => {
-    expect(parseExpression(written).tree).toEqual(parseExpression(meant).tree);
+  ])('%s means %s', (text, expected) => {
+    expect(parseExpression(text).tree).toEqual(parseExpression(expected).tree);
   });
 
   test('a sum in brackets on the right stays one, as floating point is not associative', () => {
@@ -77,8 +77,8 @@ describe('names and constants', () => {
     ['1.50e3 * A', '1500 * A'],
     ['.5 + A', '0.5 + A'],
     ['- -3 + A', '3 + A'],
-  ])('%s is %s', (written, printed) => {
-    expect(printExpression(parseExpression(written).tree)).toBe(printed);
+  ])('%s is %s', (text, expected) => {
+    expect(printExpression(parseExpression(text).tree)).toBe(expected);
   });
 });
 

@@ -43,7 +43,7 @@ const explainMarket = (market: SmallMarket) => {
 };
 
 /** Returns the value of the objective in the objective's own units. */
-const valueOf = (market: SmallMarket): number => {
+const computeValue = (market: SmallMarket): number => {
   const { problem, solution } = solveMarket(market);
   return problem.objective.entry.sense === 'maximise' ? -solution.objective : solution.objective;
 };
@@ -51,7 +51,7 @@ const valueOf = (market: SmallMarket): number => {
 describe.each(OBJECTIVES)('the rows of %j', (objective) => {
   const market = { ...MARKET, rows: ROWS, objective };
   const input = explainMarket(market);
-  const value = valueOf(market);
+  const value = computeValue(market);
   const sensitivities = computeSensitivities(solvers, input);
 
   test('have the effect that a problem with the other parameter has', () => {
@@ -59,8 +59,8 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
     for (const { id, parameter, from, to, effect, sentence } of sensitivities) {
       const moveRows = (by: number) =>
         ROWS.map((row) => (row.id === id ? { ...row, params: { ...row.params, [parameter]: by } } : row));
-      const again = valueOf({ ...market, rows: moveRows(to) });
-      expect(Math.abs(again - value - effect!)).toBeLessThan(1e-9 * Math.max(1, Math.abs(value)));
+      const movedValue = computeValue({ ...market, rows: moveRows(to) });
+      expect(Math.abs(movedValue - value - effect!)).toBeLessThan(1e-9 * Math.max(1, Math.abs(value)));
       const isBetter = input.problem.objective.entry.sense === 'maximise' ? effect! > 0 : effect! < 0;
       expect(isBetter, sentence).toBe(true); // the sensitivity relaxes a bound
       expect(sentence).toContain(objective.type.startsWith('max') ? ' raises the ' : ' lowers the ');
@@ -72,7 +72,7 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
     for (const { id, parameter, from, shadowPrice } of sensitivities) {
       const step = 1e-5 * Math.abs(from);
       const computeValueAtLimit = (to: number) =>
-        valueOf({
+        computeValue({
           ...market,
           rows: ROWS.map((row) => (row.id === id ? { ...row, params: { ...row.params, [parameter]: to } } : row)),
         });
@@ -85,7 +85,7 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
     const costs = computeRowCosts(solvers, input);
     expect(costs.map(({ id }) => id)).toEqual(ROWS.map(({ id }) => id));
     for (const { id, cost, without } of costs) {
-      const rest = valueOf({ ...market, rows: ROWS.filter((row) => row.id !== id) });
+      const rest = computeValue({ ...market, rows: ROWS.filter((row) => row.id !== id) });
       expect(Math.abs(without! - rest), id).toBeLessThan(1e-9 * Math.max(1, Math.abs(rest)));
       expect(cost, id).toBeGreaterThanOrEqual(-1e-12);
     }
@@ -116,10 +116,10 @@ describe.each([
   test('cost the objective what a little of them does', () => {
     const market = { ...MARKET, rows: ROWS.slice(0, 2), objective };
     const { problem, solution } = explainMarket(market);
-    const before = valueOf(market);
+    const before = computeValue(market);
     for (const { identifier, marginal } of listNextSecurities(problem, solution).slice(0, 3)) {
-      const least = { id: 'least', type: 'PositionBounds', params: { identifiers: [identifier], lower: 1e-6 } };
-      const slope = (valueOf({ ...market, rows: [...market.rows, least] }) - before) / 1e-6;
+      const leastRow = { id: 'least', type: 'PositionBounds', params: { identifiers: [identifier], lower: 1e-6 } };
+      const slope = (computeValue({ ...market, rows: [...market.rows, leastRow] }) - before) / 1e-6;
       expect(Math.abs(slope / marginal - 1)).toBeLessThan(0.01);
     }
   });
@@ -133,11 +133,11 @@ test('a row that chooses securities costs the improvement of the search without 
   const market = { ...MARKET, names: 16, rows, objective: { type: 'min_variance' } as const };
   const input = explainMarket(market);
   const [choice, bound] = computeRowCosts(solvers, input);
-  const free = valueOf({ ...market, rows: rows.slice(1) });
-  expect(Math.abs(choice!.without! - free)).toBeLessThan(1e-12);
-  const left = input.problem.identifiers.filter((_, i) => input.solution.weights[i] === 0);
-  const rowsOfHeld = [{ type: 'Exclude', params: { identifiers: left } }];
-  expect(Math.abs(bound!.without! - valueOf({ ...market, rows: rowsOfHeld }))).toBeLessThan(1e-9);
+  const freeValue = computeValue({ ...market, rows: rows.slice(1) });
+  expect(Math.abs(choice!.without! - freeValue)).toBeLessThan(1e-12);
+  const unheldNames = input.problem.identifiers.filter((_, i) => input.solution.weights[i] === 0);
+  const exclusionRows = [{ type: 'Exclude', params: { identifiers: unheldNames } }];
+  expect(Math.abs(bound!.without! - computeValue({ ...market, rows: exclusionRows }))).toBeLessThan(1e-9);
   for (const { sentence } of computeSensitivities(solvers, input))
     expect(sentence).toContain(', with the same securities held.');
 });
@@ -145,33 +145,33 @@ test('a row that chooses securities costs the improvement of the search without 
 test('rows are evaluated within the counted work, always the same ones, and the others are reported', () => {
   const market = { ...MARKET, rows: ROWS.slice(0, 2), objective: { type: 'min_cvar', confidence: 0.9 } } as const;
   const input = explainMarket(market);
-  const whole = computeRowCosts(solvers, input);
+  const wholeCosts = computeRowCosts(solvers, input);
   const steps = computeSensitivities(solvers, input);
-  expect(whole.map(({ reason }) => reason)).toEqual([null, null]);
+  expect(wholeCosts.map(({ reason }) => reason)).toEqual([null, null]);
   expect(steps.length).toBeGreaterThan(0);
   for (const workMax of [0, 3e7, 1e10]) {
     const costs = computeRowCosts(solvers, input, workMax);
-    const moved = computeSensitivities(solvers, input, { workMax });
+    const movedSensitivities = computeSensitivities(solvers, input, { workMax });
     expect([computeRowCosts(solvers, input, workMax), computeSensitivities(solvers, input, { workMax })]).toEqual([
       costs,
-      moved,
+      movedSensitivities,
     ]);
     const isSpent = costs.map(({ reason }) => reason === 'work_spent');
     costs.forEach((row, k) => {
-      if (!isSpent[k]) expect(row).toEqual(whole[k]);
+      if (!isSpent[k]) expect(row).toEqual(wholeCosts[k]);
       else {
         expect(row).toMatchObject({ cost: null, without: null });
         expect(row.sentence).toContain('was not solved');
       }
     });
-    moved.forEach((step, k) => {
+    movedSensitivities.forEach((step, k) => {
       const { effect, sentence, ...known } = step;
       expect(steps[k]).toMatchObject(known); // the shadow price needs no further solve
       if (effect === null) expect(sentence).toContain('was not solved');
       else expect(step).toEqual(steps[k]);
     });
-    const unsolved = moved.filter(({ effect }) => effect === null).length + isSpent.filter(Boolean).length;
-    if (workMax === 0) expect(unsolved).toBe(moved.length + costs.length);
+    const unsolved = movedSensitivities.filter(({ effect }) => effect === null).length + isSpent.filter(Boolean).length;
+    if (workMax === 0) expect(unsolved).toBe(movedSensitivities.length + costs.length);
     if (workMax === 1e10) expect(unsolved).toBe(0);
   }
 });
@@ -179,21 +179,23 @@ test('rows are evaluated within the counted work, always the same ones, and the 
 describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
   // S0 contains every fifth security. Its bound is the sum of the bounds of its two most expensive securities, which
   // are the only securities held in S0.
-  const free = explainMarket({ ...MARKET, rows: [], objective });
-  const wanted = free.problem.identifiers.filter((_, i) => i % 5 === 0).toSorted((a, b) => weightOf(b) - weightOf(a));
+  const freeExplanation = explainMarket({ ...MARKET, rows: [], objective });
+  const wantedIdentifiers = freeExplanation.problem.identifiers
+    .filter((_, i) => i % 5 === 0)
+    .toSorted((a, b) => getWeight(b) - getWeight(a));
   const createBaseRows = (upper: number, group: number): readonly Row[] => [
-    { id: 'out', type: 'PositionBounds', params: { upper: 0, identifiers: wanted.slice(2) } },
-    { id: 'pos', type: 'PositionBounds', params: { upper, identifiers: wanted.slice(0, 2) } },
+    { id: 'out', type: 'PositionBounds', params: { upper: 0, identifiers: wantedIdentifiers.slice(2) } },
+    { id: 'pos', type: 'PositionBounds', params: { upper, identifiers: wantedIdentifiers.slice(0, 2) } },
     { id: 'sec', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], upper: group } },
   ];
 
-  function weightOf(identifier: string): number {
-    return free.solution.weights[free.problem.identifiers.indexOf(identifier)]!;
+  function getWeight(identifier: string): number {
+    return freeExplanation.solution.weights[freeExplanation.problem.identifiers.indexOf(identifier)]!;
   }
 
   test('cost what a small loosening of each brings: nothing where another still holds', () => {
     // Caps low enough to bind both securities.
-    const upperBound = Math.min(0.09, 0.5 * weightOf(wanted[1]!));
+    const upperBound = Math.min(0.09, 0.5 * getWeight(wantedIdentifiers[1]!));
     expect(upperBound).toBeGreaterThan(0);
     const createMarket = (upper: number, group: number) => ({
       ...MARKET,
@@ -202,11 +204,11 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     });
     const input = explainMarket(createMarket(upperBound, 2 * upperBound));
     const { sides, dependent } = computeOneSidedPrices(solvers, input);
-    const value = valueOf(createMarket(upperBound, 2 * upperBound));
+    const value = computeValue(createMarket(upperBound, 2 * upperBound));
     const step = 1e-5;
     const slopes = {
-      pos: (valueOf(createMarket(upperBound + step, 2 * upperBound)) - value) / step,
-      sec: (valueOf(createMarket(upperBound, 2 * upperBound + step)) - value) / step,
+      pos: (computeValue(createMarket(upperBound + step, 2 * upperBound)) - value) / step,
+      sec: (computeValue(createMarket(upperBound, 2 * upperBound + step)) - value) / step,
     };
     expect(Math.abs(slopes.sec)).toBeLessThan(1e-8 * Math.max(1, Math.abs(value)));
     const isClose = (price: number, slope: number) => Math.abs(price - slope) <= 0.01 * Math.abs(slope) + 1e-7;
@@ -215,21 +217,21 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     expect(list.map(({ id }) => id)).toContain('pos');
     for (const { id, shadowPrice } of list)
       if (id !== 'out') expect(isClose(shadowPrice, slopes[id as 'pos' | 'sec']), id).toBe(true);
-    const priceOf = (label: string) => sides.find((side) => side.label === label)!.shadowPrice;
-    expect(priceOf('GroupBounds[sec]:upper:S0')).toBe(0);
+    const findShadowPrice = (label: string) => sides.find((side) => side.label === label)!.shadowPrice;
+    expect(findShadowPrice('GroupBounds[sec]:upper:S0')).toBe(0);
     // With only one of the two caps the group row is satisfied and the other security changes.
-    for (const name of wanted.slice(0, 2)) {
+    for (const name of wantedIdentifiers.slice(0, 2)) {
       const loosened = createBaseRows(upperBound, 2 * upperBound).flatMap((row): Row[] =>
         row.id !== 'pos'
           ? [row]
-          : wanted.slice(0, 2).map((each) => ({
+          : wantedIdentifiers.slice(0, 2).map((each) => ({
               ...row,
               id: each,
               params: { upper: each === name ? upperBound + step : upperBound, identifiers: [each] },
             })),
       );
-      const slope = (valueOf({ ...createMarket(upperBound, 2 * upperBound), rows: loosened }) - value) / step;
-      expect(isClose(priceOf(`PositionBounds[pos]:upper:${name}`), slope), name).toBe(true);
+      const slope = (computeValue({ ...createMarket(upperBound, 2 * upperBound), rows: loosened }) - value) / step;
+      expect(isClose(findShadowPrice(`PositionBounds[pos]:upper:${name}`), slope), name).toBe(true);
     }
   });
 

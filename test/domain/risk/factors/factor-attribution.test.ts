@@ -7,10 +7,10 @@ const market = createStyleMarket();
 const window = createStyleWindow(market, [0, T - 1]);
 const first = window.sm.sessions.indexOf(market.dates[0]!);
 const close = market.fields.get('CLOSE')!;
-const returnOf = (t: number, i: number) => close[t * N + i]! / close[(t - 1) * N + i]! - 1;
+const computeReturn = (t: number, i: number) => close[t * N + i]! / close[(t - 1) * N + i]! - 1;
 /** Weights used in the golden file. */
 const heldWeights = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
-const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + heldWeights[i]! * returnOf(t, i), 0);
+const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + heldWeights[i]! * computeReturn(t, i), 0);
 
 /** Returns the attribution of periods that end on consecutive sessions; every period begins with the same weights. */
 function attributePeriods(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
@@ -48,7 +48,7 @@ describe('the return of a session', () => {
       const members = names.filter((i) => i % 3 === s);
       return {
         weight: sum(members.map((i) => heldWeights[i]!)),
-        mean: sum(members.map((i) => returnOf(t, i))) / members.length,
+        mean: sum(members.map((i) => computeReturn(t, i))) / members.length,
       };
     });
     const mean = sum(sectors.map((sector) => sector.mean)) / 3;
@@ -58,23 +58,23 @@ describe('the return of a session', () => {
       expect(exposures[1 + s]).toBeCloseTo(sector.weight, 12);
       expect(contributions[1 + s]).toBeCloseTo(sector.weight * (sector.mean - mean), 12);
     });
-    const left = names.map((i) => heldWeights[i]! * (returnOf(t, i) - sectors[i % 3]!.mean));
-    expect(specific).toBeCloseTo(sum(left), 12);
+    const residuals = names.map((i) => heldWeights[i]! * (computeReturn(t, i) - sectors[i % 3]!.mean));
+    expect(specific).toBeCloseTo(sum(residuals), 12);
   });
 });
 
 test('factors, specific and other returns of months add up to the total return, and costs are part of the other return', () => {
-  const [plain, costly] = [0, 0.0005].map((cost) => attributePeriods('styles', [300, 360], cost));
-  for (const one of [plain!, costly!]) {
+  const [plainAttribution, costlyAttribution] = [0, 0.0005].map((cost) => attributePeriods('styles', [300, 360], cost));
+  for (const one of [plainAttribution!, costlyAttribution!]) {
     expect(one.reconciles).toBe(true);
     expect(sum(one.contributions) + one.specific + one.other).toBeCloseTo(one.totalReturn, 12);
   }
-  expect(plain!.other).toBeCloseTo(0, 12);
-  expect(costly!.other).toBeLessThan(-0.02);
+  expect(plainAttribution!.other).toBeCloseTo(0, 12);
+  expect(costlyAttribution!.other).toBeLessThan(-0.02);
 });
 
 test('a security without a regression is part of the other return, and counts as not covered', () => {
-  const absent = attributeToFactors({
+  const absentAttribution = attributeToFactors({
     window,
     model: 'market_sector',
     sessions: Int32Array.of(first + 310),
@@ -83,21 +83,24 @@ test('a security without a regression is part of the other return, and counts as
     days: Int32Array.of(window.sm.sessions[first + 310]!),
     weightsBefore: () => heldWeights,
   });
-  expect(absent.other).toBeCloseTo(heldWeights[0]! * returnOf(310, 0), 12);
+  expect(absentAttribution.other).toBeCloseTo(heldWeights[0]! * computeReturn(310, 0), 12);
   const gross = sum(heldWeights.map(Math.abs));
-  expect(absent.coveredWeight).toBeCloseTo(1 - Math.abs(heldWeights[0]!) / gross, 12);
+  expect(absentAttribution.coveredWeight).toBeCloseTo(1 - Math.abs(heldWeights[0]!) / gross, 12);
 });
 
 test('months with returns of too few securities are reported with both numbers, and their return is part of the other return', () => {
-  const three = close.map((value, k) => (k % N < 3 ? value : NaN));
-  const few = createStyleWindow({ ...market, fields: new Map([...market.fields, ['CLOSE', three]]) }, [0, T - 1]);
+  const threeCloses = close.map((value, k) => (k % N < 3 ? value : NaN));
+  const fewWindow = createStyleWindow({ ...market, fields: new Map([...market.fields, ['CLOSE', threeCloses]]) }, [
+    0,
+    T - 1,
+  ]);
   const ends = Array.from({ length: 60 }, (_, p) => 300 + p);
   const { unexplained, months, other, totalReturn, coveredWeight } = attributeToFactors({
-    window: few,
+    window: fewWindow,
     model: 'market_sector',
     sessions: Int32Array.from(ends, (t) => first + t),
     columns: Int32Array.of(0, 1, 2),
-    returns: Float64Array.from(ends, (t) => (returnOf(t, 0) + returnOf(t, 1) + returnOf(t, 2)) / 3),
+    returns: Float64Array.from(ends, (t) => (computeReturn(t, 0) + computeReturn(t, 1) + computeReturn(t, 2)) / 3),
     days: Int32Array.from(ends, (t) => window.sm.sessions[first + t]!),
     weightsBefore: () => new Float64Array(3).fill(1 / 3),
   });

@@ -9,9 +9,9 @@ import { computeStyleExposures } from '#domain/risk/factors/styles.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { marketOf } from '../../rules/rule-market.js';
+import { createTableMarket } from '../../rules/rule-market.js';
 import { golden, N, names, createStyleMarket, createStyleWindow, T } from './style-market.js';
-import { computeCovarianceByDefinition, createRandomReturns, windowOf } from '../window.js';
+import { computeCovarianceByDefinition, createRandomReturns, createWindow } from '../window.js';
 
 function estimateModel(window: ReturnWindow, settings: Partial<RiskModelRequest>, columns: readonly number[] = names) {
   const { covariance, factors } = estimateRiskModel(
@@ -45,25 +45,25 @@ describe('a style model', () => {
 
   test('with adjusted eigenvalues forecasts more risk for portfolios that its factors leave nearly riskless', () => {
     const settings = { estimator: 'styles', eigenvalue_simulations: 20 } as const;
-    const adjusted = estimateModel(createStyleWindow(createStyleMarket()), settings);
-    expect(adjusted.model.specific).toEqual(model.specific);
+    const adjustedModel = estimateModel(createStyleWindow(createStyleMarket()), settings);
+    expect(adjustedModel.model.specific).toEqual(model.specific);
     const K = model.factors.length;
     const findLeastEigenvalue = (matrix: Float64Array) => {
       const values = new Float64Array(K);
       referenceEngine.symmetricEigenvalues(matrix, K, values);
       return values[1]!; // the smallest eigenvalue is 0, because sector returns sum to zero
     };
-    expect(findLeastEigenvalue(adjusted.model.covariance)).toBeGreaterThan(findLeastEigenvalue(model.covariance));
-    const inline = estimateRisk(openWasmEngine(), createStyleWindow(createStyleMarket()), Int32Array.from(names), {
+    expect(findLeastEigenvalue(adjustedModel.model.covariance)).toBeGreaterThan(findLeastEigenvalue(model.covariance));
+    const inlineRisk = estimateRisk(openWasmEngine(), createStyleWindow(createStyleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse(settings),
     });
     const product = applyMetric(
-      inline.metric,
+      inlineRisk.metric,
       Float64Array.from(names, () => 1),
     );
     names.forEach((_, i) =>
       expect(product[i]).toBeCloseTo(
-        names.reduce((sum, j) => sum + adjusted.covariance[i * N + j]!, 0),
+        names.reduce((sum, j) => sum + adjustedModel.covariance[i * N + j]!, 0),
         12,
       ),
     );
@@ -71,7 +71,7 @@ describe('a style model', () => {
 
   test('clips descriptors at three deviations and standardises them again, as numpy does; a missing value is 0', () => {
     const values = [10, 1, -1, ...Array.from({ length: 10 }, () => 0), null];
-    const market = marketOf({
+    const market = createTableMarket({
       identifiers: names.map((i) => `N${String(i).padStart(2, '0')}`),
       fields: { CLOSE: Array.from({ length: 30 }, () => names.map(() => 50)) },
       reference: { RETURN_ON_EQUITY: values },
@@ -88,18 +88,24 @@ describe('a style model', () => {
   });
 
   test('is the same whatever the order of the securities', () => {
-    const turned = names.toReversed();
-    const other = estimateModel(createStyleWindow(createStyleMarket()), { estimator: 'styles' }, turned).covariance;
-    turned.forEach((a, i) =>
-      turned.forEach((b, j) => expect(other[i * N + j]).toBeCloseTo(covariance[a * N + b]!, 12)),
+    const turnedNames = names.toReversed();
+    const other = estimateModel(
+      createStyleWindow(createStyleMarket()),
+      { estimator: 'styles' },
+      turnedNames,
+    ).covariance;
+    turnedNames.forEach((a, i) =>
+      turnedNames.forEach((b, j) => expect(other[i * N + j]).toBeCloseTo(covariance[a * N + b]!, 12)),
     );
   });
 
   test('uses no data after its last session', () => {
     const until = [200, 380] as const;
     const earlierModel = estimateModel(createStyleWindow(createStyleMarket(), until), { estimator: 'styles' });
-    const changed = estimateModel(createStyleWindow(createStyleMarket({ after: 380 }), until), { estimator: 'styles' });
-    expect(changed.covariance).toEqual(earlierModel.covariance);
+    const changedModel = estimateModel(createStyleWindow(createStyleMarket({ after: 380 }), until), {
+      estimator: 'styles',
+    });
+    expect(changedModel.covariance).toEqual(earlierModel.covariance);
   });
 
   test('begins where its styles begin', () => {
@@ -121,9 +127,9 @@ describe('a style model', () => {
       model: 'styles',
       factors: 5,
     });
-    const active = names.map((i) => (weights.get(i) ?? 0) - 1 / N);
-    const variance = active.reduce(
-      (sum, a, i) => sum + a * active.reduce((row, b, j) => row + covariance[i * N + j]! * b, 0),
+    const activeWeights = names.map((i) => (weights.get(i) ?? 0) - 1 / N);
+    const variance = activeWeights.reduce(
+      (sum, a, i) => sum + a * activeWeights.reduce((row, b, j) => row + covariance[i * N + j]! * b, 0),
       0,
     );
     expect(risk.totalVariance).toBeCloseTo(variance, 12);
@@ -131,7 +137,7 @@ describe('a style model', () => {
     const K = model.factors.length;
     for (const factor of ['SIZE', 'MOMENTUM', 'Sector 1']) {
       const k = model.factors.indexOf(factor);
-      const exposure = active.reduce((sum, a, i) => sum + a * model.exposures[i * K + k]!, 0);
+      const exposure = activeWeights.reduce((sum, a, i) => sum + a * model.exposures[i * K + k]!, 0);
       expect(risk.exposures[factor]).toBeCloseTo(exposure, 12);
     }
   });
@@ -144,8 +150,8 @@ describe('a style model', () => {
     const weights = Float64Array.from(names, (i) => Math.sin(i + 1));
     const product = applyMetric(metric, weights);
     names.forEach((_, i) => {
-      const whole = names.reduce((sum, j) => sum + covariance[i * N + j]! * weights[j]!, 0);
-      expect(product[i]).toBeCloseTo(whole, 12);
+      const totalCovariance = names.reduce((sum, j) => sum + covariance[i * N + j]! * weights[j]!, 0);
+      expect(product[i]).toBeCloseTo(totalCovariance, 12);
     });
   });
 });
@@ -153,7 +159,7 @@ describe('a style model', () => {
 describe('a model of industries', () => {
   test('has the variance of market and sectors for any weights', () => {
     const sectors = ['Energy', 'Energy', 'Health', 'Health', 'Health'];
-    const window = windowOf({ returns: createRandomReturns(90, 5), sectors });
+    const window = createWindow({ returns: createRandomReturns(90, 5), sectors });
     const { covariance, fit } = estimateModel(window, { estimator: 'industries' }, [0, 1, 2, 3, 4]);
     const weights = new Map([0.4, 0.3, -0.2, 0.1, 0.4].map((weight, i) => [i, weight]));
     const risk = computeFactorRisk(referenceEngine, window, {
@@ -176,7 +182,7 @@ describe('a statistical model', () => {
 
   test('with as many components as securities is the sample covariance', () => {
     const { covariance, fit } = estimateModel(
-      windowOf({ returns }),
+      createWindow({ returns }),
       { estimator: 'statistical', factors: 6 },
       [0, 1, 2, 3, 4, 5],
     );
@@ -187,7 +193,7 @@ describe('a statistical model', () => {
   test('with fewer components keeps the variances, and is closer to the sample with every component', () => {
     const distances = [1, 3, 5].map((factors) => {
       const { covariance } = estimateModel(
-        windowOf({ returns }),
+        createWindow({ returns }),
         { estimator: 'statistical', factors },
         [0, 1, 2, 3, 4, 5],
       );

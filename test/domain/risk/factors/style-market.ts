@@ -5,7 +5,7 @@ import { computeGrowth } from '#domain/index-mathematics/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { alignDays, marketOf } from '../../rules/rule-market.js';
+import { alignDays, createTableMarket } from '../../rules/rule-market.js';
 
 interface GoldenFigures {
   readonly volatilities: number[];
@@ -27,12 +27,12 @@ export function createStyleMarket(change: { readonly after: number } | null = nu
   const levels = names.map(() => 50);
   const close = Array.from({ length: T }, (_, t) =>
     names.map((i) => {
-      const moved = 0.012 * Math.sin(12.9898 * t + 78.233 * i + 0.37 * t * i) + 0.004 * Math.sin(0.9 * t);
+      const growth = 0.012 * Math.sin(12.9898 * t + 78.233 * i + 0.37 * t * i) + 0.004 * Math.sin(0.9 * t);
       const sign = change !== null && t > change.after ? -2 : 1;
-      return (levels[i]! *= t === 0 ? 1 : 1 + sign * moved);
+      return (levels[i]! *= t === 0 ? 1 : 1 + sign * growth);
     }),
   );
-  return marketOf({
+  return createTableMarket({
     identifiers: names.map((i) => `N${String(i).padStart(2, '0')}`),
     fields: {
       CLOSE: close,

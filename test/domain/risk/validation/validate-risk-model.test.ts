@@ -5,7 +5,7 @@ import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-r
 import { Refusal } from '#domain/refusals/refusal.js';
 import { validateRiskModel, type ValidationInput } from '#domain/risk/validation/validate-risk-model.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { createRandomReturns, windowOf } from '../window.js';
+import { createRandomReturns, createWindow } from '../window.js';
 
 interface GoldenValidation {
   readonly returns: number[][];
@@ -26,7 +26,7 @@ function validateModel(
   returns: readonly (readonly (number | null)[])[],
   { terms, settings, heldOn = null }: Trial = {},
 ) {
-  const window = windowOf({ returns });
+  const window = createWindow({ returns });
   return validateRiskModel(openWasmEngine(), {
     window,
     asked: Array.from({ length: returns[0]!.length }, (_, column) => column),
@@ -44,7 +44,7 @@ test('forecasts of a sample covariance have the statistics that numpy computes',
   expect(portfolios.map(({ family, number }) => `${family} ${number}`)).toEqual(Object.keys(expected));
   for (const one of portfolios) {
     const expectedValues = expected[`${one.family} ${one.number}`]!;
-    const shown: Record<string, number | null> = {
+    const shownValues: Record<string, number | null> = {
       observations: one.observations,
       bias: one.bias,
       rolling_deviation: one.rollingDeviation,
@@ -53,28 +53,28 @@ test('forecasts of a sample covariance have the statistics that numpy computes',
       forecast_volatility: one.forecastVolatility,
       realised_volatility: one.realisedVolatility,
     };
-    for (const [name, value] of Object.entries(expectedValues)) expect(shown[name], name).toBeCloseTo(value, 10);
+    for (const [name, value] of Object.entries(expectedValues)) expect(shownValues[name], name).toBeCloseTo(value, 10);
   }
 });
 
 describe('forecasts', () => {
   const returns = createRandomReturns(120, 25, 3);
-  const forecastsOf = (rows: readonly (readonly number[])[]) =>
+  const computeForecasts = (rows: readonly (readonly number[])[]) =>
     validateModel(rows).days.map(({ day, tried }) => ({ day, forecasts: tried.map(({ forecast }) => forecast) }));
 
   test('of a day do not change with later data', () => {
     const cut = 80;
-    const changed = returns.map((row, s) => (s > cut ? row.map((value) => -3 * value) : row));
+    const changedReturns = returns.map((row, s) => (s > cut ? row.map((value) => -3 * value) : row));
     const selectBefore = <T extends { readonly day: number }>(days: readonly T[]) =>
       days.filter(({ day }) => day <= 15_000 + cut + 2 * (cut / 5));
-    const earlierForecasts = selectBefore(forecastsOf(returns));
+    const earlierForecasts = selectBefore(computeForecasts(returns));
     expect(earlierForecasts).toHaveLength(9);
-    expect(selectBefore(forecastsOf(changed))).toEqual(earlierForecasts);
-    expect(forecastsOf(changed)).not.toEqual(forecastsOf(returns));
+    expect(selectBefore(computeForecasts(changedReturns))).toEqual(earlierForecasts);
+    expect(computeForecasts(changedReturns)).not.toEqual(computeForecasts(returns));
   });
 
   test('scale with returns, so that standardised outcomes are unchanged', () => {
-    const small = validateModel(returns);
+    const smallValidation = validateModel(returns);
     // Returns compound over a horizon of several sessions; over one session they scale exactly.
     const [one, twice] = [returns, returns.map((row) => row.map((value) => 2 * value))].map((rows) =>
       validateModel(rows, { terms: { horizon: 1 } }),
@@ -83,7 +83,7 @@ describe('forecasts', () => {
       expect(bias).toBeCloseTo(one!.portfolios[k]!.bias, 10);
       expect(forecastVolatility).toBeCloseTo(2 * one!.portfolios[k]!.forecastVolatility, 10);
     });
-    expect(small.portfolios).toHaveLength(1 + 3 + 3 + 3);
+    expect(smallValidation.portfolios).toHaveLength(1 + 3 + 3 + 3);
   });
 });
 
@@ -112,8 +112,10 @@ describe('portfolios', () => {
 
 test('a day without enough earlier returns is skipped, and a window with fewer than two days is refused', () => {
   // No security has a price on most of the first fifty sessions.
-  const late = createRandomReturns(120, 4, 5).map((row, s) => (s % 5 !== 0 && s < 50 ? row.map(() => null) : row));
-  const { days, skipped } = validateModel(late);
+  const lateReturns = createRandomReturns(120, 4, 5).map((row, s) =>
+    s % 5 !== 0 && s < 50 ? row.map(() => null) : row,
+  );
+  const { days, skipped } = validateModel(lateReturns);
   expect(skipped).toBeGreaterThan(0);
   expect(days.length + skipped).toBe(Math.floor((119 - 40) / 5));
   const validateTooShort = () => validateModel(createRandomReturns(46, 4));

@@ -13,9 +13,9 @@ export const createValues = (universe: readonly string[], readValue: (name: stri
   new Map(universe.map((name) => [name, readValue(name)]));
 export const selectBy = (all: Values, passes: (value: number) => boolean, include = false) =>
   [...all].filter(([, value]) => (value === null ? include : passes(value))).map(([name]) => name);
-export function groupNames(names: readonly string[], groupOf: (name: string) => unknown): string[][] {
-  const groups = [...new Set(names.map(groupOf))];
-  return groups.map((group) => names.filter((name) => groupOf(name) === group));
+export function groupNames(names: readonly string[], getGroup: (name: string) => unknown): string[][] {
+  const groups = [...new Set(names.map(getGroup))];
+  return groups.map((group) => names.filter((name) => getGroup(name) === group));
 }
 
 export const computeByGroup = (slow: SlowMarket, universe: readonly string[], column: string) =>

@@ -1,4 +1,4 @@
-import { computeMean, computeMedian, rankNames, zScoresOf } from '../slow-market.js';
+import { computeMean, computeMedian, rankNames, toZScores } from '../slow-market.js';
 import { createValues, selectBy, groupNames, computeByGroup, createPart, type Case } from './case.js';
 
 /** Cases of rules that select by the value of a datapoint, by group and by score. */
@@ -130,9 +130,9 @@ export const DATAPOINTS: Case[] = [
     type: 'OnePerIssuer',
     params: { window: 30 },
     keeps(slow, universe, t) {
-      const traded = createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 30, computeMedian));
+      const tradedValues = createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 30, computeMedian));
       const issuers = groupNames(universe, (name) => slow.reference(name, 'ISSUER') ?? `own ${name}`);
-      return issuers.flatMap((names) => rankNames(createPart(traded, names)).slice(0, 1));
+      return issuers.flatMap((names) => rankNames(createPart(tradedValues, names)).slice(0, 1));
     },
   },
   {
@@ -150,19 +150,22 @@ export const DATAPOINTS: Case[] = [
     params: { field: 'BETA', count: 12, ascending: true },
     keeps(slow, universe, t) {
       const sessions = Array.from({ length: 252 }, (_, k) => t - 251 + k).filter((s) => s >= 0);
-      const returnsOf = new Map(universe.map((name) => [name, sessions.map((s) => slow.betweenBars(name, s))]));
+      const securityReturns = new Map(universe.map((name) => [name, sessions.map((s) => slow.betweenBars(name, s))]));
       const market = sessions
-        .map((_, k) => [...returnsOf.values()].map((returns) => returns[k]!).filter((value) => value !== null))
+        .map((_, k) => [...securityReturns.values()].map((returns) => returns[k]!).filter((value) => value !== null))
         .map((all) => (all.length === 0 ? null : computeMean(all)));
       const betas = createValues(universe, (name) => {
-        const pairs = returnsOf
+        const pairs = securityReturns
           .get(name)!
-          .flatMap((own, k) => (own === null || market[k] === null ? [] : [{ own, all: market[k]! }]));
+          .flatMap((growth, k) => (growth === null || market[k] === null ? [] : [{ own: growth, all: market[k]! }]));
         if (pairs.length < 126) return null;
-        const [own, all] = [computeMean(pairs.map((pair) => pair.own)), computeMean(pairs.map((pair) => pair.all))];
+        const [ownMean, marketMean] = [
+          computeMean(pairs.map((pair) => pair.own)),
+          computeMean(pairs.map((pair) => pair.all)),
+        ];
         return (
-          pairs.reduce((sum, pair) => sum + (pair.own - own) * (pair.all - all), 0) /
-          pairs.reduce((sum, pair) => sum + (pair.all - all) ** 2, 0)
+          pairs.reduce((sum, pair) => sum + (pair.own - ownMean) * (pair.all - marketMean), 0) /
+          pairs.reduce((sum, pair) => sum + (pair.all - marketMean) ** 2, 0)
         );
       });
       return rankNames(betas, { ascending: true }).slice(0, 12);
@@ -179,9 +182,9 @@ export const DATAPOINTS: Case[] = [
       minimum: 0.1,
     },
     keeps(slow, universe, t) {
-      const score = zScoresOf(createValues(universe, (name) => slow.latest('SCORE', name, t)));
-      const close = zScoresOf(createValues(universe, (name) => slow.latest('CLOSE', name, t)));
-      const clip = (value: number, at: number) => Math.min(at, Math.max(-at, value));
+      const score = toZScores(createValues(universe, (name) => slow.latest('SCORE', name, t)));
+      const close = toZScores(createValues(universe, (name) => slow.latest('CLOSE', name, t)));
+      const clip = (value: number, limit: number) => Math.min(limit, Math.max(-limit, value));
       const total = createValues(universe, (name) =>
         score.get(name) === null || close.get(name) === null
           ? null

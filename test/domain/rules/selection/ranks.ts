@@ -41,16 +41,19 @@ export const RANKS: Case[] = [
     },
     keeps(slow, universe, t) {
       const averages = createValues(universe, (name) => slow.over('CLOSE', name, t - 5, 20, computeMean));
-      const present = [...averages.values()].filter((value) => value !== null);
+      const presentAverages = [...averages.values()].filter((value) => value !== null);
       const computePercentileOf = (value: number) =>
-        (present.length - (1 + present.filter((other) => other > value).length)) / (present.length - 1);
+        (presentAverages.length - (1 + presentAverages.filter((other) => other > value).length)) /
+        (presentAverages.length - 1);
       return universe.filter((name) => {
         const sector = slow.reference(name, 'SECTOR');
         const score = slow.latest('SCORE', name, t);
-        const both = (sector === 'Energy' || sector === 'Health') && score !== null && score >= 0;
+        const passesBoth = (sector === 'Energy' || sector === 'Health') && score !== null && score >= 0;
         const average = averages.get(name)!;
         return (
-          both || (average !== null && computePercentileOf(average) >= 0.8) || slow.reference(name, 'RATING') === 4
+          passesBoth ||
+          (average !== null && computePercentileOf(average) >= 0.8) ||
+          slow.reference(name, 'RATING') === 4
         );
       });
     },
@@ -159,10 +162,10 @@ export const RANKS: Case[] = [
       const caps = createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
       const order = rankNames(caps);
       const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
-      let reached = 0;
+      let reachedShare = 0;
       return order.filter((name) => {
-        const takes = reached < 0.7 * total;
-        reached += caps.get(name)!;
+        const takes = reachedShare < 0.7 * total;
+        reachedShare += caps.get(name)!;
         return takes;
       });
     },
@@ -176,10 +179,10 @@ export const RANKS: Case[] = [
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) => {
         const order = rankNames(createPart(scores, names), { ascending: true });
         const total = order.reduce((sum, name) => sum + (caps.get(name) ?? 0), 0);
-        let reached = 0;
+        let reachedShare = 0;
         return order.filter((name) => {
-          const takes = reached < 0.6 * total;
-          reached += caps.get(name) ?? 0;
+          const takes = reachedShare < 0.6 * total;
+          reachedShare += caps.get(name) ?? 0;
           return takes;
         });
       });

@@ -18,9 +18,9 @@ export function describeDefinitions(): void {
 
   describe('storing definitions', () => {
     test('GET, PUT, GET is a fixed point with a strong etag', async () => {
-      const saved = await service.ok<SavedIndex>('POST', '/indices', createDocument('FIXED', { tags: ['x'] }));
+      const savedAnswer = await service.ok<SavedIndex>('POST', '/indices', createDocument('FIXED', { tags: ['x'] }));
       const first = await service.ask('GET', '/indices/FIXED');
-      expect(first.body).toEqual(saved.index);
+      expect(first.body).toEqual(savedAnswer.index);
       await service.ok('PUT', '/indices/FIXED', first.body);
       const second = await service.ask('GET', '/indices/FIXED');
       expect(second.body).toEqual(first.body);
@@ -92,12 +92,12 @@ export function describeDefinitions(): void {
         findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', path: 'colour' }],
       });
       expect((await service.ask('PUT', '/indices/REPORTED', good)).status).toBe(200);
-      const bad = createDocument('REPORTED', { base_value: 0 });
-      expect(await service.ok('POST', '/indices/validate', bad)).toMatchObject({
+      const badDocument = createDocument('REPORTED', { base_value: 0 });
+      expect(await service.ok('POST', '/indices/validate', badDocument)).toMatchObject({
         valid: false,
         findings: [{ code: 'OUT_OF_RANGE', path: 'base_value' }],
       });
-      expect((await service.ask('PUT', '/indices/REPORTED', bad)).status).toBe(422);
+      expect((await service.ask('PUT', '/indices/REPORTED', badDocument)).status).toBe(422);
     });
 
     test('a number beyond a double is named in the report', async () => {
@@ -114,10 +114,10 @@ export function describeDefinitions(): void {
     });
 
     test('the listing is sorted, and can be paged', async () => {
-      const whole = await service.ok<IndexCollection>('GET', '/indices');
-      const ids = whole.indices.map(({ id }) => id);
+      const wholeList = await service.ok<IndexCollection>('GET', '/indices');
+      const ids = wholeList.indices.map(({ id }) => id);
       expect(ids).toEqual(ids.toSorted());
-      expect(whole).toMatchObject({ skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } });
+      expect(wholeList).toMatchObject({ skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } });
       const { indices } = await service.ok<IndexCollection>('GET', `/indices?limit=2&after=${ids[0]}`);
       expect(indices.map(({ id }) => id)).toEqual(ids.slice(1, 3));
       expect(indices[0]).toMatchObject({ kind: 'rule', source_index_id: null, has_run: false, run_at: null, tags: [] });
@@ -162,11 +162,11 @@ export function describeDefinitions(): void {
     });
 
     test('an index without a universe is shown with the whole market, a derived index is not', async () => {
-      const saved = await service.ok<SavedIndex>('POST', '/indices', createDocument('WHOLE'));
-      expect(saved.index).toMatchObject({ universe: { kind: 'all' } });
+      const savedAnswer = await service.ok<SavedIndex>('POST', '/indices', createDocument('WHOLE'));
+      expect(savedAnswer.index).toMatchObject({ universe: { kind: 'all' } });
       expect((await service.ask('GET', '/indices/WHOLE')).body).toMatchObject({ universe: { kind: 'all' } });
-      const derived = await service.ok<SavedIndex>('POST', '/indices', createChild('PART', 'WHOLE'));
-      expect(derived.index).not.toHaveProperty('universe');
+      const derivedAnswer = await service.ok<SavedIndex>('POST', '/indices', createChild('PART', 'WHOLE'));
+      expect(derivedAnswer.index).not.toHaveProperty('universe');
       expect((await service.ask('GET', '/indices/PART')).body).not.toHaveProperty('universe');
     });
 

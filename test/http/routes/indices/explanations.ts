@@ -96,9 +96,13 @@ export function describeExplanations(): void {
         selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
       });
       const all = createDocument('RUN-ALL', {}, createTopPipeline(4));
-      const few = createDocument('RUN-FEW', { universe: { kind: 'index', id: 'RUN-ALL' } }, createTopPipeline(3));
+      const fewDocument = createDocument(
+        'RUN-FEW',
+        { universe: { kind: 'index', id: 'RUN-ALL' } },
+        createTopPipeline(3),
+      );
       await service.ok('PUT', '/indices/RUN-ALL', all);
-      await service.ok('PUT', '/indices/RUN-FEW', few);
+      await service.ok('PUT', '/indices/RUN-FEW', fewDocument);
       expect((await service.job('/analytics/RUN-FEW/backtest')).error).toBeNull();
       const { runs } = await service.ok<StoredRuns>('GET', '/analytics/RUN-FEW/runs');
       const run = runs[0]!.run_id;
@@ -112,7 +116,10 @@ export function describeExplanations(): void {
       });
       const before = await readExplanations({});
       await service.ok('PUT', '/indices/RUN-ALL', { ...all, ...createDocument('RUN-ALL', {}, createTopPipeline(2)) });
-      await service.ok('PUT', '/indices/RUN-FEW', { ...few, ...createDocument('RUN-FEW', {}, createTopPipeline(1)) });
+      await service.ok('PUT', '/indices/RUN-FEW', {
+        ...fewDocument,
+        ...createDocument('RUN-FEW', {}, createTopPipeline(1)),
+      });
       const now = await readExplanations({});
       const listSizes = ({ assets, weights }: PreviewResponse) => [assets.length, Object.keys(weights).length];
       expect([listSizes(before), listSizes(now)]).toEqual([

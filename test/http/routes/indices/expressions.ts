@@ -32,13 +32,13 @@ export function describeExpressions(): void {
         { identifier: 'E', value: true },
       ]);
       expect((await evaluate({ expression: 'SECTOR', identifiers: ['C'] })).values[0]!.value).toBe('S2');
-      const named = {
+      const namedDatapoints = {
         expression: 'DOUBLE + 1',
         datapoints: { DOUBLE: 'CLOSE * 2' },
         identifiers: ['E'],
         as_of: '2024-01-02',
       };
-      expect((await evaluate(named)).values[0]!.value).toBe(41);
+      expect((await evaluate(namedDatapoints)).values[0]!.value).toBe(41);
       const nodes = { node: 'function', name: 'rank', operands: [{ node: 'field', name: 'CLOSE' }] };
       expect(await evaluate({ expression: nodes, identifiers: ['B'], as_of: '2024-01-02' })).toMatchObject({
         text: 'rank(CLOSE)',
@@ -47,11 +47,11 @@ export function describeExpressions(): void {
     });
 
     test('every error is a finding with its path, never a refusal', async () => {
-      const wrong = await evaluate({ expression: 'CLOSE + zcore(VOLUM)' });
-      expect(wrong).toMatchObject({ valid: false, text: null, values: [] });
-      expect(wrong.findings[0]).toMatchObject({ code: 'UNKNOWN_FUNCTION', position: { start: 8, end: 20 } });
-      const unknown = await evaluate({ expression: 'CLOSE + VOLUM' });
-      expect(unknown.findings[0]).toMatchObject({ code: 'UNKNOWN_FIELD_NAME', position: { start: 8, end: 13 } });
+      const wrongAnswer = await evaluate({ expression: 'CLOSE + zcore(VOLUM)' });
+      expect(wrongAnswer).toMatchObject({ valid: false, text: null, values: [] });
+      expect(wrongAnswer.findings[0]).toMatchObject({ code: 'UNKNOWN_FUNCTION', position: { start: 8, end: 20 } });
+      const unknownAnswer = await evaluate({ expression: 'CLOSE + VOLUM' });
+      expect(unknownAnswer.findings[0]).toMatchObject({ code: 'UNKNOWN_FIELD_NAME', position: { start: 8, end: 13 } });
       for (const expression of ['', '(', 'CLOSE CLOSE', '"', '1 +', 'a'.repeat(65), '('.repeat(3000)])
         expect((await evaluate({ expression })).valid).toBe(false);
       expect((await evaluate({ expression: { node: 'nothing' } })).valid).toBe(false);
@@ -75,8 +75,8 @@ export function describeExpressions(): void {
         selection: [{ id: 'cheap', type: 'ExpressionFilter', params: { expression: 'CLOSE < max(LIMIT, 60)' } }],
         weighting: { type: 'FieldWeight', params: { field: 'sqrt(MARKET_CAP)' } },
       };
-      const sent = createDocument('EXPRESSED', { datapoints: { LIMIT: '150 * 1' } }, pipeline);
-      const { index } = await service.ok<SavedIndex>('PUT', '/indices/EXPRESSED', sent);
+      const sentDocument = createDocument('EXPRESSED', { datapoints: { LIMIT: '150 * 1' } }, pipeline);
+      const { index } = await service.ok<SavedIndex>('PUT', '/indices/EXPRESSED', sentDocument);
       expect(index.pipeline!.weighting.params['field']).toMatchObject({ node: 'function', text: 'sqrt(MARKET_CAP)' });
       expect(await service.ok('GET', '/indices/EXPRESSED')).toEqual(index);
       expect((await service.ok<SavedIndex>('PUT', '/indices/EXPRESSED', index)).index).toEqual(index);

@@ -16,25 +16,25 @@ export function describePreviews(): void {
 
     test('stored and sent definitions have equal previews, at the base date by default', async () => {
       await service.ok('PUT', '/indices/GOLD', createDocument('GOLD'));
-      const stored = await service.ok<PreviewResponse>('POST', '/indices/GOLD/preview');
-      expect(await previewBody(createDocument('GOLD'))).toEqual({ ...stored, index_version: null });
-      expect(stored).toMatchObject({
+      const storedPreview = await service.ok<PreviewResponse>('POST', '/indices/GOLD/preview');
+      expect(await previewBody(createDocument('GOLD'))).toEqual({ ...storedPreview, index_version: null });
+      expect(storedPreview).toMatchObject({
         index_id: 'GOLD',
         as_of: '2024-01-02',
         resolved_date: '2024-01-02',
         cap: 0.4,
         solve: null,
       });
-      expect(stored.weights['C']).toBeCloseTo(0.13333333333333333, 14);
-      expect(stored.total_weight).toBeCloseTo(1, 12);
-      expect(stored.cap_redistributed).toBeCloseTo(0.12631578947368416, 14);
-      expect(stored.assets.map(({ identifier, capped }) => [identifier, capped])).toEqual([
+      expect(storedPreview.weights['C']).toBeCloseTo(0.13333333333333333, 14);
+      expect(storedPreview.total_weight).toBeCloseTo(1, 12);
+      expect(storedPreview.cap_redistributed).toBeCloseTo(0.12631578947368416, 14);
+      expect(storedPreview.assets.map(({ identifier, capped }) => [identifier, capped])).toEqual([
         ['A', true],
         ['B', false],
         ['C', false],
         ['E', false],
       ]);
-      expect(stored.assets[0]).toMatchObject({ uncapped_weight: 0.5263157894736842, excluded_by: null });
+      expect(storedPreview.assets[0]).toMatchObject({ uncapped_weight: 0.5263157894736842, excluded_by: null });
     });
 
     test('a weekend resolves to the session before, a day after the store to its last session, a day before it to no date', async () => {
@@ -42,16 +42,18 @@ export function describePreviews(): void {
         as_of: '2024-01-06',
         resolved_date: '2024-01-05',
       });
-      const [late, early] = [
+      const [latePreview, earlyPreview] = [
         await previewBody(createDocument('X'), '2030-01-01'),
         await previewBody(createDocument('X'), '2023-12-31'),
       ];
-      expect(late).toMatchObject({ resolved_date: '2024-01-10' });
-      expect(late.findings.find(({ path }) => path === 'as_of')?.message).toMatch(/2030-01-01 is after .* 2024-01-10/);
-      expect(early.findings.find(({ path }) => path === 'as_of')?.message).toMatch(
+      expect(latePreview).toMatchObject({ resolved_date: '2024-01-10' });
+      expect(latePreview.findings.find(({ path }) => path === 'as_of')?.message).toMatch(
+        /2030-01-01 is after .* 2024-01-10/,
+      );
+      expect(earlyPreview.findings.find(({ path }) => path === 'as_of')?.message).toMatch(
         /2023-12-31 is before .* 2024-01-02/,
       );
-      expect(early).toEqual(
+      expect(earlyPreview).toEqual(
         expect.objectContaining({
           resolved_date: null,
           assets: [],
@@ -152,8 +154,8 @@ export function describePreviews(): void {
 
     test('data that the store lacks is an error in a preview, and a warning when the index is stored', async () => {
       const body = createDocument('LACKS', {}, { weighting: { type: 'FieldWeight', params: { field: 'EARNINGS' } } });
-      const saved = await service.ok<SavedIndex>('PUT', '/indices/LACKS', body);
-      expect(saved.findings).toEqual([
+      const savedAnswer = await service.ok<SavedIndex>('PUT', '/indices/LACKS', body);
+      expect(savedAnswer.findings).toEqual([
         expect.objectContaining({
           severity: 'warning',
           code: 'UNKNOWN_FIELD_NAME',

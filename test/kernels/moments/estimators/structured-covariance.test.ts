@@ -44,7 +44,7 @@ function expectClose(actual: Float64Array, expected: ArrayLike<number>, digits =
   for (let k = 0; k < actual.length; k++) expect(Math.abs(actual[k]! - expected[k]!)).toBeLessThan(digits * size);
 }
 
-const sampleOf = (panel: Float64Array, assets: number) => {
+const computeSample = (panel: Float64Array, assets: number) => {
   const out = new Float64Array(assets * assets);
   computeSampleCovariance(panel.slice(), assets, out);
   return out;
@@ -67,19 +67,20 @@ describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
 
   test('is symmetric, scales with the returns and is positive semi-definite', () => {
     const panel = createRandomPanel(40, 12, 7);
-    const plain = covariance(panel, 12, { estimator, lags: 2 });
+    const plainCovariance = covariance(panel, 12, { estimator, lags: 2 });
     expectClose(
       covariance(
         panel.map((value) => 3 * value),
         12,
         { estimator, lags: 2, scale: 2 },
       ),
-      plain.map((value) => 18 * value),
+      plainCovariance.map((value) => 18 * value),
     );
-    for (let i = 0; i < 12; i++) for (let j = 0; j < i; j++) expect(plain[i * 12 + j]).toBe(plain[j * 12 + i]);
-    const served = new Float64Array(144);
+    for (let i = 0; i < 12; i++)
+      for (let j = 0; j < i; j++) expect(plainCovariance[i * 12 + j]).toBe(plainCovariance[j * 12 + i]);
+    const servedMatrix = new Float64Array(144);
     const request = { ...DEFAULTS, estimator, lags: 2 };
-    const { isPositiveSemiDefinite } = estimateStructured(openWasmEngine(), panel.slice(), 12, request, served);
+    const { isPositiveSemiDefinite } = estimateStructured(openWasmEngine(), panel.slice(), 12, request, servedMatrix);
     expect(isPositiveSemiDefinite).toBe(true);
   });
 });
@@ -90,8 +91,8 @@ describe('nonlinear shrinkage', () => {
     shrinkEigenvalues(values, 10_000_000).forEach((value, k) =>
       expect(Math.abs(value / values[k]! - 1)).toBeLessThan(0.01),
     );
-    const few = shrinkEigenvalues(values, 20);
-    expect(few[4]! / few[0]!).toBeLessThan(8);
+    const fewEigenvalues = shrinkEigenvalues(values, 20);
+    expect(fewEigenvalues[4]! / fewEigenvalues[0]!).toBeLessThan(8);
   });
 
   test('gives a variance to more securities than observations', () => {
@@ -107,23 +108,23 @@ describe('nonlinear shrinkage', () => {
 describe('denoising', () => {
   test('keeps the sum of the eigenvalues and those above the edge, and changes nothing when repeated', () => {
     const values = Float64Array.of(0.2, 0.3, 0.4, 0.5, 0.6, 4);
-    const once = denoise(values, 60);
-    expect(once.signals).toBe(1);
-    expect(once.values[5]).toBe(4);
-    expect(once.values.reduce((sum, value) => sum + value, 0)).toBeCloseTo(6, 12);
-    expect([...denoise(once.values, 60).values]).toEqual([...once.values]);
+    const onceDenoised = denoise(values, 60);
+    expect(onceDenoised.signals).toBe(1);
+    expect(onceDenoised.values[5]).toBe(4);
+    expect(onceDenoised.values.reduce((sum, value) => sum + value, 0)).toBeCloseTo(6, 12);
+    expect([...denoise(onceDenoised.values, 60).values]).toEqual([...onceDenoised.values]);
   });
 });
 
 test('without lags the Newey-West covariance is the sample covariance', () => {
   const panel = createRandomPanel(50, 6, 11);
-  expectClose(covariance(panel, 6, { estimator: 'newey_west' }), sampleOf(panel, 6));
+  expectClose(covariance(panel, 6, { estimator: 'newey_west' }), computeSample(panel, 6));
 });
 
 test('the Gerber statistic without a threshold counts signs', () => {
   const panel = Float64Array.of(1, 2, -1, -3, 2, 1, -2, 1);
   const out = covariance(panel, 2, { estimator: 'gerber', threshold: 0 });
-  const sample = sampleOf(panel, 2);
+  const sample = computeSample(panel, 2);
   // Three of the four pairs have one common sign; the last pair has both signs.
   expect(out[1]).toBeCloseTo(0.5 * Math.sqrt(sample[0]! * sample[3]!), 14);
 });

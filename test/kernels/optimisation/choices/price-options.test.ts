@@ -24,7 +24,7 @@ function createRandomProblem(items: number, seed: number): OptionProblem {
 /** Returns the lowest cost by enumerating all choices. */
 function enumerate({ starts, costs, amounts, lower, upper }: OptionProblem): number {
   const items = starts.length - 1;
-  let least = Infinity;
+  let lowest = Infinity;
   for (let code = 0; code < 3 ** items; code++) {
     const sums = new Float64Array(LIMITS);
     let cost = 0;
@@ -33,19 +33,19 @@ function enumerate({ starts, costs, amounts, lower, upper }: OptionProblem): num
       cost += costs[option]!;
       for (let r = 0; r < LIMITS; r++) sums[r]! += amounts[option * LIMITS + r]!;
     }
-    if (sums.every((sum, r) => sum >= lower[r]! && sum <= upper[r]!)) least = Math.min(least, cost);
+    if (sums.every((sum, r) => sum >= lower[r]! && sum <= upper[r]!)) lowest = Math.min(lowest, cost);
   }
-  return least;
+  return lowest;
 }
 
 test.each([1, 2, 3, 4])('the bound is below every choice, and near the best choice, seed %i', (seed) => {
   const problem = createRandomProblem(8, seed);
-  const least = enumerate(problem);
+  const leastCost = enumerate(problem);
   const { bound } = priceOptions(problem);
-  expect(least).toBeLessThan(0);
-  expect(bound).toBeLessThanOrEqual(least);
+  expect(leastCost).toBeLessThan(0);
+  expect(bound).toBeLessThanOrEqual(leastCost);
   // Without the limits, the bound would be the sum of the best options.
-  expect(bound).toBeGreaterThan(least - 0.6);
+  expect(bound).toBeGreaterThan(leastCost - 0.6);
 });
 
 test('the prices leave almost no gain between the two best options of a few items', () => {

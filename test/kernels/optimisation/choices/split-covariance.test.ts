@@ -29,13 +29,13 @@ function createQuadratic() {
 }
 
 /** Returns the smallest eigenvalue of the remainder, restricted to points of equal sum. */
-function computeSmallestRemainder(matrix: Float64Array, open: Int32Array): number {
-  const order = open.length;
-  const left = Float64Array.from({ length: order * order }, (_, e) => {
-    return matrix[open[Math.floor(e / order)]! * N + open[e % order]!]! + 1e4;
+function computeSmallestRemainder(matrix: Float64Array, openPositions: Int32Array): number {
+  const order = openPositions.length;
+  const remainder = Float64Array.from({ length: order * order }, (_, e) => {
+    return matrix[openPositions[Math.floor(e / order)]! * N + openPositions[e % order]!]! + 1e4;
   });
   const values = new Float64Array(order);
-  computeSymmetricEigenvalues(left, order, values);
+  computeSymmetricEigenvalues(remainder, order, values);
   return values[0]!;
 }
 

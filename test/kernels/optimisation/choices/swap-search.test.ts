@@ -40,20 +40,20 @@ function createQuadratic(seed: number, maximum: number, groups: readonly number[
 const ORDERS = [Array.from({ length: N }, (_, i) => i)];
 
 /** Returns the minimum over all choices within the bounds and counts, by enumeration. */
-function leastOf(problem: ChosenQuadratic): number {
+function findLeast(problem: ChosenQuadratic): number {
   const { evaluate } = createSwapMoves(plainAlgebra, problem);
-  let least = Infinity;
+  let lowest = Infinity;
   for (let bits = 1; bits < 2 ** N; bits++) {
-    const chosen = Uint8Array.from({ length: N }, (_, i) => (bits >> i) & 1);
-    if (problem.needed.some((isNeeded, i) => isNeeded > chosen[i]!)) continue;
+    const chosenFlags = Uint8Array.from({ length: N }, (_, i) => (bits >> i) & 1);
+    if (problem.needed.some((isNeeded, i) => isNeeded > chosenFlags[i]!)) continue;
     const isOver = ({ members, maximum }: { members: Int32Array; maximum: number }) =>
-      members.reduce((count, i) => count + chosen[i]!, 0) > maximum;
+      members.reduce((count, i) => count + chosenFlags[i]!, 0) > maximum;
     if (problem.counts.some(isOver)) continue;
-    const { names, x, value } = evaluate(chosen)!;
+    const { names, x, value } = evaluate(chosenFlags)!;
     if (x.every((weight, place) => weight >= problem.lower[names[place]!]! && weight <= problem.upper[names[place]!]!))
-      least = Math.min(least, value);
+      lowest = Math.min(lowest, value);
   }
-  return least;
+  return lowest;
 }
 
 test.each([1, 2, 3])('finds the best of all choices, seed %i', (seed) => {
@@ -61,35 +61,35 @@ test.each([1, 2, 3])('finds the best of all choices, seed %i', (seed) => {
     [0, 1, 2],
     [3, 4, 5],
   ];
-  const plain = createQuadratic(seed, 4);
+  const plainProblem = createQuadratic(seed, 4);
   const problems = [
-    plain,
+    plainProblem,
     createQuadratic(seed, 4, groups),
-    { ...plain, needed: Uint8Array.from({ length: N }, (_, i) => (i === 7 ? 1 : 0)) },
-    { ...plain, lower: new Float64Array(N).fill(0.1) },
-    { ...plain, upper: new Float64Array(N).fill(0.7) },
+    { ...plainProblem, needed: Uint8Array.from({ length: N }, (_, i) => (i === 7 ? 1 : 0)) },
+    { ...plainProblem, lower: new Float64Array(N).fill(0.1) },
+    { ...plainProblem, upper: new Float64Array(N).fill(0.7) },
   ];
   for (const problem of problems)
-    expect(searchSwaps(plainAlgebra, problem, ORDERS, WORK)!.value).toBeCloseTo(leastOf(problem), 8);
+    expect(searchSwaps(plainAlgebra, problem, ORDERS, WORK)!.value).toBeCloseTo(findLeast(problem), 8);
 });
 
 test('the change of each move equals that of the optimum', () => {
   const { evaluate, listBest } = createSwapMoves(plainAlgebra, createQuadratic(4, 4));
-  const at = evaluate(Uint8Array.from({ length: N }, (_, i) => (i < 4 ? 1 : 0)))!;
-  const moves = listBest(at);
+  const evaluation = evaluate(Uint8Array.from({ length: N }, (_, i) => (i < 4 ? 1 : 0)))!;
+  const moves = listBest(evaluation);
   expect(moves.length).toBeGreaterThan(0);
   for (const { place, incoming, change } of moves) {
-    const chosen = at.chosen.slice();
-    chosen[at.names[place]!] = 0;
-    chosen[incoming] = 1;
-    expect(evaluate(chosen)!.value - at.value).toBeCloseTo(change, 6);
+    const chosenFlags = evaluation.chosen.slice();
+    chosenFlags[evaluation.names[place]!] = 0;
+    chosenFlags[incoming] = 1;
+    expect(evaluate(chosenFlags)!.value - evaluation.value).toBeCloseTo(change, 6);
   }
 });
 
 test('a search ends when its work is used up, and no choice within the bounds is reported', () => {
   const problem = createQuadratic(5, 4);
-  const [first, whole] = [1, WORK].map((work) => searchSwaps(plainAlgebra, problem, ORDERS, work)!);
-  expect(first!.value).toBeGreaterThan(whole!.value);
-  const narrow = { ...problem, upper: new Float64Array(N).fill(0.01) };
-  expect(searchSwaps(plainAlgebra, narrow, ORDERS, WORK)).toBeUndefined();
+  const [shortSearch, wholeSearch] = [1, WORK].map((work) => searchSwaps(plainAlgebra, problem, ORDERS, work)!);
+  expect(shortSearch!.value).toBeGreaterThan(wholeSearch!.value);
+  const narrowProblem = { ...problem, upper: new Float64Array(N).fill(0.01) };
+  expect(searchSwaps(plainAlgebra, narrowProblem, ORDERS, WORK)).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { addLoaded, subtractLoaded } from '#kernels/optimisation/factors/low-rank-passes.js';
 import { seeded } from '../../../seeded.js';
 
-const panelOf = (length: number, seed: number): Float64Array => {
+const createPanel = (length: number, seed: number): Float64Array => {
   const random = seeded(seed);
   return Float64Array.from({ length }, () => random() - 0.5);
 };
@@ -14,9 +14,9 @@ describe('passes over the loadings of securities', () => {
   test.each(SHAPES)(
     'are bit-identical to passes over single securities: $rows rows, $columns columns',
     ({ rows, columns, factors }) => {
-      const loadings = panelOf(rows * factors, 1);
-      const b = panelOf(rows * columns, 2);
-      const x = panelOf(factors * columns, 3);
+      const loadings = createPanel(rows * factors, 1);
+      const b = createPanel(rows * columns, 2);
+      const x = createPanel(factors * columns, 3);
       const sums = x.slice();
       const rest = b.slice();
       for (let p = 0; p < rows; p++)
@@ -26,12 +26,12 @@ describe('passes over the loadings of securities', () => {
             rest[p * columns + c]! -= loadings[p * factors + f]! * x[f * columns + c]!;
           }
       const shape = { loadings, rows, factors, columns };
-      const added = x.slice();
-      addLoaded(shape, b, added);
-      const left = b.slice();
-      subtractLoaded(shape, x, left);
-      expect([...added]).toEqual([...sums]);
-      expect([...left]).toEqual([...rest]);
+      const sumOfPasses = x.slice();
+      addLoaded(shape, b, sumOfPasses);
+      const residual = b.slice();
+      subtractLoaded(shape, x, residual);
+      expect([...sumOfPasses]).toEqual([...sums]);
+      expect([...residual]).toEqual([...rest]);
     },
   );
 });

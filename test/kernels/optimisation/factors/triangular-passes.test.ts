@@ -13,14 +13,14 @@ const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 21];
 /** Number of unused rows after a factor. */
 const SPARE_ROWS = 3;
 
-function factorOf(n: number, stride: number): Float64Array {
+function createFactor(n: number, stride: number): Float64Array {
   const random = seeded(n);
   const l = new Float64Array(n * stride).fill(NaN);
   for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) l[i * stride + j] = i === j ? 1 + random() : random() - 0.5;
   return l;
 }
 
-const vectorOf = (n: number, seed: number) => {
+const createVector = (n: number, seed: number) => {
   const random = seeded(seed);
   return Float64Array.from({ length: n }, () => random() - 0.5);
 };
@@ -28,8 +28,8 @@ const vectorOf = (n: number, seed: number) => {
 describe('passes over a triangular factor', () => {
   test.each(ORDERS)('are bit-identical to passes over single rows, and invert the factor: order %d', (n) => {
     const stride = n + SPARE_ROWS;
-    const l = factorOf(n, stride);
-    const rightSide = vectorOf(n, 7);
+    const l = createFactor(n, stride);
+    const rightSide = createVector(n, 7);
     const forwards = rightSide.slice();
     solveForward(l, forwards, { n, stride });
     const backwards = rightSide.slice();
@@ -46,14 +46,14 @@ describe('passes over a triangular factor', () => {
       expected[i] = (even + odd) / l[i * stride + i]!;
     }
     expect([...forwards]).toEqual([...expected]);
-    const reversed = rightSide.slice();
+    const reversedSide = rightSide.slice();
     for (let i = n - 1; i >= 0; i--) {
-      reversed[i]! /= l[i * stride + i]!;
-      for (let j = 0; j < i; j++) reversed[j]! -= l[i * stride + j]! * reversed[i]!;
+      reversedSide[i]! /= l[i * stride + i]!;
+      for (let j = 0; j < i; j++) reversedSide[j]! -= l[i * stride + j]! * reversedSide[i]!;
     }
-    expect([...backwards]).toEqual([...reversed]);
+    expect([...backwards]).toEqual([...reversedSide]);
     for (let i = 0; i < n; i++) {
-      const [whole, column] = [0, 1].map((way) => {
+      const [wholeResult, columnResult] = [0, 1].map((way) => {
         let total = 0;
         for (let j = 0; j < n; j++) {
           const entry = way === 0 ? [i, j] : [j, i];
@@ -62,15 +62,15 @@ describe('passes over a triangular factor', () => {
         }
         return total;
       });
-      expect(Math.abs(whole! - rightSide[i]!)).toBeLessThan(1e-14);
-      expect(Math.abs(column! - rightSide[i]!)).toBeLessThan(1e-14);
+      expect(Math.abs(wholeResult! - rightSide[i]!)).toBeLessThan(1e-14);
+      expect(Math.abs(columnResult! - rightSide[i]!)).toBeLessThan(1e-14);
     }
   });
 
   test.each(ORDERS)('process columns alike, one or four at once: order %d', (n) => {
-    const l = factorOf(n, n);
+    const l = createFactor(n, n);
     for (const from of [0, Math.floor(n / 2), n - 1]) {
-      const columns = [1, 2, 3, 4].map((seed) => vectorOf(n, seed).fill(0, 0, from));
+      const columns = [1, 2, 3, 4].map((seed) => createVector(n, seed).fill(0, 0, from));
       const [a, b, c, d] = columns.map((column) => column.slice()) as [
         Float64Array,
         Float64Array,

@@ -23,7 +23,9 @@ function createFeasibleProgram(seed: number): Program | undefined {
   const random = seeded(seed + 50_000);
   const program = createRandomProgram(seed, { withNorms: false });
   const n = program.n;
-  const soft = program.rows.penalty.map((penalty, r) => (r > 0 && random() < 0.15 ? 0.05 * random() : penalty));
+  const softPenalties = program.rows.penalty.map((penalty, r) =>
+    r > 0 && random() < 0.15 ? 0.05 * random() : penalty,
+  );
   const withTarget = { ...program.rows, count: program.rows.count + 1 };
   const target = Float64Array.from({ length: n }, () => random() - 0.3);
   const coefficients = new Float64Array(withTarget.count * n);
@@ -38,7 +40,7 @@ function createFeasibleProgram(seed: number): Program | undefined {
       coefficients,
       lower: Float64Array.of(...program.rows.lower, at),
       upper: Float64Array.of(...program.rows.upper, at),
-      penalty: Float64Array.of(...soft, Infinity),
+      penalty: Float64Array.of(...softPenalties, Infinity),
     },
   };
 }
@@ -81,9 +83,10 @@ test('a followed optimum is the optimum of the programme itself, with rows, limi
     // The ridge makes the optimum unique; in directions of singular curvature the optimum is determined only up to
     // rounding.
     expect(computeLargestGap(answer.point.x, cold.point.x), `seed ${seed}`).toBeLessThan(1e-7);
-    expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
-      1e-12,
-    );
+    expect(
+      Math.abs(computeObjective(next, answer.point.x) - computeObjective(next, cold.point.x)),
+      `seed ${seed}`,
+    ).toBeLessThan(1e-12);
   }
   expect(tally.tried).toBeGreaterThan(30 * SHARE);
   expect(tally.followed).toBeGreaterThan(0.95 * tally.tried);
@@ -92,7 +95,10 @@ test('a followed optimum is the optimum of the programme itself, with rows, limi
   expect(tally.events).toBeGreaterThan(tally.followed);
 });
 
-function objectiveOf({ metric, curvature, ridge, centre, linear, rows, kinks, n }: Program, x: Float64Array): number {
+function computeObjective(
+  { metric, curvature, ridge, centre, linear, rows, kinks, n }: Program,
+  x: Float64Array,
+): number {
   const offset = x.map((value, i) => value - centre[i]!);
   let total =
     (curvature / 2) * computeMetricSquare(metric!, offset) +
@@ -111,7 +117,7 @@ function objectiveOf({ metric, curvature, ridge, centre, linear, rows, kinks, n 
 }
 
 test('an optimum is followed to another objective', () => {
-  let followed = 0;
+  let followedCount = 0;
   for (let seed = 1; seed <= 67 * SHARE; seed++) {
     const random = seeded(seed + 70_000);
     const program = createFeasibleProgram(seed)!;
@@ -127,16 +133,17 @@ test('an optimum is followed to another objective', () => {
     if (first.status !== 'solved' || cold.status !== 'solved') continue;
     const end = followPath(next, { program, point: first.point, state: first.state }, createPathFactors(plainAlgebra));
     if (end === undefined) continue;
-    followed++;
+    followedCount++;
     const answer = createSolver(plainAlgebra).solve(next, {
       follow: { program, point: first.point, state: first.state },
     });
     expect(answer.status).toBe('solved');
-    expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
-      1e-12,
-    );
+    expect(
+      Math.abs(computeObjective(next, answer.point.x) - computeObjective(next, cold.point.x)),
+      `seed ${seed}`,
+    ).toBeLessThan(1e-12);
   }
-  expect(followed).toBeGreaterThan(17 * SHARE);
+  expect(followedCount).toBeGreaterThan(17 * SHARE);
 });
 
 test('a start that is no optimum, or of another shape, is refused', () => {
@@ -168,24 +175,26 @@ test('the factor after securities entered and left is the factor of the remainin
   const program = { ...createRandomProgram(40, { namesMax: 30, withNorms: false }), ridge: 1e-3 };
   const factors = createPathFactors(plainAlgebra);
   const matrix = createMetricMatrix(program.metric!);
-  let free = Int32Array.from({ length: program.n }, (_, i) => i);
+  let freePositions = Int32Array.from({ length: program.n }, (_, i) => i);
   for (let round = 0; round < 40; round++) {
-    const factor = factors.factorOf(program, free)!;
-    const b = Float64Array.from({ length: free.length }, () => random());
+    const factor = factors.factorOf(program, freePositions)!;
+    const b = Float64Array.from({ length: freePositions.length }, () => random());
     const solution = b.slice();
     factor.forward(solution);
     factor.backward(solution);
-    expect([...factor.order.subarray(0, factor.count())].toSorted((a, c) => a - c)).toEqual([...free]);
-    for (let p = 0; p < free.length; p++) {
+    expect([...factor.order.subarray(0, factor.count())].toSorted((a, c) => a - c)).toEqual([...freePositions]);
+    for (let p = 0; p < freePositions.length; p++) {
       const i = factor.order[p]!;
       let total = program.ridge * solution[p]!;
-      for (let q = 0; q < free.length; q++)
+      for (let q = 0; q < freePositions.length; q++)
         total += program.curvature * matrix[i * program.n + factor.order[q]!]! * solution[q]!;
       expect(total).toBeCloseTo(b[p]!, 9);
     }
-    const isFree = Uint8Array.from({ length: program.n }, (_, i) => (free.includes(i) !== random() < 0.1 ? 1 : 0));
-    free = Int32Array.from({ length: program.n }, (_, i) => i).filter((i) => isFree[i] === 1);
-    if (free.length === 0) free = Int32Array.of(0);
+    const isFree = Uint8Array.from({ length: program.n }, (_, i) =>
+      freePositions.includes(i) !== random() < 0.1 ? 1 : 0,
+    );
+    freePositions = Int32Array.from({ length: program.n }, (_, i) => i).filter((i) => isFree[i] === 1);
+    if (freePositions.length === 0) freePositions = Int32Array.of(0);
   }
 });
 
@@ -205,12 +214,12 @@ test('a path from no holding reaches the same optimum as one from all holdings',
     // The start is also an optimum, because every weight has a cost.
     const { primal, stationarity } = checkKkt(start.program, start.point);
     expect(Math.max(primal, stationarity), `seed ${seed}`).toBeLessThan(1e-12);
-    const grown = createSolver(plainAlgebra).solve(steep, { follow: start });
+    const grownResult = createSolver(plainAlgebra).solve(steep, { follow: start });
     const other = createSolver(plainAlgebra).solve(steep, { warm: createColdState(steep) });
-    expect(grown.status, `seed ${seed}`).toBe(other.status);
+    expect(grownResult.status, `seed ${seed}`).toBe(other.status);
     if (other.status !== 'solved') continue;
     count++;
-    expect(computeLargestGap(grown.point.x, other.point.x), `seed ${seed}`).toBeLessThan(1e-9);
+    expect(computeLargestGap(grownResult.point.x, other.point.x), `seed ${seed}`).toBeLessThan(1e-9);
   }
   expect(count).toBeGreaterThan(20);
 });

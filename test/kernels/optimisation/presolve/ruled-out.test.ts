@@ -22,24 +22,26 @@ test('an infeasible box has a proof by multipliers, and no feasible programme is
 test('crossing bounds, and trade limits below the forced trades, are infeasible', () => {
   const program = { ...createRandomProgram(3, { withKinks: false, withNorms: false }) };
   const n = program.n;
-  const at = projectOnSimplex(seeded(5), n);
-  const wide = { ...program, lower: new Float64Array(n), upper: new Float64Array(n).fill(1) };
+  const weights = projectOnSimplex(seeded(5), n);
+  const wideProgram = { ...program, lower: new Float64Array(n), upper: new Float64Array(n).fill(1) };
   const rows = {
     ...program.rows,
     lower: program.rows.lower.map(() => -Infinity),
     upper: program.rows.upper.map(() => 9),
   };
-  const open = { ...wide, rows };
-  expect(isRuledOut(open)).toBe(false);
-  expect(isRuledOut({ ...open, lower: open.lower.with(1, 0.3), upper: open.upper.with(1, 0.2) })).toBe(true);
+  const openProgram = { ...wideProgram, rows };
+  expect(isRuledOut(openProgram)).toBe(false);
+  expect(
+    isRuledOut({ ...openProgram, lower: openProgram.lower.with(1, 0.3), upper: openProgram.upper.with(1, 0.2) }),
+  ).toBe(true);
   // A security whose weight must decrease by 0.2 trades at least 0.2.
   const kink = {
-    at: at.with(0, 0.5),
+    at: weights.with(0, 0.5),
     left: new Float64Array(n).fill(-1),
     right: new Float64Array(n).fill(1),
     penalty: Infinity,
   };
-  const sold = { ...open, upper: open.upper.with(0, 0.3) };
-  expect(isRuledOut({ ...sold, kinks: [{ ...kink, limit: 0.19 }] })).toBe(true);
-  expect(isRuledOut({ ...sold, kinks: [{ ...kink, limit: 0.21 }] })).toBe(false);
+  const soldProgram = { ...openProgram, upper: openProgram.upper.with(0, 0.3) };
+  expect(isRuledOut({ ...soldProgram, kinks: [{ ...kink, limit: 0.19 }] })).toBe(true);
+  expect(isRuledOut({ ...soldProgram, kinks: [{ ...kink, limit: 0.21 }] })).toBe(false);
 });

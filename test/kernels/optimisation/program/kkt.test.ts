@@ -45,9 +45,9 @@ describe('checkKkt', () => {
   test('a multiplier of the wrong sign, or of a row that is not active, is an error', () => {
     const inequality: Program = { ...program, rows: { ...program.rows, lower: Float64Array.of(-Infinity) } };
     expect(isOptimal(checkKkt(inequality, createPoint([0.6, 0.4], -0.4)))).toBe(false);
-    const loose: Program = { ...inequality, rows: { ...inequality.rows, upper: Float64Array.of(2) } };
-    expect(checkKkt(loose, createPoint([0.6, 0.2], 0.4)).multipliers).toBeGreaterThan(0.1);
-    expect(isOptimal(checkKkt(loose, createPoint([0.6, 0.2], 0)))).toBe(true);
+    const looseProgram: Program = { ...inequality, rows: { ...inequality.rows, upper: Float64Array.of(2) } };
+    expect(checkKkt(looseProgram, createPoint([0.6, 0.2], 0.4)).multipliers).toBeGreaterThan(0.1);
+    expect(isOptimal(checkKkt(looseProgram, createPoint([0.6, 0.2], 0)))).toBe(true);
   });
 
   test('a kink balances forces up to its slopes', () => {

@@ -18,9 +18,9 @@ test("loadings and specific variances are the matrix L L' + D", () => {
 });
 
 test('products, squares and the diagonal are those of the matrix in both forms', () => {
-  const whole = createDenseMetric(createMetricMatrix(factor), 3);
+  const denseMetric = createDenseMetric(createMetricMatrix(factor), 3);
   const x = Float64Array.of(1, -2, 4);
-  for (const metric of [factor, whole]) {
+  for (const metric of [factor, denseMetric]) {
     const out = new Float64Array(3);
     multiplyMetric(metric, x, out);
     expect([...out]).toEqual([-0.5, -29, 19]);

@@ -3,12 +3,12 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { sumKinks, type Point, type Program } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { objectiveOf, createRandomProgram } from '../random-programs.js';
+import { computeObjective, createRandomProgram } from '../random-programs.js';
 
 /** Computes the Lagrangian without the terms of the bounds. */
 function computeLagrangian(program: Program, point: Point, x: Float64Array): number {
   const { n, rows, kinks, norms, metric } = program;
-  let total = objectiveOf(program, x);
+  let total = computeObjective(program, x);
   for (let r = 0; r < rows.count; r++)
     for (let i = 0; i < n; i++) total += point.rowMultipliers[r]! * rows.coefficients[r * n + i]! * x[i]!;
   kinks.forEach((kink, k) => (total += point.kinkMultipliers[k]! * sumKinks(kink, x)));
@@ -26,12 +26,12 @@ function computeLagrangian(program: Program, point: Point, x: Float64Array): num
 
 test('slopes are the one-sided differences of the Lagrangian', () => {
   const solver = createSolver(plainAlgebra);
-  let tried = 0;
+  let triedCount = 0;
   for (let seed = 1; seed <= 120; seed++) {
     const program = createRandomProgram(seed, { namesMax: 8 });
     const { status, point } = solver.solve(program);
     if (status !== 'solved') continue;
-    tried++;
+    triedCount++;
     const { left, right } = computeLagrangianSlopes(program, point);
     const moveAlong = (i: number, step: number) => {
       const x = point.x.slice();
@@ -43,5 +43,5 @@ test('slopes are the one-sided differences of the Lagrangian', () => {
       expect(Math.abs(moveAlong(i, -1e-7) - left[i]!), `seed ${seed} name ${i}`).toBeLessThan(1e-6);
     }
   }
-  expect(tried).toBeGreaterThan(10);
+  expect(triedCount).toBeGreaterThan(10);
 });

@@ -7,7 +7,7 @@ const ROWS = 60;
 const COLUMNS = 40;
 
 /** Returns a matrix with a given share of non-zero entries. */
-function matrixOf(share: number): Float64Array {
+function createMatrix(share: number): Float64Array {
   const random = seeded(3);
   return Float64Array.from({ length: ROWS * COLUMNS }, () => (random() < share ? random() - 0.5 : 0));
 }
@@ -18,7 +18,7 @@ describe.each([
   ['few entries', 0.05, true],
   ['entries everywhere', 1, false],
 ])('a matrix with %s', (_, share, isSparse) => {
-  const matrix = matrixOf(share);
+  const matrix = createMatrix(share);
   const rows = createSparseRows();
   rows.read(matrix, ROWS, COLUMNS);
 
@@ -45,7 +45,7 @@ describe.each([
 });
 
 test('the products of a sparse matrix with itself are those of the kernel, to the bit', () => {
-  const matrix = matrixOf(0.05);
+  const matrix = createMatrix(0.05);
   const rows = createSparseRows();
   rows.read(matrix, ROWS, COLUMNS);
   const out = new Float64Array(COLUMNS * COLUMNS).fill(9);
@@ -58,7 +58,7 @@ test('the products of a sparse matrix with itself are those of the kernel, to th
 
 test('another matrix replaces the previous one', () => {
   const rows = createSparseRows();
-  rows.read(matrixOf(0.05), ROWS, COLUMNS);
+  rows.read(createMatrix(0.05), ROWS, COLUMNS);
   rows.read(Float64Array.of(2, 0, 0, 3), 2, 2);
   expect(rows.isSparse()).toBe(false);
   const out = new Float64Array(2);

@@ -113,7 +113,7 @@ describe('the slope of the variance at the largest expected return', () => {
   test('not reported where active rows repeat each other', () => {
     const { rows } = program;
     const repeatValues = (values: Float64Array) => Float64Array.of(...values, ...values);
-    const repeated = {
+    const repeatedProgram = {
       ...program,
       rows: {
         count: 2,
@@ -123,6 +123,6 @@ describe('the slope of the variance at the largest expected return', () => {
         penalty: repeatValues(rows.penalty),
       },
     };
-    expect(computeCornerSlope(repeated, findCorner(repeated), means)).toBeUndefined();
+    expect(computeCornerSlope(repeatedProgram, findCorner(repeatedProgram), means)).toBeUndefined();
   });
 });

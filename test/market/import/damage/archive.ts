@@ -7,7 +7,7 @@ const importDamagedArchive = (
   change: (bytes: Buffer) => Uint8Array = (bytes) => bytes,
 ) => importBytes('csv', change(Buffer.from(writeZip(members))));
 const ONE_MEMBER = [{ name: 'market.csv', text: MARKET }];
-const directoryOf = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
+const findDirectory = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
 
 /** Returns a zip archive of one member with arbitrary values in its headers. */
 function createFalseZip({
@@ -25,15 +25,15 @@ function createFalseZip({
   crc?: number;
   size?: number;
 }): Uint8Array {
-  const packed = method === 8 ? deflateRawSync(content) : content;
+  const packedContent = method === 8 ? deflateRawSync(content) : content;
   const label = Buffer.from(name);
   const fields = Buffer.alloc(26);
   [20, flags, method, 0, 0x21].forEach((value, i) => fields.writeUInt16LE(value, 2 * i));
   fields.writeUInt32LE(crc, 10);
-  fields.writeUInt32LE(packed.length, 14);
+  fields.writeUInt32LE(packedContent.length, 14);
   fields.writeUInt32LE(size, 18);
   fields.writeUInt16LE(label.length, 22);
-  const local = Buffer.concat([Buffer.from('PK\u0003\u0004', 'latin1'), fields, label, packed]);
+  const localHeader = Buffer.concat([Buffer.from('PK\u0003\u0004', 'latin1'), fields, label, packedContent]);
   const entry = Buffer.concat([
     Buffer.from('PK\u0001\u0002', 'latin1'),
     Buffer.from([20, 0]),
@@ -46,8 +46,8 @@ function createFalseZip({
   end.writeUInt16LE(1, 8);
   end.writeUInt16LE(1, 10);
   end.writeUInt32LE(entry.length, 12);
-  end.writeUInt32LE(local.length, 16);
-  return Buffer.concat([local, entry, end]);
+  end.writeUInt32LE(localHeader.length, 16);
+  return Buffer.concat([localHeader, entry, end]);
 }
 const importZipSaying = (what: Parameters<typeof createFalseZip>[0]) => importBytes('csv', createFalseZip(what));
 
@@ -63,7 +63,7 @@ export const ARCHIVE: readonly Damage[] = [
     'no directory',
     ['UNREADABLE_FILE '],
     importDamagedArchive(ONE_MEMBER, (bytes) =>
-      Buffer.concat([bytes.subarray(0, directoryOf(bytes)), Buffer.alloc(60)]),
+      Buffer.concat([bytes.subarray(0, findDirectory(bytes)), Buffer.alloc(60)]),
     ),
   ],
   [

@@ -33,9 +33,9 @@ export const importBytes = (kind: 'xlsx' | 'csv' | 'csv.zip', bytes: Uint8Array)
   return { isRead: read !== undefined, findings: problems.findings() };
 };
 
-export const changeBytes = (bytes: Buffer, at: number, values: readonly number[]) => {
+export const changeBytes = (bytes: Buffer, offset: number, values: readonly number[]) => {
   const copy = Buffer.from(bytes);
-  copy.set(values, at);
+  copy.set(values, offset);
   return copy;
 };
 export const fillBytes = (bytes: Buffer, value: number, from: number, to: number) =>

@@ -23,9 +23,9 @@ const createDatabase =
 
 async function createSqliteFile(statements: readonly string[]): Promise<Buffer> {
   const path = join(await folderFor(), 'made.db');
-  const held = new sqlite.Database(path);
-  for (const statement of statements) held.exec(statement);
-  held.close();
+  const database = new sqlite.Database(path);
+  for (const statement of statements) database.exec(statement);
+  database.close();
   return readFile(path);
 }
 

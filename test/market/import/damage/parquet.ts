@@ -49,7 +49,7 @@ export const findFooterStart = (bytes: Buffer) => bytes.length - 8 - bytes.readU
  * Returns the position of a column chunk's description in the footer of a file written by this project; the codec and
  * the number of values follow the column name.
  */
-export const codecOf = (bytes: Buffer, column: string) =>
+export const findCodec = (bytes: Buffer, column: string) =>
   bytes.indexOf(Buffer.from([0x15, 0x00]), bytes.lastIndexOf(column));
 /** The counts 8,000 and 8,064 in the encoding of the footer. */
 export const [COUNT, LARGER_COUNT] = [Buffer.from([0x16, 0x80, 0x7d]), [0x16, 0x80, 0x7e]];
@@ -107,12 +107,12 @@ export const PARQUET: readonly Damage[] = [
   [
     'plain pages that are called compressed',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changeBytes(bytes, codecOf(bytes, 'identifier') + 1, [0x02])),
+    createOwnParquet((bytes) => changeBytes(bytes, findCodec(bytes, 'identifier') + 1, [0x02])),
   ],
   [
     'a codec that nobody knows',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changeBytes(bytes, codecOf(bytes, 'identifier') + 1, [0x5e])),
+    createOwnParquet((bytes) => changeBytes(bytes, findCodec(bytes, 'identifier') + 1, [0x5e])),
   ],
   [
     'a dictionary whose texts have no end',

@@ -34,7 +34,7 @@ function createWorkbookParts({
     { name: 'xl/worksheets/sheet1.xml', text: sheet },
   ];
 }
-const rowsOf = (rows: string) => `<worksheet><sheetData>${CELLS}${rows}</sheetData></worksheet>`;
+const formatSheet = (rows: string) => `<worksheet><sheetData>${CELLS}${rows}</sheetData></worksheet>`;
 const createWorkbook = (sheet: string, more: Partial<Parameters<typeof createWorkbookParts>[0]> = {}) =>
   importBytes('xlsx', writeZip(createWorkbookParts({ sheet, ...more })));
 const importSheetRows = (...rows: Parameters<typeof writeWorkbook>[0][number]['rows']) =>
@@ -57,18 +57,18 @@ export const WORKBOOK: readonly Damage[] = [
   [
     'a cell in column XFD',
     ['UNREADABLE_FILE market'],
-    createWorkbook(rowsOf('<row r="2"><c r="XFD2"><v>1</v></c></row>')),
+    createWorkbook(formatSheet('<row r="2"><c r="XFD2"><v>1</v></c></row>')),
   ],
   [
     'a cell in row 99,999,999',
     ['UNREADABLE_FILE market'],
-    createWorkbook(rowsOf('<row r="99999999"><c r="A99999999"><v>1</v></c></row>')),
+    createWorkbook(formatSheet('<row r="99999999"><c r="A99999999"><v>1</v></c></row>')),
   ],
   [
     'a formula',
     ['WRONG_TYPE market[row 1].CLOSE'],
     createWorkbook(
-      rowsOf(
+      formatSheet(
         `<row r="2">${formatTextCell('A2', 'A')}${formatTextCell('B2', '2024-01-02')}<c r="C2"><f>1+1</f><v>2</v></c></row>`,
       ),
     ),
@@ -76,19 +76,19 @@ export const WORKBOOK: readonly Damage[] = [
   [
     'entities that grow',
     ['UNREADABLE_FILE '],
-    createWorkbook(`<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>${rowsOf('')}`),
+    createWorkbook(`<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]>${formatSheet('')}`),
   ],
   [
     'an entity of a file of ours',
     ['UNREADABLE_FILE '],
     createWorkbook(
-      `<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>${rowsOf(`<row r="2">${formatTextCell('A2', '&e;')}</row>`)}`,
+      `<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>${formatSheet(`<row r="2">${formatTextCell('A2', '&e;')}</row>`)}`,
     ),
   ],
   [
     'an entity that nobody knows',
     ['UNREADABLE_FILE '],
-    createWorkbook(rowsOf(`<row r="2">${formatTextCell('A2', '&bomb;')}</row>`)),
+    createWorkbook(formatSheet(`<row r="2">${formatTextCell('A2', '&bomb;')}</row>`)),
   ],
   [
     'a tag that does not end',
@@ -98,25 +98,25 @@ export const WORKBOOK: readonly Damage[] = [
   [
     'a text that is not there',
     ['UNREADABLE_FILE market'],
-    createWorkbook(rowsOf('<row r="2"><c r="A2" t="s"><v>77</v></c></row>')),
+    createWorkbook(formatSheet('<row r="2"><c r="A2" t="s"><v>77</v></c></row>')),
   ],
   [
     'a sheet that is named and not there',
     ['UNREADABLE_FILE market'],
-    createWorkbook(rowsOf(''), {
+    createWorkbook(formatSheet(''), {
       relations: '<Relationships><Relationship Id="rId1" Target="worksheets/sheet9.xml"/></Relationships>',
     }),
   ],
   [
     'a sheet that nobody asked for',
     ['EMPTY_DATASET market', 'UNKNOWN_FIELD prices'],
-    createWorkbook(rowsOf(''), { name: 'prices' }),
+    createWorkbook(formatSheet(''), { name: 'prices' }),
   ],
   [
     'the same sheet twice',
     ['UNKNOWN_FIELD Market'],
     createWorkbook(
-      rowsOf(
+      formatSheet(
         `<row r="2">${formatTextCell('A2', 'A')}${formatTextCell('B2', '2024-01-02')}<c r="C2"><v>1</v></c></row>`,
       ),
       {
@@ -124,7 +124,7 @@ export const WORKBOOK: readonly Damage[] = [
       },
     ),
   ],
-  ['a sheet that inflates to 60 MB', ['UNREADABLE_FILE '], createWorkbook(rowsOf(' '.repeat(60 << 20)))],
+  ['a sheet that inflates to 60 MB', ['UNREADABLE_FILE '], createWorkbook(formatSheet(' '.repeat(60 << 20)))],
   [
     'an error of the spreadsheet',
     ['NOT_A_NUMBER market[row 1].CLOSE'],

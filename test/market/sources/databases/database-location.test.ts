@@ -8,14 +8,14 @@ import { openTemporaryFolders } from '../../../store/temporary-folder.js';
 const folderFor = openTemporaryFolders();
 
 describe('the places of databases', () => {
-  const placesOf = (hosts: readonly string[], root = '/nowhere') =>
+  const createPlaces = (hosts: readonly string[], root = '/nowhere') =>
     createDatabaseLocations({ locations: createLocations([root]), hosts });
   const findErrorCode = async (
     location: string,
     hosts: readonly string[] = ['localhost', '127.0.0.1', '169.254.169.254'],
   ) => {
-    const resolved = await placesOf(hosts).resolve(location);
-    return 'problem' in resolved ? resolved.problem.code : 'allowed';
+    const resolvedLocation = await createPlaces(hosts).resolve(location);
+    return 'problem' in resolvedLocation ? resolvedLocation.problem.code : 'allowed';
   };
 
   test.each([
@@ -85,13 +85,13 @@ describe('the places of databases', () => {
   });
 
   test('of databases without a driver are not supported', async () => {
-    await expect(placesOf([]).resolve('mysql://u:p@localhost/db')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    await expect(createPlaces([]).resolve('mysql://u:p@localhost/db')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
   });
 
   test('of files below a root are their real paths', async () => {
     const folder = await folderFor();
     writeFileSync(join(folder, 'a b.db'), '');
-    expect(await placesOf([], folder).resolve(`sqlite://${folder}/a%20b.db`)).toEqual({
+    expect(await createPlaces([], folder).resolve(`sqlite://${folder}/a%20b.db`)).toEqual({
       place: { kind: 'sqlite', path: join(folder, 'a b.db') },
     });
   });

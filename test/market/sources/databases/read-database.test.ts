@@ -11,7 +11,7 @@ import { readDatabase } from '#market/sources/databases/read-database.js';
 import type { TableNames } from '#market/sources/databases/tables-to-read.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../../store/temporary-folder.js';
-import { hashOf, formatFindingPaths, writeFiles } from '../../store-folder.js';
+import { readContentHash, formatFindingPaths, writeFiles } from '../../store-folder.js';
 import { hasPostgresql, startPostgresql } from '../../../postgresql/postgresql-server.js';
 import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-postgresql.js';
 
@@ -42,7 +42,7 @@ const FILES = {
 async function readExpectedHash(): Promise<string> {
   const folder = await folderFor();
   await writeFiles(folder, FILES);
-  return hashOf(folder);
+  return readContentHash(folder);
 }
 
 async function read(location: DatabaseLocation, tables: TableNames = {}) {
@@ -54,9 +54,9 @@ async function read(location: DatabaseLocation, tables: TableNames = {}) {
 describe('a SQLite file', () => {
   async function createDatabase(statements: readonly string[]): Promise<string> {
     const path = join(await folderFor(), 'market.db');
-    const held = new sqlite.Database(path);
-    for (const statement of statements) held.exec(statement);
-    held.close();
+    const database = new sqlite.Database(path);
+    for (const statement of statements) database.exec(statement);
+    database.close();
     return path;
   }
 
@@ -263,8 +263,8 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     await client.query(
       `CREATE FUNCTION noisy() RETURNS float8 AS $$ BEGIN DELETE FROM market; RETURN 1; END $$ LANGUAGE plpgsql; CREATE VIEW writes AS SELECT identifier, date, noisy() AS "CLOSE" FROM market`,
     );
-    const written = await read(place(), { market: 'writes' });
-    expect(written.findings).toMatchObject([
+    const writtenContent = await read(place(), { market: 'writes' });
+    expect(writtenContent.findings).toMatchObject([
       {
         code: 'UNREADABLE_FILE',
         message: 'The database cannot be read: cannot execute DELETE in a read-only transaction',

@@ -4,7 +4,7 @@ import type { CompareView } from '#contract/analytics/compare.js';
 /** The stores `apart` and `among` contain the same prices: benchmarks are series in one and securities in the other. */
 export interface SeriesStores {
   readonly days: readonly string[];
-  priceOf(name: string, t: number): number;
+  computePrice(name: string, t: number): number;
   on<T>(store: 'apart' | 'among', work: () => Promise<T>): Promise<T>;
   run(id: string): Promise<unknown>;
   get<T = Record<string, unknown>>(path: string): Promise<T>;
@@ -13,7 +13,7 @@ export interface SeriesStores {
   remove(path: string): Promise<unknown>;
 }
 
-export function describeCompared({ days, priceOf, on, ...service }: SeriesStores): void {
+export function describeCompared({ days, computePrice, on, ...service }: SeriesStores): void {
   const { run, get, refusal, remove } = service;
   describe('a view that compares with an identifier', () => {
     const views = [
@@ -26,7 +26,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
     const overlays = views.map((path) => path.replace('LISTED', 'FEE'));
     const all = [...views, ...overlays];
     /** Responses of each view for a series and for a security. The stores are changed once. */
-    let told: Readonly<Record<'apart' | 'among', ReadonlyMap<string, object>>>;
+    let answersByStore: Readonly<Record<'apart' | 'among', ReadonlyMap<string, object>>>;
     beforeAll(async () => {
       const readAnswers = async () => {
         for (const id of ['LISTED', 'FEE']) await run(id);
@@ -38,12 +38,12 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         }
         return results;
       };
-      told = { apart: await on('apart', readAnswers), among: await on('among', readAnswers) };
+      answersByStore = { apart: await on('apart', readAnswers), among: await on('among', readAnswers) };
     });
     test.each(all)('%s returns the same for a series and for a security with its prices', (path) => {
-      const [apart, among] = [told.apart.get(path)!, told.among.get(path)!];
-      expectSameNumbers(apart, among);
-      expect(JSON.stringify(apart)).toContain('SPX');
+      const [separateAnswer, jointAnswer] = [answersByStore.apart.get(path)!, answersByStore.among.get(path)!];
+      expectSameNumbers(separateAnswer, jointAnswer);
+      expect(JSON.stringify(separateAnswer)).toContain('SPX');
     });
 
     test('attributes the difference to the return of the series, by hand', () =>
@@ -52,7 +52,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         const { benchmark_return: other } = await get<{ benchmark_return: number }>(
           '/analytics/LISTED/attribution/groups?benchmark=SPX',
         );
-        expect(other).toBeCloseTo(priceOf('SPX', days.length - 1) / priceOf('SPX', 0) - 1, 10);
+        expect(other).toBeCloseTo(computePrice('SPX', days.length - 1) / computePrice('SPX', 0) - 1, 10);
       }));
 
     test('has separate levels and figures in addition to the runs, by hand from its prices in their currency', () =>
@@ -61,24 +61,24 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         const from = 20;
         const view = await get<CompareView>(`/analytics/compare?ids=LISTED&benchmark=DAX&start=${days[from]}`);
         expect([view.index_ids, view.start, view.end]).toEqual([['LISTED', 'DAX'], days[from], days.at(-1)]);
-        const [own, other] = view.entries;
-        const prices = days.map((_, t) => priceOf('DAX', t) * priceOf('EURUSD', t)).slice(from);
+        const [indexEntry, seriesEntry] = view.entries;
+        const prices = days.map((_, t) => computePrice('DAX', t) * computePrice('EURUSD', t)).slice(from);
         const returns = prices.slice(1).map((price, t) => price / prices[t]! - 1);
         const mean = returns.reduce((sum, value) => sum + value, 0) / returns.length;
         const variance = returns.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (returns.length - 1);
         const depths = prices.map((price, t) => price / Math.max(...prices.slice(0, t + 1)) - 1);
-        other!.level.data.forEach((level, t) => expect(level).toBeCloseTo((100 * prices[t]!) / prices[0]!, 9));
-        expect(other).toMatchObject({
+        seriesEntry!.level.data.forEach((level, t) => expect(level).toBeCloseTo((100 * prices[t]!) / prices[0]!, 9));
+        expect(seriesEntry).toMatchObject({
           stale: null,
           total_return: expect.closeTo(prices.at(-1)! / prices[0]! - 1, 12) as number,
           volatility: expect.closeTo(Math.sqrt(252 * variance), 12) as number,
           sharpe_ratio: expect.closeTo((252 * mean) / Math.sqrt(252 * variance), 10) as number,
           max_drawdown: expect.closeTo(Math.min(...depths), 12) as number,
         });
-        const alone = await get<{ metrics: { volatility: number } }>(
+        const aloneView = await get<{ metrics: { volatility: number } }>(
           `/analytics/LISTED/performance?start=${days[from]}`,
         );
-        expect(own!.volatility).toBeCloseTo(alone.metrics.volatility, 12);
+        expect(indexEntry!.volatility).toBeCloseTo(aloneView.metrics.volatility, 12);
       }));
 
     test('compares an index from its definition like its own run', () =>
@@ -90,11 +90,11 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         const asBenchmark = await get<CompareView>('/analytics/compare?ids=LISTED&benchmark=ALL');
         expect(asBenchmark.index_ids).toEqual(asRun.index_ids);
         // a benchmark is not a run, so it has neither the id nor the version of a run
-        const figuresOf = ({ entries, ...view }: CompareView): object => ({
+        const selectFigures = ({ entries, ...view }: CompareView): object => ({
           ...view,
           entries: entries.map((entry) => ({ ...entry, run_id: null, index_version: null })),
         });
-        expectSameNumbers(figuresOf(asBenchmark), figuresOf(asRun));
+        expectSameNumbers(selectFigures(asBenchmark), selectFigures(asRun));
       }));
 
     test('is refused for an id that is neither an index nor an identifier', () =>

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { service, formatMarketCsv, registerStore, findStore, readActiveStore, findingsOf } from './set-up.js';
+import { service, formatMarketCsv, registerStore, findStore, readActiveStore, listFindings } from './set-up.js';
 
 export function describeActivating(): void {
   describe('activating', () => {
@@ -33,19 +33,19 @@ export function describeActivating(): void {
 
     test('a store whose files are damaged fails with a reason, and the old one remains', async () => {
       await registerStore('good', ['GOOD'], true);
-      const spoilt = await registerStore('spoilt', ['X']);
-      await writeFile(join(spoilt.location!, 'market.csv'), 'identifier,date,CLOSE\nX,2024-01-02,text\n');
+      const spoiltStore = await registerStore('spoilt', ['X']);
+      await writeFile(join(spoiltStore.location!, 'market.csv'), 'identifier,date,CLOSE\nX,2024-01-02,text\n');
       await service.ask('POST', '/data/stores/spoilt/activate');
       const job = await service.finished('load:spoilt');
       expect(job).toMatchObject({ status: 'failed', result: null, error: { code: 'STORE_READ_FAILED' } });
-      expect(findingsOf(job.error!)).toEqual(['NOT_A_NUMBER market[row 1].CLOSE']);
+      expect(listFindings(job.error!)).toEqual(['NOT_A_NUMBER market[row 1].CLOSE']);
       expect(await findStore('spoilt')).toMatchObject({
         status: 'error',
         error: { code: 'STORE_READ_FAILED' },
         identifiers: 1,
       });
       expect(await readActiveStore()).toBe('good');
-      await writeFile(join(spoilt.location!, 'market.csv'), formatMarketCsv(['X']));
+      await writeFile(join(spoiltStore.location!, 'market.csv'), formatMarketCsv(['X']));
       await service.ask('POST', '/data/stores/spoilt/activate');
       expect((await service.finished('load:spoilt')).status).toBe('succeeded');
       expect(await findStore('spoilt')).toMatchObject({ status: 'ready', error: null });

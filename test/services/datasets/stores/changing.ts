@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
-import { service, formatMarketCsv, createFolderWith, registerStore, findingsOf } from './set-up.js';
+import { service, formatMarketCsv, createFolderWith, registerStore, listFindings } from './set-up.js';
 
 export function describeChanging(): void {
   describe('changing a store', () => {
@@ -36,16 +36,16 @@ export function describeChanging(): void {
     test('needs a change, and an allowed location', async () => {
       await registerStore('patch');
       expect(await service.refusal('PATCH', '/data/stores/patch', {})).toMatchObject({ status: 422 });
-      expect(findingsOf(await service.refusal('PATCH', '/data/stores/patch', { source: '/etc' }))).toEqual([
+      expect(listFindings(await service.refusal('PATCH', '/data/stores/patch', { source: '/etc' }))).toEqual([
         'LOCATION_NOT_ALLOWED source',
       ]);
       expect(await service.refusal('PATCH', '/data/stores/patch', { colour: 'red' })).toMatchObject({ status: 422 });
     });
 
     test('refuses the location of another store, its current one and its refresh source', async () => {
-      const taken = await registerStore('taken');
+      const takenStore = await registerStore('taken');
       await registerStore('taker');
-      expect(await service.refusal('PATCH', '/data/stores/taker', { source: taken.location })).toMatchObject({
+      expect(await service.refusal('PATCH', '/data/stores/taker', { source: takenStore.location })).toMatchObject({
         status: 409,
         code: 'FOLDER_REGISTERED',
         message: expect.not.stringContaining(service.root),
@@ -88,9 +88,9 @@ export function describeChanging(): void {
         adjusted_close: null,
       });
       expect(await patchPlan({ columns: { date: 'Day' } })).toMatchObject({ columns: { date: 'Day' } });
-      expect(findingsOf(await service.refusal('PATCH', '/data/stores/mapped', { mapping: { colour: 'red' } }))).toEqual(
-        ['UNKNOWN_FIELD mapping.colour'],
-      );
+      expect(
+        listFindings(await service.refusal('PATCH', '/data/stores/mapped', { mapping: { colour: 'red' } })),
+      ).toEqual(['UNKNOWN_FIELD mapping.colour']);
       expect(await patchPlan(null)).toBeNull();
       expect(await patchPlan({ decimal: ',' })).toMatchObject({ decimal: ',', layout: 'long', adjusted_close: null });
     });

@@ -3,7 +3,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
-import { service, writeTables, findingsOf } from './set-up.js';
+import { service, writeTables, listFindings } from './set-up.js';
 
 export function describeDatabases(): void {
   describe('registering a database', () => {
@@ -26,8 +26,8 @@ export function describeDatabases(): void {
         status: 'succeeded',
         result: { rows_added: 1, end: '2024-01-03' },
       });
-      const again = { name: 'Again', kind: 'database', location: `sqlite://${path}`, tables: { market: 'bars' } };
-      expect(await service.refusal('POST', '/data/stores', again)).toMatchObject({
+      const secondStore = { name: 'Again', kind: 'database', location: `sqlite://${path}`, tables: { market: 'bars' } };
+      expect(await service.refusal('POST', '/data/stores', secondStore)).toMatchObject({
         status: 409,
         code: 'FOLDER_REGISTERED',
       });
@@ -99,7 +99,7 @@ export function describeDatabases(): void {
         kind: 'database',
         location: 'postgresql://u:top-secret@10.1.2.3/x',
       });
-      expect(findingsOf(error)).toEqual(['LOCATION_NOT_ALLOWED location']);
+      expect(listFindings(error)).toEqual(['LOCATION_NOT_ALLOWED location']);
       expect(JSON.stringify(error)).not.toContain('top-secret');
     });
 
@@ -117,7 +117,7 @@ export function describeDatabases(): void {
       ['sqlite:///data/%zz', 'WRONG_TYPE location'],
     ])('at %s is refused without its password', async (location, expected) => {
       const error = await service.refusal('POST', '/data/stores', { name: 'x', kind: 'database', location });
-      expect(findingsOf(error)).toEqual([expected]);
+      expect(listFindings(error)).toEqual([expected]);
       expect(JSON.stringify(error)).not.toContain('secret');
       expect(
         JSON.stringify(await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location })),
@@ -130,7 +130,7 @@ export function describeDatabases(): void {
         kind: 'database',
         location: ['postgresql://u:secret@127.0.0.1/x'],
       });
-      expect(findingsOf(error)).toEqual(['WRONG_TYPE location']);
+      expect(listFindings(error)).toEqual(['WRONG_TYPE location']);
       expect(JSON.stringify(error)).not.toContain('secret');
     });
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ImportResult } from '#contract/stores/import.js';
-import { service, registerStore, createTables, findStore, findingsOf } from './set-up.js';
+import { service, registerStore, createTables, findStore, listFindings } from './set-up.js';
 
 export function describeImporting(): void {
   describe('importing tables', () => {
@@ -36,7 +36,7 @@ export function describeImporting(): void {
 
     test('reports every problem with its row and writes nothing', async () => {
       const before = await readdir(join(service.root, 'home', 'stores'));
-      const bad = {
+      const badBody = {
         market: {
           index: [0, 1],
           columns: ['identifier', 'date', 'CLOSE'],
@@ -46,8 +46,12 @@ export function describeImporting(): void {
           ],
         },
       };
-      const error = await service.refusal('POST', '/data/import', { store_id: 'bad-import', name: 'x', tables: bad });
-      expect(findingsOf(error)).toEqual(['NOT_A_NUMBER market[row 1].CLOSE', 'UNREADABLE_FILE market[row 2]']);
+      const error = await service.refusal('POST', '/data/import', {
+        store_id: 'bad-import',
+        name: 'x',
+        tables: badBody,
+      });
+      expect(listFindings(error)).toEqual(['NOT_A_NUMBER market[row 1].CLOSE', 'UNREADABLE_FILE market[row 2]']);
       const after = await readdir(join(service.root, 'home', 'stores'));
       expect(after.filter((name) => !before.includes(name))).toEqual([]);
       expect(await service.refusal('GET', '/data/stores/bad-import')).toMatchObject({ status: 404 });
@@ -90,7 +94,7 @@ export function describeImporting(): void {
         name: 'x',
         tables: { ...createTables(['A']), prices: { index: [], columns: [], data: [] } },
       });
-      expect(findingsOf(error)).toEqual(['UNKNOWN_FIELD tables.prices']);
+      expect(listFindings(error)).toEqual(['UNKNOWN_FIELD tables.prices']);
     });
   });
 
@@ -115,10 +119,10 @@ export function describeImporting(): void {
     });
 
     test('that is no base64, or no workbook, is reported', async () => {
-      expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'not base64!' }))).toEqual([
-        'WRONG_TYPE content',
-      ]);
-      expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'eHl6' }))).toEqual([
+      expect(
+        listFindings(await service.refusal('POST', '/data/import', { name: 'x', content: 'not base64!' })),
+      ).toEqual(['WRONG_TYPE content']);
+      expect(listFindings(await service.refusal('POST', '/data/import', { name: 'x', content: 'eHl6' }))).toEqual([
         'UNREADABLE_FILE content',
       ]);
     });
@@ -150,11 +154,11 @@ export function describeImporting(): void {
         append(createRows(['C', '2024-01-02', 3], ['A', '2024-01-03', 1])),
       );
       expect([status, body.identifiers, body.start, body.end]).toEqual([201, 3, '2024-01-02', '2024-01-03']);
-      const whole = await service.ask<ImportResult>('POST', '/data/import', {
+      const wholeImport = await service.ask<ImportResult>('POST', '/data/import', {
         name: 'At once',
         tables: createRows(['A', '2024-01-03', 1], ['B', '2024-01-03', 2], ['C', '2024-01-02', 3]),
       });
-      expect(body.store.content_hash).toBe(whole.body.store.content_hash);
+      expect(body.store.content_hash).toBe(wholeImport.body.store.content_hash);
       // Two rows were added; the store still contains the earlier rows, one of which is equal.
       expect([body.rows['market'], body.store.rows?.['market']]).toEqual([2, 3]);
     });
@@ -162,14 +166,14 @@ export function describeImporting(): void {
     test('refuses changes of stored rows', async () => {
       const before = await findStore('grows');
       expect(
-        findingsOf(await service.refusal('POST', '/data/import', append(createRows(['A', '2024-01-03', 9])))),
+        listFindings(await service.refusal('POST', '/data/import', append(createRows(['A', '2024-01-03', 9])))),
       ).toEqual(['DUPLICATE_KEY market[A 2024-01-03].CLOSE']);
       expect(await findStore('grows')).toEqual(before);
     });
 
     test('refuses prices of another basis', async () => {
       expect(
-        findingsOf(
+        listFindings(
           await service.refusal('POST', '/data/import', {
             ...append(createRows(['A', '2024-01-04', 9])),
             adjustment: 'total',

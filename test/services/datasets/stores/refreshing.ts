@@ -13,7 +13,7 @@ import {
   createTables,
   findStore,
   readActiveStore,
-  findingsOf,
+  listFindings,
 } from './set-up.js';
 
 export function describeRefreshing(): void {
@@ -51,8 +51,8 @@ export function describeRefreshing(): void {
         rows_changed: 1,
         restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 10.5 }],
       });
-      const served = (await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A')).body;
-      expect(served.prices.data[0]).toEqual([10.5]);
+      const servedAnswer = (await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A')).body;
+      expect(servedAnswer.prices.data[0]).toEqual([10.5]);
     });
 
     test('sync refreshes the served store', async () => {
@@ -170,9 +170,9 @@ export function describeRefreshing(): void {
       expect(await service.refusal('GET', '/data/prices/A?store_id=none')).toMatchObject({ code: 'STORE_NOT_FOUND' });
       expect((await service.ask<DataAudit>('GET', '/data/stores/doubtful-repaired-1/audit')).body.doubts).toEqual([]);
       expect((await findStore('doubtful')).content_hash).toBe(audit.content_hash);
-      expect(findingsOf(await service.refusal('POST', '/data/stores/doubtful/repairs', { doubts: ['none'] }))).toEqual([
-        'NOT_IN_CHOICES doubts[0]',
-      ]);
+      expect(
+        listFindings(await service.refusal('POST', '/data/stores/doubtful/repairs', { doubts: ['none'] })),
+      ).toEqual(['NOT_IN_CHOICES doubts[0]']);
       expect(await service.refusal('GET', '/data/stores/none/audit')).toMatchObject({
         status: 404,
         code: 'STORE_NOT_FOUND',
@@ -188,13 +188,13 @@ export function describeRefreshing(): void {
         tables: createTables(['KEPT']),
         activate: true,
       });
-      const lost = join(service.root, 'home', 'stores', 'lost.00000000');
-      await mkdir(lost);
-      await writeFile(join(lost, '.divisor-store.json'), '{"format":1,"store_id":"lost"}');
+      const lostFolder = join(service.root, 'home', 'stores', 'lost.00000000');
+      await mkdir(lostFolder);
+      await writeFile(join(lostFolder, '.divisor-store.json'), '{"format":1,"store_id":"lost"}');
       await service.restart();
       await expect.poll(readActiveStore).toBe('kept');
       expect((await service.ask('GET', '/data/prices/KEPT')).status).toBe(200);
-      await expect.poll(() => existsSync(lost)).toBe(false);
+      await expect.poll(() => existsSync(lostFolder)).toBe(false);
     });
 
     test('an unreadable store reports the reason and nothing is served', async () => {

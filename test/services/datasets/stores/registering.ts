@@ -9,7 +9,7 @@ import {
   registerStore,
   findStore,
   readActiveStore,
-  findingsOf,
+  listFindings,
 } from './set-up.js';
 
 export function describeRegistering(): void {
@@ -93,7 +93,7 @@ export function describeRegistering(): void {
         kind: 'folder',
         location,
       });
-      expect([error.status, ...findingsOf(error)]).toEqual([
+      expect([error.status, ...listFindings(error)]).toEqual([
         422,
         'NOT_A_NUMBER market[row 1].CLOSE',
         'BAD_DATE market[row 2].date',
@@ -106,14 +106,14 @@ export function describeRegistering(): void {
         await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/etc' }),
         await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/nowhere' }),
       ];
-      expect(findingsOf(there)).toEqual(['LOCATION_NOT_ALLOWED location']);
-      expect(findingsOf(absent)).toEqual(findingsOf(there));
+      expect(listFindings(there)).toEqual(['LOCATION_NOT_ALLOWED location']);
+      expect(listFindings(absent)).toEqual(listFindings(there));
       expect(absent.message).toBe(there.message);
     });
 
     test('with a table outside the roots is refused in the same way whether or not it exists', async () => {
       const location = await createFolderWith('named-outside', { 'market.csv': formatMarketCsv(['A']) });
-      const refusalOf = (market: string) =>
+      const readRefusal = (market: string) =>
         service.refusal('POST', '/data/stores', {
           name: 'named outside',
           kind: 'folder',
@@ -121,12 +121,12 @@ export function describeRegistering(): void {
           tables: { market },
         });
       const [there, absent] = [
-        await refusalOf('../../../../../../etc/passwd'),
-        await refusalOf('../../../../../../etc/passwd.of.nobody'),
+        await readRefusal('../../../../../../etc/passwd'),
+        await readRefusal('../../../../../../etc/passwd.of.nobody'),
       ];
-      expect(findingsOf(there)).toEqual(['LOCATION_NOT_ALLOWED tables.market']);
+      expect(listFindings(there)).toEqual(['LOCATION_NOT_ALLOWED tables.market']);
       expect(absent.detail).toEqual(there.detail);
-      expect(findingsOf(await refusalOf('prices.csv'))).toEqual(['LOCATION_NOT_FOUND tables.market']);
+      expect(listFindings(await readRefusal('prices.csv'))).toEqual(['LOCATION_NOT_FOUND tables.market']);
     });
 
     test('with more problems than are listed states their number, and the last finding counts the rest', async () => {
@@ -153,7 +153,7 @@ export function describeRegistering(): void {
         'corporate_action.csv': 'x\n',
       });
       const error = await service.refusal('POST', '/data/stores', { name: 'mixed', kind: 'folder', location });
-      expect(findingsOf(error)).toEqual([
+      expect(listFindings(error)).toEqual([
         'NON_POSITIVE_PRICE market[row 1].CLOSE',
         'UNREADABLE_FILE reference',
         'UNKNOWN_FIELD corporate_action.csv',
@@ -179,7 +179,7 @@ export function describeRegistering(): void {
 
     test('that is missing inside the roots is not found', async () => {
       expect(
-        findingsOf(
+        listFindings(
           await service.refusal('POST', '/data/stores', {
             name: 'x',
             kind: 'folder',

@@ -67,5 +67,5 @@ export const createTables = (names: readonly string[], price = 10) => ({
 });
 export const findStore = async (id: string) => (await service.ask<DataStore>('GET', `/data/stores/${id}`)).body;
 export const readActiveStore = async () => (await service.ask<DataStoreCollection>('GET', '/data/stores')).body.active;
-export const findingsOf = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) =>
+export const listFindings = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) =>
   ((error.detail ?? {})['findings'] as Finding[]).map(({ code, path }) => `${code} ${path}`);

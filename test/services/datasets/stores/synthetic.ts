@@ -2,16 +2,19 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { DataStoreCollection } from '#contract/stores/store.js';
 import type { JobStatus } from '#jobs/status.js';
 import { pauseReaders } from '../../../market/process/reading-processes.js';
-import { service, findStore, readActiveStore, findingsOf } from './set-up.js';
+import { service, findStore, readActiveStore, listFindings } from './set-up.js';
 
 export function describeSynthetic(): void {
   describe('synthetic data', () => {
-    const small = { assets: 5, start: '2020-01-01', end: '2020-12-31' };
+    const smallMarket = { assets: 5, start: '2020-01-01', end: '2020-12-31' };
 
     test('is listed while it is written, then served', async () => {
       const goOn = pauseReaders();
       onTestFinished(goOn);
-      const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', { store_id: 'made', ...small });
+      const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', {
+        store_id: 'made',
+        ...smallMarket,
+      });
       expect([status, body.job_id]).toEqual([202, 'generate:made']);
       expect(await findStore('made')).toMatchObject({ kind: 'synthetic', managed: true, active: false });
       goOn();
@@ -24,7 +27,7 @@ export function describeSynthetic(): void {
 
     test('has the same content for the same request under another id, and its own id', async () => {
       const first = await findStore('made');
-      const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...small, activate: false });
+      const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...smallMarket, activate: false });
       expect(body.job_id).toBe('generate:synthetic-42-1');
       await service.finished(body.job_id);
       expect(await findStore('synthetic-42-1')).toMatchObject({
@@ -35,7 +38,7 @@ export function describeSynthetic(): void {
     });
 
     test('without an id gets a new one, however many requests are concurrent', async () => {
-      const asked = await Promise.all(
+      const answers = await Promise.all(
         [5, 6, 7].map((assets) =>
           service.ask<JobStatus>('POST', '/data/synthetic', {
             seed: 77,
@@ -46,13 +49,14 @@ export function describeSynthetic(): void {
           }),
         ),
       );
-      expect(asked.map(({ status }) => status)).toEqual([202, 202, 202]);
-      expect(asked.map(({ body }) => body.job_id).sort()).toEqual([
+      expect(answers.map(({ status }) => status)).toEqual([202, 202, 202]);
+      expect(answers.map(({ body }) => body.job_id).sort()).toEqual([
         'generate:synthetic-77-1',
         'generate:synthetic-77-2',
         'generate:synthetic-77-3',
       ]);
-      for (const { body } of asked) expect(await service.finished(body.job_id)).toMatchObject({ status: 'succeeded' });
+      for (const { body } of answers)
+        expect(await service.finished(body.job_id)).toMatchObject({ status: 'succeeded' });
     });
 
     test('that is cancelled leaves nothing', async () => {
@@ -74,7 +78,7 @@ export function describeSynthetic(): void {
       [{ start: '2020-01-04', end: '2020-01-05' }, 'EMPTY_RANGE start'],
       [{ assets: 5000, start: '1990-01-01', end: '2020-01-01' }, 'OUT_OF_RANGE assets'],
     ])('is refused for %j', async (request, place) => {
-      expect(findingsOf(await service.refusal('POST', '/data/synthetic', request))).toEqual([place]);
+      expect(listFindings(await service.refusal('POST', '/data/synthetic', request))).toEqual([place]);
     });
   });
 }

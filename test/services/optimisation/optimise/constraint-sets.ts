@@ -13,9 +13,9 @@ export function describeConstraintSets(): void {
 
     test('are created once, replaced, read as they were stored and deleted', async () => {
       expect((await service.ask('POST', '/optimise/constraint-sets', core)).status).toBe(200);
-      const taken = await service.refusal('POST', '/optimise/constraint-sets', core);
-      expect([taken.status, taken.code]).toEqual([422, 'VALIDATION_FAILED']);
-      expect(taken.detail).toMatchObject({ findings: [{ code: 'DUPLICATE_ID', path: 'id' }] });
+      const refusal = await service.refusal('POST', '/optimise/constraint-sets', core);
+      expect([refusal.status, refusal.code]).toEqual([422, 'VALIDATION_FAILED']);
+      expect(refusal.detail).toMatchObject({ findings: [{ code: 'DUPLICATE_ID', path: 'id' }] });
       const read = await service.ask('GET', '/optimise/constraint-sets/core');
       expect((await service.ask('PUT', '/optimise/constraint-sets/core', read.body)).body).toMatchObject({
         constraint_set: read.body as object,
@@ -32,7 +32,7 @@ export function describeConstraintSets(): void {
     });
 
     test('are refused with every row error, and validated without being stored', async () => {
-      const bad = {
+      const badSet = {
         id: 'bad',
         name: 'Bad',
         constraints: [
@@ -44,14 +44,14 @@ export function describeConstraintSets(): void {
       const { body } = await service.ask<{
         valid: boolean;
         findings: { code: string; path: string; row_id: string | null }[];
-      }>('POST', '/optimise/constraint-sets/validate', bad);
+      }>('POST', '/optimise/constraint-sets/validate', badSet);
       expect(body.valid).toBe(false);
       expect(body.findings.map(({ code, path }) => `${code} ${path}`)).toEqual([
         'UNKNOWN_TYPE constraints[0].type',
         'EMPTY_RANGE constraints[1].params.upper',
         'DUPLICATE_ROW_ID constraints[2].id',
       ]);
-      expect((await service.refusal('POST', '/optimise/constraint-sets', bad)).detail).toMatchObject({
+      expect((await service.refusal('POST', '/optimise/constraint-sets', badSet)).detail).toMatchObject({
         findings: body.findings,
       });
     });

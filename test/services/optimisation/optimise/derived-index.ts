@@ -57,7 +57,7 @@ export function describeDerivedIndex(): void {
       { id: 'pos', type: 'PositionBounds', params: { upper: 0.15 } },
       { id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous' } },
     ];
-    const loose = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
+    const looseRows = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
     const derive = (id: string, body: object = {}) =>
       service.ask('POST', '/indices/BROAD/optimise', { id, name: id, constraints, ...body });
 
@@ -74,17 +74,21 @@ export function describeDerivedIndex(): void {
         pipeline: null,
         derivation: { source_index_id: 'BROAD', objective: 'min_tracking_error' },
       });
-      const taken = await service.refusal('POST', '/indices/BROAD/optimise', { id: 'CORE', name: 'again' });
-      expect([taken.status, taken.code]).toEqual([409, 'INDEX_EXISTS']);
-      const own = await service.refusal('POST', '/indices/BROAD/optimise', { id: 'BROAD', name: 'of itself' });
-      expect([own.status, own.code, own.detail]).toEqual([409, 'INDEX_EXISTS', { index_id: 'BROAD' }]);
-      const bad = await service.refusal('POST', '/indices/BROAD/optimise', {
+      const takenRefusal = await service.refusal('POST', '/indices/BROAD/optimise', { id: 'CORE', name: 'again' });
+      expect([takenRefusal.status, takenRefusal.code]).toEqual([409, 'INDEX_EXISTS']);
+      const selfRefusal = await service.refusal('POST', '/indices/BROAD/optimise', { id: 'BROAD', name: 'of itself' });
+      expect([selfRefusal.status, selfRefusal.code, selfRefusal.detail]).toEqual([
+        409,
+        'INDEX_EXISTS',
+        { index_id: 'BROAD' },
+      ]);
+      const badRefusal = await service.refusal('POST', '/indices/BROAD/optimise', {
         id: 'X1',
         name: 'x',
         objective: 'max_happiness',
         constraints: [{ id: 'b', type: 'Turnover', params: {} }],
       });
-      expect(bad.detail).toMatchObject({
+      expect(badRefusal.detail).toMatchObject({
         findings: [
           { code: 'MISSING_PARAMETER', path: 'constraints[0].params.limit', row_id: 'b' },
           { code: 'UNKNOWN_OBJECTIVE', path: 'objective', accepted: OBJECTIVE_CLASSES.map(({ type }) => type) },
@@ -98,9 +102,9 @@ export function describeDerivedIndex(): void {
     test('previews with every row, and a run holds at each rebalance the weights of the preview', async () => {
       expect([200, 409]).toContain((await derive('CORE')).status);
       const { body: job } = await service.ask<JobStatus>('POST', '/analytics/CORE/backtest', {});
-      const finished = await service.finished(job.job_id);
-      expect(finished.error, JSON.stringify(finished.error)).toBeNull();
-      const run = finished.result as z.infer<typeof BacktestRunResult>;
+      const finishedJob = await service.finished(job.job_id);
+      expect(finishedJob.error, JSON.stringify(finishedJob.error)).toBeNull();
+      const run = finishedJob.result as z.infer<typeof BacktestRunResult>;
       const snapshots =
         (
           run as unknown as {
@@ -135,22 +139,22 @@ export function describeDerivedIndex(): void {
     });
 
     test('keeps its weights with a warning if its rows are infeasible, and has no run if they never were feasible', async () => {
-      const still = [
+      const unchangedRows = [
         { id: 'still', type: 'Turnover', params: { limit: 0, reference: 'previous' } },
         { id: 'near', type: 'RelativePositionBounds', params: { lower: 0.999, upper: 1.001 } },
       ];
-      expect((await derive('STILL', { constraints: still })).status).toBe(200);
+      expect((await derive('STILL', { constraints: unchangedRows })).status).toBe(200);
       expect(
         (await derive('NEVER', { constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } }] }))
           .status,
       ).toBe(200);
       const run = async (id: string) =>
         service.finished((await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id);
-      const held = ((await run('STILL')).result as { findings: { code: string; severity: string }[] }).findings.filter(
-        ({ code }) => code === 'REBALANCE_HELD',
-      );
-      expect(held.length).toBeGreaterThan(2);
-      expect(held.every(({ severity }) => severity === 'warning')).toBe(true);
+      const heldFindings = (
+        (await run('STILL')).result as { findings: { code: string; severity: string }[] }
+      ).findings.filter(({ code }) => code === 'REBALANCE_HELD');
+      expect(heldFindings.length).toBeGreaterThan(2);
+      expect(heldFindings.every(({ severity }) => severity === 'warning')).toBe(true);
       const { error } = await run('NEVER');
       expect(error).toMatchObject({
         code: 'INFEASIBLE',
@@ -181,7 +185,7 @@ export function describeDerivedIndex(): void {
       }
       expect(giving.findings.filter(({ code }) => code === 'REBALANCE_HELD')).toEqual([]);
       expect(giving.rebalances.length).toBeGreaterThan(never.rebalances.length);
-      let relaxed = 0;
+      let relaxedCount = 0;
       for (const [i, { date, weights }] of giving.rebalances.entries()) {
         const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/GIVING/preview', {
           as_of: date,
@@ -189,7 +193,7 @@ export function describeDerivedIndex(): void {
         for (const [name, weight] of Object.entries(weights))
           expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
         const turnover = preview.solve!.constraints.find(({ label }) => label === 'Turnover[turn]:upper')!;
-        const reported = giving.findings.filter(
+        const reportedFindings = giving.findings.filter(
           ({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `),
         );
         if (i === 0) continue;
@@ -197,31 +201,31 @@ export function describeDerivedIndex(): void {
         // is bought.
         const before = giving.rebalances[i - 1]!.weights;
         const members = new Set(preview.assets.map(({ identifier }) => identifier));
-        const leaving = Object.entries(before).filter(([name]) => !members.has(name));
-        const sold = leaving.reduce((sum, [, weight]) => sum + weight, 0);
-        const traded = computeTurnoverBetween(before, weights);
-        if (sold <= 0.1) {
-          expect(reported).toEqual([]);
+        const leavers = Object.entries(before).filter(([name]) => !members.has(name));
+        const soldWeight = leavers.reduce((sum, [, weight]) => sum + weight, 0);
+        const tradedTurnover = computeTurnoverBetween(before, weights);
+        if (soldWeight <= 0.1) {
+          expect(reportedFindings).toEqual([]);
           expect(turnover.relaxed_by).toBeNull();
-          expect(traded).toBeLessThanOrEqual(0.1 + 1e-9);
+          expect(tradedTurnover).toBeLessThanOrEqual(0.1 + 1e-9);
           continue;
         }
-        relaxed++;
-        expect(reported).toHaveLength(1);
-        expect(reported[0]).toMatchObject({
+        relaxedCount++;
+        expect(reportedFindings).toHaveLength(1);
+        expect(reportedFindings[0]).toMatchObject({
           severity: 'warning',
           path: 'derivation.constraints[0].params.limit',
           row_id: 'turn',
         });
-        expect(reported[0]!.value).toBeGreaterThanOrEqual(sold - 1e-10);
-        expect(reported[0]!.value).toBeLessThan(sold + 5e-9);
-        expect(traded).toBeCloseTo(sold, 8);
+        expect(reportedFindings[0]!.value).toBeGreaterThanOrEqual(soldWeight - 1e-10);
+        expect(reportedFindings[0]!.value).toBeLessThan(soldWeight + 5e-9);
+        expect(tradedTurnover).toBeCloseTo(soldWeight, 8);
         expect(turnover).toMatchObject({ binding: true });
-        expect(turnover.relaxed_by).toBeCloseTo(sold - 0.1, 8);
-        for (const [name] of leaving) expect(reported[0]!.message).toContain(name);
+        expect(turnover.relaxed_by).toBeCloseTo(soldWeight - 0.1, 8);
+        for (const [name] of leavers) expect(reportedFindings[0]!.message).toContain(name);
         expect(preview.findings.map(({ code }) => code)).toContain('CONSTRAINT_RELAXED');
       }
-      expect(relaxed).toBeGreaterThan(2);
+      expect(relaxedCount).toBeGreaterThan(2);
     });
 
     test('without a date is previewed at its first rebalance, also if the base date is a holiday', async () => {
@@ -231,8 +235,13 @@ export function describeDerivedIndex(): void {
         (await service.ask('POST', '/indices', { ...parent, id: 'HOLIDAY', base_date: '2023-05-28' })).status,
       ).toBe(200);
       expect(
-        (await service.ask('POST', '/indices/HOLIDAY/optimise', { id: 'HOLIDAY-CORE', name: 'x', constraints: loose }))
-          .status,
+        (
+          await service.ask('POST', '/indices/HOLIDAY/optimise', {
+            id: 'HOLIDAY-CORE',
+            name: 'x',
+            constraints: looseRows,
+          })
+        ).status,
       ).toBe(200);
       const first = await service.ask<PreviewResponse>('POST', '/indices/HOLIDAY-CORE/preview', {});
       expect(first.status, JSON.stringify(first.body)).toBe(200);
@@ -269,11 +278,11 @@ export function describeDerivedIndex(): void {
         200,
       );
       expect(
-        (await service.ask('POST', '/indices/EARLY/optimise', { id: 'EARLY-CORE', name: 'x', constraints: loose }))
+        (await service.ask('POST', '/indices/EARLY/optimise', { id: 'EARLY-CORE', name: 'x', constraints: looseRows }))
           .status,
       ).toBe(200);
-      const early = await service.ask<PreviewResponse>('POST', '/indices/EARLY-CORE/preview', {});
-      expect(early.body).toMatchObject({ as_of: '2023-01-03', solve: { rebalance_date: '2023-01-03' } });
+      const earlyPreview = await service.ask<PreviewResponse>('POST', '/indices/EARLY-CORE/preview', {});
+      expect(earlyPreview.body).toMatchObject({ as_of: '2023-01-03', solve: { rebalance_date: '2023-01-03' } });
     });
 
     test('with infeasible rows is refused as a preview with its conflict', async () => {

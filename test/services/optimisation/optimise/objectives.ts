@@ -59,8 +59,8 @@ export function describeObjectives(): void {
         const cost = run.constraint_costs!.find(({ id }) => id === 'pos')!;
         await put('uncapped', []);
         const returns = needsReturns ? { expected_returns: CAPM } : {};
-        const without = await requireSolution({ objective: type, ...returns, constraint_set_id: 'uncapped' });
-        expect(cost.objective_without! - without.objective_value).toBeCloseTo(0, 10);
+        const withoutSolution = await requireSolution({ objective: type, ...returns, constraint_set_id: 'uncapped' });
+        expect(cost.objective_without! - withoutSolution.objective_value).toBeCloseTo(0, 10);
         for (const { parameter, from, to } of run.sensitivities!)
           expect([parameter, from, to]).toEqual(['upper', 0.2, 0.21]);
         if (type === 'min_tracking_error') expect(run.objective_value).toBe(run.objective);
@@ -79,11 +79,11 @@ export function describeObjectives(): void {
         constraint_set_id: 'free',
         objective: { type: 'risk_parity', budgets },
       });
-      const shareOf = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
-      expect(shareOf('N02')).toBeCloseTo(0.3, 10);
+      const findShare = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
+      expect(findShare('N02')).toBeCloseTo(0.3, 10);
       // N00, N03, N06 and N09 are the sector Energy; securities outside the index have no share of the risk.
-      expect(shareOf('N03') + shareOf('N06') + shareOf('N09') + shareOf('N00')).toBeCloseTo(0.5, 10);
-      expect(shareOf('N05')).toBeCloseTo(0, 10);
+      expect(findShare('N03') + findShare('N06') + findShare('N09') + findShare('N00')).toBeCloseTo(0.5, 10);
+      expect(findShare('N05')).toBeCloseTo(0, 10);
     });
 
     test('counts the costs of its trades from the index weights', async () => {
@@ -102,8 +102,8 @@ export function describeObjectives(): void {
       const field = { node: 'field', name: 'SCORE' };
       const run = await requireSolution({ objective: 'max_return', expected_returns: { type: 'field', field } });
       // SCORE increases with the number of a security, so the last five securities of the index are at the cap.
-      const held = run.weights.filter(({ weight }) => weight > 1e-9).map(({ identifier }) => identifier);
-      expect(held.toSorted()).toEqual(['N07', 'N08', 'N09', 'N10', 'N11']);
+      const heldNames = run.weights.filter(({ weight }) => weight > 1e-9).map(({ identifier }) => identifier);
+      expect(heldNames.toSorted()).toEqual(['N07', 'N08', 'N09', 'N10', 'N11']);
       expect(run.expected_return).toBeCloseTo((49 + 64 + 81 + 100 + 121) / 5, 8);
     });
 
@@ -119,18 +119,18 @@ export function describeObjectives(): void {
         expect(run.objective_value).toBeCloseTo((run.expected_return! - 0.02) / run.volatility, 12);
         expect(run.frontier!.tangency!.sharpe).toBeCloseTo(run.objective_value, 9);
       }
-      const idle = await requireSolution({ ...rate, expected_returns: CAPM, risk_free_rate: 0.03 });
-      expect(idle.frontier!.tangency!.sharpe).toBeCloseTo(idle.objective_value, 9);
-      expect(idle.findings).toMatchObject([{ code: 'NO_EFFECT', path: 'risk_free_rate', value: 0.03 }]);
-      expect(idle.findings[0]!.message).toContain('the cash rate 0.02 of the objective');
+      const idleSolution = await requireSolution({ ...rate, expected_returns: CAPM, risk_free_rate: 0.03 });
+      expect(idleSolution.frontier!.tangency!.sharpe).toBeCloseTo(idleSolution.objective_value, 9);
+      expect(idleSolution.findings).toMatchObject([{ code: 'NO_EFFECT', path: 'risk_free_rate', value: 0.03 }]);
+      expect(idleSolution.findings[0]!.message).toContain('the cash rate 0.02 of the objective');
       // Total returns have a tangency portfolio at the cash rate of the request, which is reported if it differs from
       // the rate of the objective.
       const total = await requireSolution({ ...rate, expected_returns: HISTORICAL });
       expect(total.objective_value).toBeCloseTo((total.expected_return! - 0.02) / total.volatility, 12);
       expect(total.findings).toMatchObject([{ code: 'DEFAULT_TAKEN', path: 'risk_free_rate', value: 0 }]);
-      const same = await requireSolution({ ...rate, expected_returns: HISTORICAL, risk_free_rate: 0.02 });
-      expect(same.findings).toEqual([]);
-      expect(same.frontier!.tangency!.sharpe).toBeCloseTo(same.objective_value, 8);
+      const sameSolution = await requireSolution({ ...rate, expected_returns: HISTORICAL, risk_free_rate: 0.02 });
+      expect(sameSolution.findings).toEqual([]);
+      expect(sameSolution.frontier!.tangency!.sharpe).toBeCloseTo(sameSolution.objective_value, 8);
     });
 
     test('with a goal that no weights reach is refused with the maximum', async () => {
@@ -143,12 +143,12 @@ export function describeObjectives(): void {
       expect([largest_return! - risk_free_rate!, risk_free_rate]).toEqual([largest, 0.9]);
       const { expected_return } = await requireSolution({ objective: 'max_return', expected_returns: HISTORICAL });
       expect(largest).toBeCloseTo(expected_return! - 0.9, 10);
-      const most = Number(expected_return!.toPrecision(6));
-      expect(error!.message).toContain(`the risk-free rate of 0.9 after costs; the most that any are is ${most}.`);
+      const highest = Number(expected_return!.toPrecision(6));
+      expect(error!.message).toContain(`the risk-free rate of 0.9 after costs; the most that any are is ${highest}.`);
     });
 
     test('is refused with the field and both numbers', async () => {
-      const summaryOf = async (request: object) => {
+      const refuse = async (request: object) => {
         const { status, detail } = await service.refusal('POST', '/optimise/runs', {
           index_id: 'BROAD',
           constraint_set_id: 'caps',
@@ -157,30 +157,30 @@ export function describeObjectives(): void {
         const { findings } = detail as { findings: { code: string; path: string; message: string }[] };
         return [status, ...findings.map(({ code, path }) => `${code} ${path}`), findings[0]!.message];
       };
-      expect(await summaryOf({ objective: 'max_utility' })).toEqual([
+      expect(await refuse({ objective: 'max_utility' })).toEqual([
         422,
         'REQUIRED expected_returns',
         'expected_returns is required by the objective max_utility.',
       ]);
       expect(
-        await summaryOf({ objective: { type: 'max_utility', risk_aversion: -1 }, expected_returns: { type: 'alpha' } }),
+        await refuse({ objective: { type: 'max_utility', risk_aversion: -1 }, expected_returns: { type: 'alpha' } }),
       ).toEqual([
         422,
         'UNKNOWN_TYPE expected_returns.type',
         'OUT_OF_RANGE objective.risk_aversion',
         'alpha is not a model of expected returns; the accepted set is field, historical, capm, black_litterman.',
       ]);
-      expect(await summaryOf({ objective: { type: 'risk_parity', budgets: { Energy: 0.5, Tech: 0.3 } } })).toEqual([
+      expect(await refuse({ objective: { type: 'risk_parity', budgets: { Energy: 0.5, Tech: 0.3 } } })).toEqual([
         422,
         'WEIGHTS_NOT_ONE objective.budgets',
         'objective.budgets has a sum of 0.8, but must sum to 1; it is {"Energy":0.5,"Tech":0.3}.',
       ]);
       const field = { node: 'field', name: 'ALPHA' };
-      expect((await summaryOf({ expected_returns: { type: 'field', field } })).slice(0, 2)).toEqual([
+      expect((await refuse({ expected_returns: { type: 'field', field } })).slice(0, 2)).toEqual([
         422,
         'UNKNOWN_FIELD_NAME expected_returns.field',
       ]);
-      expect((await summaryOf({ costs: { linear_bps: -3 } })).at(-1)).toBe(
+      expect((await refuse({ costs: { linear_bps: -3 } })).at(-1)).toBe(
         'costs.linear_bps is -3; at least 0 is needed.',
       );
     });
@@ -248,13 +248,13 @@ export function describeObjectives(): void {
       const { rebalances } = await runBacktestJob('KEPT');
       const closes = new Map(createMarketRows().map(([name, day, close]) => [`${name} ${day}`, close as number]));
       const [first, second] = rebalances;
-      const grown = Object.entries(first!.weights).map(([name, weight]): [string, number] => [
+      const grownWeights = Object.entries(first!.weights).map(([name, weight]): [string, number] => [
         name,
         (weight * closes.get(`${name} ${second!.date}`)!) / closes.get(`${name} ${first!.date}`)!,
       ]);
-      const total = grown.reduce((sum, [, value]) => sum + value, 0);
+      const total = grownWeights.reduce((sum, [, value]) => sum + value, 0);
       // A security that left the parent is sold whatever this costs; a security that entered is not bought.
-      for (const [name, value] of grown) {
+      for (const [name, value] of grownWeights) {
         const weight = second!.weights[name];
         if (weight !== undefined) expect(Math.abs(weight - value / total)).toBeLessThan(1e-9);
       }
@@ -262,12 +262,12 @@ export function describeObjectives(): void {
     });
 
     test('begins with the identity if its history is too short for a covariance, with a finding', async () => {
-      const early = {
+      const earlyIndex = {
         ...(await service.ask<object>('GET', '/indices/BROAD')).body,
         id: 'TOO-EARLY',
         base_date: '2023-01-10',
       };
-      expect((await service.ask('POST', '/indices', early)).status).toBe(200);
+      expect((await service.ask('POST', '/indices', earlyIndex)).status).toBe(200);
       const body = { id: 'TOO-EARLY-LOW', name: 'Early', objective: 'min_variance' };
       expect((await service.ask('POST', '/indices/TOO-EARLY/optimise', body)).status).toBe(200);
       const { rebalances, findings } = await runBacktestJob('TOO-EARLY-LOW');
@@ -283,8 +283,8 @@ export function describeObjectives(): void {
       const { rebalances } = await runBacktestJob('WIDE');
       const parents = await runBacktestJob('BROAD');
       const entrants = rebalances.map(({ date, weights }) => {
-        const own = parents.rebalances.find((rebalance) => rebalance.date === date)!.weights;
-        return Object.keys(weights).filter((name) => own[name] === undefined);
+        const parentWeights = parents.rebalances.find((rebalance) => rebalance.date === date)!.weights;
+        return Object.keys(weights).filter((name) => parentWeights[name] === undefined);
       });
       // Eleven of the twelve securities are in the parent; the twelfth has the smallest beta and enters the index.
       expect(entrants.every((names) => names.length === 1)).toBe(true);

@@ -16,32 +16,36 @@ export function describeRiskAndCandidates(): void {
         { objective: 'max_diversification' },
         { objective: 'max_sharpe', expected_returns: { type: 'historical', shrinkage: 0.5 } },
       ]) {
-        const few = await requireSolution(request);
-        const many = await requireSolution({ ...request, candidates: 'universe' });
-        expect([few.weights.length, many.weights.length]).toEqual([11, 12]);
-        const held = new Set(few.weights.map(({ identifier }) => identifier));
-        const entrant = many.weights.find(({ identifier }) => !held.has(identifier))!;
+        const fewSolution = await requireSolution(request);
+        const manySolution = await requireSolution({ ...request, candidates: 'universe' });
+        expect([fewSolution.weights.length, manySolution.weights.length]).toEqual([11, 12]);
+        const heldNames = new Set(fewSolution.weights.map(({ identifier }) => identifier));
+        const entrant = manySolution.weights.find(({ identifier }) => !heldNames.has(identifier))!;
         expect(entrant.index_weight).toBe(0);
         // The joint covariance of all securities differs from the covariance of the constituents.
-        const listJointFindings = ({ findings }: typeof few) =>
+        const listJointFindings = ({ findings }: typeof fewSolution) =>
           findings.filter(({ code }) => code === 'JOINT_ESTIMATE').length;
-        expect([listJointFindings(few), listJointFindings(many)]).toEqual([0, 1]);
+        expect([listJointFindings(fewSolution), listJointFindings(manySolution)]).toEqual([0, 1]);
         // An equal risk model over these securities, one of which may not be held.
         const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
         await put('without', rows);
-        const without = await requireSolution({ ...request, constraint_set_id: 'without', candidates: 'universe' });
-        const loss = many.objective_value - without.objective_value;
+        const withoutSolution = await requireSolution({
+          ...request,
+          constraint_set_id: 'without',
+          candidates: 'universe',
+        });
+        const loss = manySolution.objective_value - withoutSolution.objective_value;
         expect(request.objective === 'min_variance' ? loss : -loss).toBeLessThanOrEqual(1e-12);
       }
     });
 
     test('is measured by the estimator that it names', async () => {
       await put('free', []);
-      const wide = { constraint_set_id: 'free', objective: 'min_variance' };
+      const wideTerms = { constraint_set_id: 'free', objective: 'min_variance' };
       // With equal variances and no correlation, equal weights are optimal.
       const identity = { target: 'scaled_identity', intensity: 1 };
-      const equal = await requireSolution({ ...wide, risk_model: identity });
-      for (const { weight } of equal.weights) expect(weight).toBeCloseTo(1 / 11, 10);
+      const equalSolution = await requireSolution({ ...wideTerms, risk_model: identity });
+      for (const { weight } of equalSolution.weights) expect(weight).toBeCloseTo(1 / 11, 10);
       expect((await service.ask('POST', '/analytics/BROAD/backtest', {})).status).toBe(202);
       await service.finished('backtest:BROAD');
       // Equal settings in a stored risk model, estimated over the same window.
@@ -54,7 +58,7 @@ export function describeRiskAndCandidates(): void {
         { estimator: 'denoised' },
         { estimator: 'gerber', threshold: 0.7 },
       ]) {
-        const run = await requireSolution({ ...wide, risk_model: settings });
+        const run = await requireSolution({ ...wideTerms, risk_model: settings });
         const body = { index_id: 'BROAD', start: run.start, end: run.end, ...settings };
         expect((await service.ask('POST', '/risk-models/same/estimate', body)).status).toBe(202);
         expect(await service.finished('risk:same')).toMatchObject({ status: 'succeeded' });
@@ -72,8 +76,8 @@ export function describeRiskAndCandidates(): void {
         );
         expect(run.volatility ** 2 / variance).toBeCloseTo(1, 10);
       }
-      const short = await requireSolution({ ...wide, risk_model: { sessions: 60 } });
-      expect(short.volatility).not.toBe((await requireSolution(wide)).volatility);
+      const shortSolution = await requireSolution({ ...wideTerms, risk_model: { sessions: 60 } });
+      expect(shortSolution.volatility).not.toBe((await requireSolution(wideTerms)).volatility);
       for (const settings of [{ sessions: 505 }, { half_life: 0.5 }, { target: 'none' }]) {
         const body = { index_id: 'BROAD', constraint_set_id: 'free', risk_model: settings };
         expect((await service.ask('POST', '/optimise/runs', body)).status).toBe(422);

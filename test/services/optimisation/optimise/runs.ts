@@ -68,10 +68,10 @@ export function describeRuns(): void {
 
     test('with few securities states whether the choice is proven or only searched', async () => {
       const row = { id: 'n', type: 'Cardinality', params: { maximum: 5 } };
-      const quick = await requireSolution([row]);
-      expect(quick).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'quick' });
-      const thorough = await requireSolution([row], { proof: 'thorough' });
-      expect(thorough).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'thorough' });
+      const quickSolution = await requireSolution([row]);
+      expect(quickSolution).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'quick' });
+      const thoroughSolution = await requireSolution([row], { proof: 'thorough' });
+      expect(thoroughSolution).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'thorough' });
     });
 
     test('with a short position counts weights above 0 as holdings, and separately every position', async () => {
@@ -102,10 +102,10 @@ export function describeRuns(): void {
       ]);
       expect(detail.relaxations).toMatchObject([{ id: 'pos', parameter: 'upper', from: 0.05, to: 0.090909091 }]);
       for (const { index, parameter, to } of detail.relaxations) {
-        const relaxed = rows.map((row, i) =>
+        const relaxedRows = rows.map((row, i) =>
           i === index ? { ...row, params: { ...row.params, [parameter]: to } } : row,
         );
-        expect((await runOptimisation(relaxed)).status).toBe('succeeded');
+        expect((await runOptimisation(relaxedRows)).status).toBe('succeeded');
       }
     });
 
@@ -160,14 +160,15 @@ export function describeRuns(): void {
         all_rows_relaxation?: Remedy[];
       };
       expect(detail.conflict.reduce((sum, { multiplier }) => sum + multiplier, 0)).toBeCloseTo(1, 12);
-      const own = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
-      expect(new Set(own).size).toBe(own.length);
+      const conflictRows = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
+      expect(new Set(conflictRows).size).toBe(conflictRows.length);
       // If the conflict consists of all rows, the rows are the ones that have just failed.
-      if (own.length < rows.length)
-        expect((await runOptimisation(own.map((index) => rows[index]))).status).toBe('failed');
-      for (const dropped of own)
+      if (conflictRows.length < rows.length)
+        expect((await runOptimisation(conflictRows.map((index) => rows[index]))).status).toBe('failed');
+      for (const droppedRow of conflictRows)
         expect(
-          (await runOptimisation(own.filter((index) => index !== dropped).map((index) => rows[index]))).status,
+          (await runOptimisation(conflictRows.filter((index) => index !== droppedRow).map((index) => rows[index])))
+            .status,
         ).toBe('succeeded');
       const applyRemedies = (remedies: Remedy[]) =>
         rows.map((row, i) => ({
@@ -187,10 +188,10 @@ export function describeRuns(): void {
 
     test('over a window that is too short reports the number of returns, and the start that limits it', async () => {
       // Sessions from 2024-03-19 to 28, and from 2023-01-03 to 11, the first sessions of the store.
-      const late = { start: '2024-03-19', end: '2024-03-28' };
+      const latePeriod = { start: '2024-03-19', end: '2024-03-28' };
       const first = { start: '2023-01-03', end: '2023-01-11' };
       for (const [window, returns, told] of [
-        [late, 7, ' The window begins on start 2024-03-19; choose an earlier start.'],
+        [latePeriod, 7, ' The window begins on start 2024-03-19; choose an earlier start.'],
         [first, 6, ''],
       ] as const)
         expect((await runOptimisation([], window)).error).toMatchObject({

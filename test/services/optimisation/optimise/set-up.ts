@@ -18,11 +18,13 @@ export function createMarketRows(): unknown[][] {
   const random = createCounterRandom({ seed: 11, stream: 3 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day) => {
-    const common = 0.008 * random.normal();
+    const marketReturn = 0.008 * random.normal();
     const sectors = SECTORS.map(() => 0.005 * random.normal());
     return NAMES.map((name, i) => {
       levels[i] =
-        Math.round(levels[i]! * (1 + common * (0.6 + 0.07 * i) + sectors[i % 3]! + 0.01 * random.normal()) * 1e4) / 1e4;
+        Math.round(
+          levels[i]! * (1 + marketReturn * (0.6 + 0.07 * i) + sectors[i % 3]! + 0.01 * random.normal()) * 1e4,
+        ) / 1e4;
       return [name, day, levels[i]!, 1000 * (i + 1), 50_000 + 1000 * i];
     });
   });
@@ -58,14 +60,14 @@ async function startService(): Promise<void> {
       NAMES.map((name, i) => [name, SECTORS[i % 3], i * i]),
     ),
   };
-  const imported = await service.ask('POST', '/data/import', {
+  const importedAnswer = await service.ask('POST', '/data/import', {
     store_id: 'small',
     name: 'Small',
     adjustment: 'none',
     activate: true,
     tables,
   });
-  expect(imported.status, JSON.stringify(imported.body).slice(0, 800)).toBe(201);
+  expect(importedAnswer.status, JSON.stringify(importedAnswer.body).slice(0, 800)).toBe(201);
   expect((await service.ask('POST', '/indices', parent)).status).toBe(200);
 }
 

@@ -4,7 +4,7 @@ import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { SweepView } from '#contract/sweeps.js';
 import type { JobStatus } from '#jobs/status.js';
 import { CAPM, runToEnd, requireSolution } from './objectives.js';
-import { computePlainOrder, computePlainWeights, pointsOf } from '../../../kernels/weighting/plain-hierarchy.js';
+import { computePlainOrder, computePlainWeights, createPoints } from '../../../kernels/weighting/plain-hierarchy.js';
 import { NAMES, put, service } from './set-up.js';
 
 interface RiskModel {
@@ -139,11 +139,11 @@ export function describeStoredModels(): void {
       });
       await put('calm', [{ type: 'Volatility', params: { limit: 1.1 * volatility } }]);
       const ask = { ...terms, objective: 'max_return', constraint_set_id: 'calm' };
-      const few = await requireSolution(ask);
-      const many = await requireSolution({ ...ask, candidates: 'universe' });
-      expect(many.weights.length).toBe(few.weights.length + 1);
-      expect(many.objective_value).toBeGreaterThanOrEqual(few.objective_value - 1e-12);
-      expect(many.findings.filter(({ code }) => code === 'JOINT_ESTIMATE')).toEqual([]);
+      const fewSolution = await requireSolution(ask);
+      const manySolution = await requireSolution({ ...ask, candidates: 'universe' });
+      expect(manySolution.weights.length).toBe(fewSolution.weights.length + 1);
+      expect(manySolution.objective_value).toBeGreaterThanOrEqual(fewSolution.objective_value - 1e-12);
+      expect(manySolution.findings.filter(({ code }) => code === 'JOINT_ESTIMATE')).toEqual([]);
     });
 
     test('is the risk measure of a derived index at every rebalance, and in a preview', async () => {
@@ -175,8 +175,12 @@ export function describeStoredModels(): void {
         rebalance: { frequency: 'monthly' },
         pipeline: { weighting: createWeighting(model) },
       });
-      const absent = await service.ask<{ error: { detail: unknown } }>('PUT', '/indices/TREE', createTree('none'));
-      expect([absent.status, JSON.stringify(absent.body)]).toEqual([
+      const absentAnswer = await service.ask<{ error: { detail: unknown } }>(
+        'PUT',
+        '/indices/TREE',
+        createTree('none'),
+      );
+      expect([absentAnswer.status, JSON.stringify(absentAnswer.body)]).toEqual([
         422,
         expect.stringMatching(/RISK_MODEL_NOT_FOUND.*pipeline\.weighting\.params\.risk_model/),
       ]);
@@ -187,8 +191,13 @@ export function describeStoredModels(): void {
       expect(rebalances.length).toBeGreaterThan(3);
       const positions = NAMES.toSorted().map((name) => index.indexOf(name));
       const sigma = positions.map((i) => positions.map((j) => data[i]![j]!));
-      const plain = computePlainWeights(sigma, computePlainOrder(pointsOf(null, sigma, 'columns'), 'single'));
-      const expected = Object.fromEntries(NAMES.toSorted().map((name, i) => [name, expect.closeTo(plain[i]!, 9)]));
+      const plainWeights = computePlainWeights(
+        sigma,
+        computePlainOrder(createPoints(null, sigma, 'columns'), 'single'),
+      );
+      const expected = Object.fromEntries(
+        NAMES.toSorted().map((name, i) => [name, expect.closeTo(plainWeights[i]!, 9)]),
+      );
       for (const { weights } of rebalances) expect(weights).toEqual(expected);
     });
 
@@ -239,34 +248,34 @@ export function describeStoredModels(): void {
         expect.arrayContaining([{ severity: 'warning', code: 'LOOK_AHEAD', value: 'late', message, path }]);
       expect([status, body['findings']]).toEqual([200, expectLookAhead('risk_model')]);
       expect((await runBacktestJob('LATE')).error).toMatchObject({ code: 'LOOK_AHEAD' });
-      const early = await service.refusal('POST', '/indices/LATE/preview', { as_of: FIRST });
-      expect([early.status, early.code]).toEqual([422, 'LOOK_AHEAD']);
+      const earlyRefusal = await service.refusal('POST', '/indices/LATE/preview', { as_of: FIRST });
+      expect([earlyRefusal.status, earlyRefusal.code]).toEqual([422, 'LOOK_AHEAD']);
       const after = await service.ask<PreviewResponse>('POST', '/indices/LATE/preview', { as_of: '2023-12-29' });
       expect([after.status, after.body.findings]).toEqual([200, expectLookAhead('derivation.risk_model')]);
     });
 
     test('without an estimate of a candidate is refused with its name', async () => {
       await estimate('few', { identifiers: NAMES.slice(0, 10), end: DATE_BEFORE });
-      const lacking = { model_id: 'few', identifiers: NAMES.slice(10) };
+      const missingNames = { model_id: 'few', identifiers: NAMES.slice(10) };
       const run = await runToEnd({ ...leastVariance, constraint_set_id: 'free', as_of: FIRST, risk_model: 'few' });
-      expect(run.error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: lacking });
+      expect(run.error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: missingNames });
       expect((await derive('FEW', { risk_model: 'few' })).status).toBe(200);
       const preview = await service.refusal('POST', '/indices/FEW/preview', { as_of: FIRST });
-      expect([preview.status, preview.code, preview.detail]).toEqual([422, 'MODEL_LACKS_NAMES', lacking]);
-      expect((await runBacktestJob('FEW')).error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: lacking });
+      expect([preview.status, preview.code, preview.detail]).toEqual([422, 'MODEL_LACKS_NAMES', missingNames]);
+      expect((await runBacktestJob('FEW')).error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: missingNames });
     });
 
     test('that does not exist is reported at its position', async () => {
       const run = { index_id: 'BROAD', constraint_set_id: 'free', risk_model: 'none' };
       expect((await service.refusal('POST', '/optimise/runs', run)).code).toBe('RISK_MODEL_NOT_FOUND');
-      const refused = await service.refusal('POST', '/indices/BROAD/optimise', {
+      const refusal = await service.refusal('POST', '/indices/BROAD/optimise', {
         id: 'NONE',
         name: 'N',
         risk_model: 'none',
       });
-      expect(refused.code).toBe('VALIDATION_FAILED');
-      const named = { code: 'RISK_MODEL_NOT_FOUND', path: 'risk_model', value: 'none' };
-      expect(refused.detail!['findings']).toContainEqual(expect.objectContaining(named));
+      expect(refusal.code).toBe('VALIDATION_FAILED');
+      const missingModel = { code: 'RISK_MODEL_NOT_FOUND', path: 'risk_model', value: 'none' };
+      expect(refusal.detail!['findings']).toContainEqual(expect.objectContaining(missingModel));
     });
   });
 }

@@ -33,10 +33,13 @@ export function describeStudies(): void {
         'NO_DATA_IN_RANGE',
         ...Array.from({ length: 6 }, (_, i) => `S-${i + 5}`),
       ]);
-      const own = single.result as OptimisationRunResult;
-      const stored = await service.ask<OptimisationRunResult>('GET', '/optimise/runs/S-2');
-      expect(stored.body).toEqual({ ...own, run_id: 'S-2' });
-      expect(rows[1]!.figures).toMatchObject({ tracking_error: own.tracking_error, turnover: own.turnover });
+      const singleRun = single.result as OptimisationRunResult;
+      const storedRun = await service.ask<OptimisationRunResult>('GET', '/optimise/runs/S-2');
+      expect(storedRun.body).toEqual({ ...singleRun, run_id: 'S-2' });
+      expect(rows[1]!.figures).toMatchObject({
+        tracking_error: singleRun.tracking_error,
+        turnover: singleRun.turnover,
+      });
     });
 
     test('is refused as its runs are, with the path of the run', async () => {
@@ -44,8 +47,8 @@ export function describeStudies(): void {
         const { status, body } = await service.ask('POST', '/optimise/studies', { runs });
         return { status, text: JSON.stringify(body) };
       };
-      const wrong = await requestRefusal([STUDY_REQUEST, { ...STUDY_REQUEST, objective: 'least_of_all' }]);
-      expect(wrong).toEqual({ status: 422, text: expect.stringContaining('"runs[1].objective"') });
+      const wrongRefusal = await requestRefusal([STUDY_REQUEST, { ...STUDY_REQUEST, objective: 'least_of_all' }]);
+      expect(wrongRefusal).toEqual({ status: 422, text: expect.stringContaining('"runs[1].objective"') });
       expect(await requestRefusal([{ ...STUDY_REQUEST, index_id: 'NOBODY' }])).toMatchObject({ status: 404 });
       expect(await requestRefusal([{ ...STUDY_REQUEST, constraint_set_id: 'nothing' }])).toMatchObject({ status: 404 });
       expect(await requestRefusal([])).toMatchObject({ status: 422 });

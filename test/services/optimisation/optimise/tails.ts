@@ -9,14 +9,14 @@ export function describeTails(): void {
       const all = { type: 'min_cvar', confidence: 0 };
       const { objective_value: loss, tail, weights } = await requireSolution({ objective: all });
       const historical = { type: 'historical', shrinkage: 0 };
-      const most = await requireSolution({ objective: 'max_return', expected_returns: historical });
-      expect(loss).toBeCloseTo(-most.objective_value / 252, 12);
+      const mostSolution = await requireSolution({ objective: 'max_return', expected_returns: historical });
+      expect(loss).toBeCloseTo(-mostSolution.objective_value / 252, 12);
       expect(tail!.average).toBeCloseTo(loss, 14);
       expect(tail!.largest).toBeGreaterThan(tail!.average);
       expect(tail!.level).toBeLessThan(0);
-      for (const { identifier, weight } of most.weights)
+      for (const { identifier, weight } of mostSolution.weights)
         expect(weights.find((row) => row.identifier === identifier)!.weight).toBeCloseTo(weight, 9);
-      expect(most.tail).toBeNull();
+      expect(mostSolution.tail).toBeNull();
     });
 
     test('of the worst drawdowns uses the requested number of sessions, and adds costs', async () => {
@@ -33,22 +33,27 @@ export function describeTails(): void {
     });
 
     test('of simulated losses has equal draws for equal seeds, and is limited by a row of the same scenarios', async () => {
-      const drawn = { source: 'student', draws: 200, seed: 3, confidence: 0.9 };
-      const least = await requireSolution({ objective: { type: 'min_cvar', ...drawn } });
-      expect([least.converged, least.tail!.scenarios]).toEqual([true, 200]);
-      expect((await requireSolution({ objective: { type: 'min_cvar', ...drawn } })).weights).toEqual(least.weights);
-      expect((await requireSolution({ objective: { type: 'min_cvar', ...drawn, seed: 4 } })).weights).not.toEqual(
-        least.weights,
+      const drawnTerms = { source: 'student', draws: 200, seed: 3, confidence: 0.9 };
+      const leastSolution = await requireSolution({ objective: { type: 'min_cvar', ...drawnTerms } });
+      expect([leastSolution.converged, leastSolution.tail!.scenarios]).toEqual([true, 200]);
+      expect((await requireSolution({ objective: { type: 'min_cvar', ...drawnTerms } })).weights).toEqual(
+        leastSolution.weights,
+      );
+      expect((await requireSolution({ objective: { type: 'min_cvar', ...drawnTerms, seed: 4 } })).weights).not.toEqual(
+        leastSolution.weights,
       );
       // Draws vary around the expected returns; for a constraint row, around the expected returns of the request.
-      const ofCapm = await requireSolution({ objective: { type: 'min_cvar', ...drawn }, expected_returns: CAPM });
-      const { average } = ofCapm.tail!;
-      await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 1.05 * average, ...drawn } }]);
+      const capmSolution = await requireSolution({
+        objective: { type: 'min_cvar', ...drawnTerms },
+        expected_returns: CAPM,
+      });
+      const { average } = capmSolution.tail!;
+      await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 1.05 * average, ...drawnTerms } }]);
       const utility = { objective: 'max_return', expected_returns: CAPM };
-      const limited = await requireSolution({ ...utility, constraint_set_id: 'tail' });
-      expect(limited.binding.map((row) => row?.['type'])).toContain('CVaR');
-      expect(limited.objective_value).toBeLessThan((await requireSolution(utility)).objective_value);
-      const blocks = { limit: 1.05 * average, ...drawn, block: 5, scenarios: 60 };
+      const limitedSolution = await requireSolution({ ...utility, constraint_set_id: 'tail' });
+      expect(limitedSolution.binding.map((row) => row?.['type'])).toContain('CVaR');
+      expect(limitedSolution.objective_value).toBeLessThan((await requireSolution(utility)).objective_value);
+      const blocks = { limit: 1.05 * average, ...drawnTerms, block: 5, scenarios: 60 };
       await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: blocks }]);
       const objective = { type: 'min_cvar', confidence: 0.9, scenarios: 60, seed: 3 };
       const { findings } = await requireSolution({ constraint_set_id: 'tail', objective });
@@ -58,7 +63,7 @@ export function describeTails(): void {
         'NO_EFFECT constraints[1].params.scenarios',
       ]);
       expect(findings[0]!.message).toBe('objective.seed has no effect if source is historical.');
-      await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 0.95 * average, ...drawn } }]);
+      await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 0.95 * average, ...drawnTerms } }]);
       const { error } = await runToEnd({ ...utility, constraint_set_id: 'tail' });
       expect(error!.code).toBe('INFEASIBLE');
       const { relaxations } = error!.detail as { relaxations: { id: string; to: number }[] };

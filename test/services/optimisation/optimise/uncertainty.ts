@@ -28,12 +28,12 @@ export function describeUncertainty(): void {
     });
 
     test('have the uncertainty of the mean of the returns of the window', async () => {
-      const errorOf = async (request: object) => {
+      const readError = async (request: object) => {
         const run = await requireSolution({ ...UTILITY, ...request, uncertainty: { returns: { radius: 1 } } });
         return (run.expected_return! - run.worst_case!.expected_return!) / run.volatility;
       };
       for (const sessions of [60, 240])
-        expect(252 / (await errorOf({ risk_model: { sessions } })) ** 2).toBeCloseTo(sessions, 8);
+        expect(252 / (await readError({ risk_model: { sessions } })) ** 2).toBeCloseTo(sessions, 8);
     });
 
     test('are refused if the objective has no worst case of them', async () => {
@@ -63,8 +63,8 @@ export function describeUncertainty(): void {
 
     test('of a derived index equal those of its preview', async () => {
       const uncertainty = { returns: { set: 'box', radius: 0.5 } };
-      const derived = { id: 'CAREFUL', name: 'Careful', ...UTILITY, uncertainty };
-      expect((await service.ask('POST', '/indices/BROAD/optimise', derived)).status).toBe(200);
+      const derivedIndex = { id: 'CAREFUL', name: 'Careful', ...UTILITY, uncertainty };
+      expect((await service.ask('POST', '/indices/BROAD/optimise', derivedIndex)).status).toBe(200);
       const { body: job } = await service.ask<JobStatus>('POST', '/analytics/CAREFUL/backtest', {});
       const { result } = await service.finished(job.job_id);
       const { rebalances } = result as unknown as z.infer<typeof BacktestRunResult>;

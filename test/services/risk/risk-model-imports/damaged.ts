@@ -7,7 +7,7 @@ import {
   requireImport,
   sendFile,
   readModel,
-  frameOf,
+  createFrame,
   EARLY_DATE,
   F,
   factorModel,
@@ -70,7 +70,7 @@ export function describeRepairs(): void {
   });
 }
 
-const twoNames = frameOf(NAMES.slice(0, 2), 0.01);
+const twoNames = createFrame(NAMES.slice(0, 2), 0.01);
 const createSeries = (...models: unknown[]) => ({ units: 'annual', models });
 
 const model = { date: EARLY_DATE, covariance: twoNames };

@@ -9,7 +9,7 @@ import {
   runJob,
   requireSolution,
   expectSameOptimum,
-  frameOf,
+  createFrame,
   EARLY_DATE,
   FIRST,
   FACTORS,
@@ -57,8 +57,8 @@ export function describeDated(): void {
     });
 
     test('the model in force at a decision is the newest dated on or before it, in a run and in a derived index', async () => {
-      const [low, high] = [frameOf(NAMES, 0.01), frameOf(NAMES, 0.2)];
-      const late = '2023-06-30';
+      const [low, high] = [createFrame(NAMES, 0.01), createFrame(NAMES, 0.2)];
+      const lateDate = '2023-06-30';
       const importSingleModel = async (id: string, covariance: Frame) =>
         requireImport(id, { units: 'annual', models: [{ date: EARLY_DATE, covariance }] });
       await importSingleModel('low', low);
@@ -67,7 +67,7 @@ export function describeDated(): void {
         units: 'annual',
         models: [
           { date: EARLY_DATE, covariance: low },
-          { date: late, covariance: high },
+          { date: lateDate, covariance: high },
         ],
       });
       expectSameOptimum(
@@ -84,7 +84,7 @@ export function describeDated(): void {
         message: `The risk model late is dated 2023-03-02, after the decision of ${FIRST}.`,
       });
 
-      const rebalancesOf = async (model: string) => {
+      const readRebalances = async (model: string) => {
         const id = `ON-${model.toUpperCase()}`;
         const body = { id, name: id, objective: 'min_variance', candidates: 'universe', risk_model: model };
         const { status, body: derived } = await service.ask('POST', '/indices/BROAD/optimise', body);
@@ -95,17 +95,17 @@ export function describeDated(): void {
         type Rebalance = { readonly date: string; readonly weights: Readonly<Record<string, number>> };
         return (result as unknown as { readonly rebalances: readonly Rebalance[] }).rebalances;
       };
-      const [dated, ofLow, ofHigh] = [
-        await rebalancesOf('dated'),
-        await rebalancesOf('low'),
-        await rebalancesOf('high'),
+      const [dated, lowRebalances, highRebalances] = [
+        await readRebalances('dated'),
+        await readRebalances('low'),
+        await readRebalances('high'),
       ];
       expect(dated.length).toBeGreaterThan(4);
       dated.forEach(({ date, weights }, k) => {
-        const model = date < late ? ofLow : ofHigh;
+        const model = date < lateDate ? lowRebalances : highRebalances;
         expect([date, weights]).toEqual([model[k]!.date, model[k]!.weights]);
       });
-      expect(ofLow[0]!.weights).not.toEqual(ofHigh[0]!.weights);
+      expect(lowRebalances[0]!.weights).not.toEqual(highRebalances[0]!.weights);
     });
 
     test('held weights are measured by the model in force on their date', async () => {

@@ -9,7 +9,7 @@ import {
   exportModel,
   estimateToEnd,
   requireSolution,
-  weightsOf,
+  listWeights,
   expectSameOptimum,
   EARLY_DATE,
   FIRST,
@@ -35,8 +35,8 @@ export function describeRoundTrips(): void {
         expect(body.models.map(({ date }) => date)).toEqual([EARLY_DATE]);
         const result = await requireImport('outside', body);
         expect(result).toMatchObject({ model_id: 'outside', assets: NAMES.length, findings: [] });
-        const [inside, outside] = [await readModel('inside'), await readModel('outside')];
-        expect(outside.covariance).toEqual(inside.covariance);
+        const [insideModel, outsideModel] = [await readModel('inside'), await readModel('outside')];
+        expect(outsideModel.covariance).toEqual(insideModel.covariance);
         expect(await exportModel('outside')).toEqual(body);
         const [own, other] = [
           await requireSolution({ as_of: FIRST, risk_model: 'inside' }),
@@ -55,16 +55,21 @@ export function describeRoundTrips(): void {
     test('an optimum by an imported covariance equals the optimum by the estimate of the optimisation', async () => {
       const settings = { target: 'constant_correlation', intensity: 0.4 };
       const window = { start: '2023-06-01', end: '2024-03-01' };
-      const inside = await requireSolution({ ...window, candidates: 'parent', risk_model: settings });
+      const insideSolution = await requireSolution({ ...window, candidates: 'parent', risk_model: settings });
       await service.ask('POST', '/analytics/BROAD/backtest', {});
       await service.finished('backtest:BROAD');
-      await estimateToEnd('window', { index_id: 'BROAD', start: inside.start, end: inside.end, ...settings });
+      await estimateToEnd('window', {
+        index_id: 'BROAD',
+        start: insideSolution.start,
+        end: insideSolution.end,
+        ...settings,
+      });
       const [model] = (await exportModel('window')).models;
       await requireImport('outside', { units: 'annual', models: [{ ...model, date: '2024-02-29' }] });
-      const outside = await requireSolution({ ...window, candidates: 'parent', risk_model: 'outside' });
-      const [a, b] = [weightsOf(inside), weightsOf(outside)];
+      const outsideSolution = await requireSolution({ ...window, candidates: 'parent', risk_model: 'outside' });
+      const [a, b] = [listWeights(insideSolution), listWeights(outsideSolution)];
       for (const [name, weight] of a) expect(weight).toBeCloseTo(b.get(name)!, 10);
-      expect(inside.volatility).toBeCloseTo(outside.volatility, 12);
+      expect(insideSolution.volatility).toBeCloseTo(outsideSolution.volatility, 12);
     });
 
     test('the covariance of factors is exposures times factor covariance plus specific variances, of daily units times the sessions of a year', async () => {
@@ -100,20 +105,22 @@ export function describeRoundTrips(): void {
         units: 'annual',
         models: [factorModel(EARLY_DATE), { ...factorModel('2023-06-30') }],
       });
-      const whole = await exportModel('json');
-      const rows = whole.models.flatMap(({ date, exposures, factor_covariance: own, specific_variances: specific }) => [
-        ...exposures!.index.flatMap((row, i) =>
-          exposures!.columns.map((column, k) => [date, 'exposures', row, column, exposures!.data[i]![k]!] as const),
-        ),
-        ...FACTORS.flatMap((row, k) =>
-          FACTORS.map((column, l) => [date, 'factor_covariance', row, column, own!.data[k]![l]!] as const),
-        ),
-        ...Object.entries(specific!).map(([row, value]) => [date, 'specific_variances', row, '', value] as const),
-      ]);
+      const wholeModel = await exportModel('json');
+      const rows = wholeModel.models.flatMap(
+        ({ date, exposures, factor_covariance: own, specific_variances: specific }) => [
+          ...exposures!.index.flatMap((row, i) =>
+            exposures!.columns.map((column, k) => [date, 'exposures', row, column, exposures!.data[i]![k]!] as const),
+          ),
+          ...FACTORS.flatMap((row, k) =>
+            FACTORS.map((column, l) => [date, 'factor_covariance', row, column, own!.data[k]![l]!] as const),
+          ),
+          ...Object.entries(specific!).map(([row, value]) => [date, 'specific_variances', row, '', value] as const),
+        ],
+      );
       const csv = `date,table,row,column,value\n${rows.map((row) => row.join(',')).join('\n')}\n`;
       expect((await sendFile('csv', 'units=annual', 'text/csv', csv)).status).toBe(201);
-      expect(await exportModel('csv')).toEqual(whole);
-      const listColumn = (at: number) => rows.map((row) => row[at] as string);
+      expect(await exportModel('csv')).toEqual(wholeModel);
+      const listColumn = (column: number) => rows.map((row) => row[column] as string);
       const table = new Table({
         date: vectorFromArray(listColumn(0), new Utf8()),
         table: vectorFromArray(listColumn(1), new Utf8()),
@@ -125,12 +132,12 @@ export function describeRoundTrips(): void {
         ),
       });
       expect((await sendFile('arrow', 'units=annual', ARROW, tableToIPC(table, 'stream'))).status).toBe(201);
-      expect(await exportModel('arrow')).toEqual(whole);
+      expect(await exportModel('arrow')).toEqual(wholeModel);
 
       await estimateToEnd('inside', { identifiers: NAMES, end: EARLY_DATE });
       const { covariance, asset_ids: ids } = await readModel('inside');
-      const wide = ids.map((name, i) => [EARLY_DATE, name, ...covariance.data[i]!].join(','));
-      const wideCsv = `date,identifier,${ids.join(',')}\n${wide.join('\n')}\n`;
+      const wideRows = ids.map((name, i) => [EARLY_DATE, name, ...covariance.data[i]!].join(','));
+      const wideCsv = `date,identifier,${ids.join(',')}\n${wideRows.join('\n')}\n`;
       expect((await sendFile('wide', 'units=annual', 'text/csv', wideCsv)).status).toBe(201);
       expect((await readModel('wide')).covariance).toEqual(covariance);
       // The metadata of the response contains the date of the last return.

@@ -79,18 +79,18 @@ export async function requireSolution(request: object): Promise<OptimisationRunR
   return result as OptimisationRunResult;
 }
 
-export const weightsOf = (run: OptimisationRunResult) =>
+export const listWeights = (run: OptimisationRunResult) =>
   new Map(run.weights.map(({ identifier, weight }) => [identifier, weight]));
 
-export function expectSameOptimum(own: OptimisationRunResult, other: OptimisationRunResult): void {
-  const [a, b] = [weightsOf(own), weightsOf(other)];
+export function expectSameOptimum(run: OptimisationRunResult, otherRun: OptimisationRunResult): void {
+  const [a, b] = [listWeights(run), listWeights(otherRun)];
   expect([...a.keys()]).toEqual([...b.keys()]);
   for (const [name, weight] of a) expect(Math.abs(weight - b.get(name)!)).toBeLessThan(1e-12);
-  expect(own.volatility).toBeCloseTo(other.volatility, 12);
+  expect(run.volatility).toBeCloseTo(otherRun.volatility, 12);
 }
 
 /** Returns a positive definite covariance of some securities, computed by a formula. */
-export function frameOf(names: readonly string[], common: number): Frame {
+export function createFrame(names: readonly string[], common: number): Frame {
   const readOwnVolatility = (name: string) => 0.02 + 0.01 * NAMES.indexOf(name);
   return {
     index: names,

@@ -137,8 +137,11 @@ export function describeEstimate(): void {
     test('of two equal securities is singular, with a finding', async () => {
       await estimateToEnd('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
       const model = await readView('twins');
-      const [[own, common], [, other]] = model.covariance.data as number[][] as [[number, number], [number, number]];
-      expect([common, other]).toEqual([own, own]);
+      const [[ownVariance, common], [, otherVariance]] = model.covariance.data as number[][] as [
+        [number, number],
+        [number, number],
+      ];
+      expect([common, otherVariance]).toEqual([ownVariance, ownVariance]);
       expect(model.correlation.data).toEqual([
         [1, 1],
         [1, 1],
@@ -164,21 +167,21 @@ export function describeEstimate(): void {
     });
 
     test('is refused at once for a range without data, with both ranges', async () => {
-      const held = { first: DAYS[0], last: DAYS.at(-1) };
+      const heldRange = { first: DAYS[0], last: DAYS.at(-1) };
       const readRefusal = (range: object) =>
         service.refusal('POST', '/risk-models/never/estimate', { identifiers: ['AAA'], ...range });
-      const late = { start: '2031-01-02', end: '2031-12-31' };
-      expect(await readRefusal(late)).toMatchObject({
+      const lateRange = { start: '2031-01-02', end: '2031-12-31' };
+      expect(await readRefusal(lateRange)).toMatchObject({
         status: 422,
         code: 'NO_DATA_IN_RANGE',
         message: expect.stringContaining(`start 2031-01-02 is after the last date of the store`) as string,
-        detail: { path: 'start', ...late, ...held },
+        detail: { path: 'start', ...lateRange, ...heldRange },
       });
-      const early = { end: '1999-12-31' };
-      expect(await readRefusal(early)).toMatchObject({
+      const earlyRange = { end: '1999-12-31' };
+      expect(await readRefusal(earlyRange)).toMatchObject({
         status: 422,
         code: 'NO_DATA_IN_RANGE',
-        detail: { path: 'end', start: null, ...early, ...held },
+        detail: { path: 'end', start: null, ...earlyRange, ...heldRange },
       });
       await estimateToEnd('short', { identifiers: ['AAA', 'BBB'] });
       expect(await service.refusal('POST', '/risk-models/short/validate', { start: '2031-01-02' })).toMatchObject({
@@ -189,7 +192,7 @@ export function describeEstimate(): void {
       const job = await estimateToEnd('never', { identifiers: ['AAA'], start: DAYS.at(-1), end: '2031-12-31' });
       expect(job).toMatchObject({
         status: 'failed',
-        error: { code: 'RISK_INSUFFICIENT_DATA', detail: { start: DAYS.at(-1), end: '2031-12-31', ...held } },
+        error: { code: 'RISK_INSUFFICIENT_DATA', detail: { start: DAYS.at(-1), end: '2031-12-31', ...heldRange } },
       });
       expect(job.error?.message).toContain(`start ${DAYS.at(-1)} and end 2031-12-31; the data covers ${DAYS[0]} to`);
     });
@@ -209,20 +212,20 @@ export function describeEstimate(): void {
     test('uses its window, its half-life and its method', async () => {
       const window = { identifiers: names, start: DAYS[50], end: DAYS[149] };
       await estimateToEnd('window', { ...window, intensity: 0 });
-      const plain = await readView('window');
-      expect(plain).toMatchObject({
+      const plainView = await readView('window');
+      expect(plainView).toMatchObject({
         start: DAYS[50],
         end: DAYS[149],
         observed_start: DAYS[51],
         observed_end: DAYS[149],
       });
-      expect(plain.diagnostics.observations).toBe(99);
+      expect(plainView.diagnostics.observations).toBe(99);
       await estimateToEnd('window', { ...window, intensity: 0, half_life: 10 });
-      const weighted = (await readView('window')).covariance.data;
+      const weightedCovariance = (await readView('window')).covariance.data;
       const expected = computeWeightedVariance('AAA', [50, 149], 10);
-      expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(
-        1e-12,
-      );
+      expect(
+        Math.abs((weightedCovariance[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1),
+      ).toBeLessThan(1e-12);
       await estimateToEnd('window', { ...window, intensity_method: 'ledoit_wolf' });
       const { intensity } = (await readView('window')).diagnostics;
       expect(intensity! > 0 && intensity! < 1 && intensity !== 4 / 103).toBe(true);

@@ -30,12 +30,12 @@ function createCloses(): Record<string, (number | null)[]> {
   DAYS.forEach((_, t) => {
     const market = 0.01 * random.normal();
     NAMES.forEach((name, i) => {
-      const moved =
+      const growth =
         name === 'FLAT'
           ? 100
           : Math.round(levels.get(name)! * (1 + market * (0.5 + i / 4) + 0.01 * random.normal()) * 1e6) / 1e6;
-      levels.set(name, moved);
-      series[name]!.push(name === 'LATE' && t < 200 ? null : moved);
+      levels.set(name, growth);
+      series[name]!.push(name === 'LATE' && t < 200 ? null : growth);
     });
   });
   return { ...series, TWIN: [...series['AAA']!], GAPS: series['BBB']!.map((close, t) => (isGap(t) ? null : close)) };

@@ -17,16 +17,11 @@ export function describeValidate(): void {
       await estimateToEnd('four', { identifiers: NAMES });
       const job = await validateToEnd('four', { sessions: 60, horizon: 10, eigenportfolios: 2 });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded', job_id: 'validate:four' });
-      const shown = job.result as RiskValidationView;
-      const { index, columns, data } = shown.by_date;
+      const view = job.result as RiskValidationView;
+      const { index, columns, data } = view.by_date;
       expect(index).toEqual(DAYS.filter((_, t) => t >= 60 && (t - 60) % 10 === 0 && t + 10 < DAYS.length));
-      expect(shown).toMatchObject({ forecasts: index.length, skipped: 0, start: DAYS[60], index_id: null });
-      expect(shown.families.map(({ family }) => family)).toEqual([
-        'equal_weight',
-        'random',
-        'active',
-        'eigenportfolio',
-      ]);
+      expect(view).toMatchObject({ forecasts: index.length, skipped: 0, start: DAYS[60], index_id: null });
+      expect(view.families.map(({ family }) => family)).toEqual(['equal_weight', 'random', 'active', 'eigenportfolio']);
 
       const readCell = (row: number, name: string) => data[row]![columns.indexOf(name)] as number;
       const row = 5;
@@ -35,15 +30,15 @@ export function describeValidate(): void {
       const { covariance } = await readView('until');
       const variance = covariance.data.flat().reduce<number>((sum, value) => sum + Number(value) / 16, 0);
       expect(readCell(row, 'equal_weight_forecast')).toBeCloseTo(Math.sqrt((variance * 10) / 252), 12);
-      const returned = NAMES.map((name) => prices[name]![t + 10]! / prices[name]![t]! - 1);
-      expect(readCell(row, 'equal_weight_return')).toBeCloseTo(returned.reduce((sum, value) => sum + value, 0) / 4, 12);
+      const growths = NAMES.map((name) => prices[name]![t + 10]! / prices[name]![t]! - 1);
+      expect(readCell(row, 'equal_weight_return')).toBeCloseTo(growths.reduce((sum, value) => sum + value, 0) / 4, 12);
 
       const standardised = data.map(
         (_, k) => readCell(k, 'equal_weight_return') / readCell(k, 'equal_weight_forecast'),
       );
       const mean = standardised.reduce((sum, z) => sum + z, 0) / standardised.length;
       const squares = standardised.reduce((sum, z) => sum + (z - mean) ** 2, 0);
-      expect(shown.portfolios[0]!.bias).toBeCloseTo(Math.sqrt(squares / (standardised.length - 1)), 12);
+      expect(view.portfolios[0]!.bias).toBeCloseTo(Math.sqrt(squares / (standardised.length - 1)), 12);
     });
 
     test('of a model of an index has the holdings of the index as a portfolio', async () => {
@@ -56,9 +51,9 @@ export function describeValidate(): void {
         start: '2023-08-01',
       });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded' });
-      const shown = job.result as RiskValidationView;
-      expect(shown.index_id).toBe('PAIR');
-      const [equal, index] = shown.portfolios;
+      const view = job.result as RiskValidationView;
+      expect(view.index_id).toBe('PAIR');
+      const [equal, index] = view.portfolios;
       expect(index).toMatchObject({ family: 'index', observations: equal!.observations });
       // The index has equal weights that drift until the next quarter.
       expect(index!.bias).not.toBe(equal!.bias);

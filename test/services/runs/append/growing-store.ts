@@ -31,23 +31,23 @@ export function describeGrowingStore(): void {
       // between.
       for (const rows of [424, 438]) {
         await put(cutMarket(rows));
-        const extended = await startBacktest();
-        expect([extended.extended_from, extended.full_run_reason]).toEqual([formatDateAt(from - 1), null]);
-        const shown = await readViews();
+        const extendedRun = await startBacktest();
+        expect([extendedRun.extended_from, extendedRun.full_run_reason]).toEqual([formatDateAt(from - 1), null]);
+        const shownViews = await readViews();
         if (rows === 424) {
-          const replayed = await service.ask<{ job_id: string }>('POST', '/analytics/GROWS/replay');
-          expect((await service.finished(replayed.body.job_id)).result).toMatchObject({
+          const replayedAnswer = await service.ask<{ job_id: string }>('POST', '/analytics/GROWS/replay');
+          expect((await service.finished(replayedAnswer.body.job_id)).result).toMatchObject({
             equal: true,
             inputs_equal: true,
             first_difference: null,
           });
           expect(JSON.parse(await readText('/analytics/GROWS/reconcile')).reconciles).toBe(true);
           await restart();
-          expect(await readViews()).toEqual(shown);
+          expect(await readViews()).toEqual(shownViews);
         }
-        const whole = await runWhole();
-        expect(formatNumbers(JSON.stringify(extended))).toBe(formatNumbers(JSON.stringify(whole)));
-        expect(shown).toEqual(await readViews());
+        const wholeRun = await runWhole();
+        expect(formatNumbers(JSON.stringify(extendedRun))).toBe(formatNumbers(JSON.stringify(wholeRun)));
+        expect(shownViews).toEqual(await readViews());
         from = rows;
       }
     });
@@ -60,9 +60,9 @@ export function describeGrowingStore(): void {
         await put(cutMarket(rows));
         expect(await startBacktest()).toMatchObject({ extended_from: formatDateAt(rows - 2), full_run_reason: null });
       }
-      const shown = await readViews();
+      const shownViews = await readViews();
       await runWhole();
-      expect(shown).toEqual(await readViews());
+      expect(shownViews).toEqual(await readViews());
       await put(cutMarket(414));
       const before = listArtifacts(); // includes the earlier content of the store
       expect(await startBacktest()).toMatchObject({ extended_from: formatDateAt(412) });
@@ -76,14 +76,14 @@ export function describeGrowingStore(): void {
 
     test('is extended when new securities are held, and shows their earlier values', async () => {
       await put(cutMarket(300), { full: true });
-      const risen = { id: 'risen', type: 'TopN', params: { field: 'MOMENTUM', count: 6 } };
+      const risenRow = { id: 'risen', type: 'TopN', params: { field: 'MOMENTUM', count: 6 } };
       const document = {
         ...INDEX,
         id: 'JOINS',
         name: 'Joins',
         base_date: formatDateAt(270),
         rebalance: { frequency: 'monthly' },
-        pipeline: { ...INDEX.pipeline, selection: [risen], weighting: { type: 'EqualWeight' } },
+        pipeline: { ...INDEX.pipeline, selection: [risenRow], weighting: { type: 'EqualWeight' } },
       };
       expect((await service.ask('POST', '/indices', document)).status).toBe(200);
       expect(
@@ -99,7 +99,7 @@ export function describeGrowingStore(): void {
       ).toBe(200);
       const listRebalanceNames = (rebalances: readonly { readonly weights: object }[]): Set<string> =>
         new Set(rebalances.flatMap(({ weights }) => Object.keys(weights)));
-      const known = listRebalanceNames((await runWhole('JOINS')).rebalances);
+      const knownNames = listRebalanceNames((await runWhole('JOINS')).rebalances);
       await runWhole('HALF', {});
       let last: Body;
       for (const rows of [331, 438]) {
@@ -108,7 +108,7 @@ export function describeGrowingStore(): void {
         expect(last.full_run_reason).toBeNull();
         expect((await startBacktest('HALF', {})).full_run_reason).toBeNull();
       }
-      const joined = [...listRebalanceNames(last.rebalances)].filter((name) => !known.has(name));
+      const joined = [...listRebalanceNames(last.rebalances)].filter((name) => !knownNames.has(name));
       expect(joined.length).toBeGreaterThan(1);
       const readLaterViews = async () => ({
         ...(await readViews('JOINS')),
@@ -116,7 +116,7 @@ export function describeGrowingStore(): void {
         assets: await Promise.all(joined.map((name) => readText(`/analytics/JOINS/assets/${name}`))),
         rolling: await readText('/analytics/JOINS/rolling'),
       });
-      const shown = await readLaterViews();
+      const shownViews = await readLaterViews();
       expect((await service.ask<{ weights: unknown[] }>('GET', '/analytics/JOINS/weights')).body.weights).toHaveLength(
         6,
       );
@@ -127,46 +127,46 @@ export function describeGrowingStore(): void {
       }
       await runWhole('JOINS');
       await runWhole('HALF', {});
-      expect(shown).toEqual(await readLaterViews());
+      expect(shownViews).toEqual(await readLaterViews());
     });
 
     test('runs whole if any earlier value has changed', async () => {
       await put(cutMarket(420), { full: true });
       await runWhole();
-      const restated = cutMarket(422);
-      const close = restated.fields.get('CLOSE')!;
+      const restatedMarket = cutMarket(422);
+      const close = restatedMarket.fields.get('CLOSE')!;
       close[200 * WHOLE_CONTENT.identifiers.length] = close[200 * WHOLE_CONTENT.identifiers.length]! * 1.01;
-      await put(restated, { full: true });
+      await put(restatedMarket, { full: true });
       expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
-      const late = cutMarket(423);
+      const lateMarket = cutMarket(423);
       const action = {
-        ...late.actions.find(({ type }) => type === 'DIVIDEND')!,
+        ...lateMarket.actions.find(({ type }) => type === 'DIVIDEND')!,
         identifier: WHOLE_CONTENT.identifiers[1]!,
         exDay: WHOLE_CONTENT.dates[150]!,
         value: 0.37,
       };
-      const actions = [...late.actions, action].toSorted((a, b) =>
+      const actions = [...lateMarket.actions, action].toSorted((a, b) =>
         a.identifier < b.identifier ? -1 : a.identifier > b.identifier ? 1 : a.exDay - b.exDay,
       );
-      const changed = {
-        ...late,
+      const changedMarket = {
+        ...lateMarket,
         fields:
-          restated.fields.size > 0
+          restatedMarket.fields.size > 0
             ? new Map(
-                [...late.fields].map(([name, panel]) => [
+                [...lateMarket.fields].map(([name, panel]) => [
                   name,
                   name === 'CLOSE' ? Float64Array.from(panel, (value, cell) => close[cell] ?? value) : panel,
                 ]),
               )
-            : late.fields,
+            : lateMarket.fields,
         actions,
       };
       // A late corporate action changes the history of its security. Without `full`, neither the action nor the later
       // bar is accepted.
-      await put(changed);
+      await put(changedMarket);
       const { full_run_reason: why } = await startBacktest();
       expect(why).not.toBe('history_changed');
-      await put(changed, { full: true });
+      await put(changedMarket, { full: true });
       expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
       expect(formatNumbers(JSON.stringify(await startBacktest()))).toBe(
         formatNumbers(JSON.stringify(await runWhole())),
@@ -185,19 +185,22 @@ export function describeGrowingStore(): void {
         full_run_reason: 'request_changed',
       });
       await startBacktest('GROWS', { ...REQUEST, transaction_cost_bps: 11 });
-      const changed = { ...INDEX, pipeline: { ...INDEX.pipeline, weighting: { type: 'MarketCapWeight', cap: 0.2 } } };
-      expect((await service.ask('PUT', '/indices/GROWS', changed)).status).toBe(200);
+      const changedIndex = {
+        ...INDEX,
+        pipeline: { ...INDEX.pipeline, weighting: { type: 'MarketCapWeight', cap: 0.2 } },
+      };
+      expect((await service.ask('PUT', '/indices/GROWS', changedIndex)).status).toBe(200);
       expect(await startBacktest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({
         full_run_reason: 'definition_changed',
       });
       expect((await service.ask('PUT', '/indices/GROWS', INDEX)).status).toBe(200);
       await runWhole('GROWS', { ...REQUEST, end: formatDateAt(350) });
-      const later = await startBacktest('GROWS', { ...REQUEST, end: formatDateAt(352) });
-      expect(later).toMatchObject({ extended_from: formatDateAt(350), full_run_reason: null });
+      const laterRun = await startBacktest('GROWS', { ...REQUEST, end: formatDateAt(352) });
+      expect(laterRun).toMatchObject({ extended_from: formatDateAt(350), full_run_reason: null });
       expect(await startBacktest('GROWS', { ...REQUEST, end: formatDateAt(349) })).toMatchObject({
         full_run_reason: 'no_new_session',
       });
-      expect(formatNumbers(JSON.stringify(later))).toBe(
+      expect(formatNumbers(JSON.stringify(laterRun))).toBe(
         formatNumbers(JSON.stringify(await runWhole('GROWS', { ...REQUEST, end: formatDateAt(352) }))),
       );
     });
@@ -258,9 +261,9 @@ export function describeGrowingStore(): void {
       damage(formatNewColumns(before));
       await grow();
       expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
-      const shown = await readViews();
+      const shownViews = await readViews();
       await runWhole();
-      expect(shown).toEqual(await readViews());
+      expect(shownViews).toEqual(await readViews());
     });
   });
 }

@@ -34,23 +34,23 @@ export function describeStrategies(): void {
       for (const [path, body] of Object.entries(DEFINITIONS))
         expect((await service.ask('PUT', path, body)).status, path).toBe(200);
       const ids = ['TILT', 'MONTHS', 'CHILD'] as const;
-      const seen: Record<(typeof ids)[number], unknown[]> = { TILT: [], MONTHS: [], CHILD: [] };
+      const seenViews: Record<(typeof ids)[number], unknown[]> = { TILT: [], MONTHS: [], CHILD: [] };
       for (const id of ids) await runWhole(id, {});
       for (const rows of STEPS) {
         await put(cutMarket(rows));
         for (const id of ids) {
           const result = await startBacktest(id, {});
-          const shown = await readText(`/analytics/${id}/record`);
-          seen[id].push(result.full_run_reason);
-          const whole = await runWhole(id, {});
-          expect(formatNumbers(JSON.stringify(result))).toBe(formatNumbers(JSON.stringify(whole)));
-          expect(formatNumbers(shown)).toBe(formatNumbers(await readText(`/analytics/${id}/record`)));
+          const shownRecord = await readText(`/analytics/${id}/record`);
+          seenViews[id].push(result.full_run_reason);
+          const wholeRun = await runWhole(id, {});
+          expect(formatNumbers(JSON.stringify(result))).toBe(formatNumbers(JSON.stringify(wholeRun)));
+          expect(formatNumbers(shownRecord)).toBe(formatNumbers(await readText(`/analytics/${id}/record`)));
         }
       }
-      const extended = STEPS.map(() => null);
-      expect(seen.MONTHS).toEqual(extended);
-      expect(seen.CHILD).toEqual(extended); // one of the steps contains a quarterly rebalance
-      expect(seen.TILT.filter((reason) => reason === null).length).toBeGreaterThan(IS_SOAK ? 1 : 0);
+      const extendedSteps = STEPS.map(() => null);
+      expect(seenViews.MONTHS).toEqual(extendedSteps);
+      expect(seenViews.CHILD).toEqual(extendedSteps); // one of the steps contains a quarterly rebalance
+      expect(seenViews.TILT.filter((reason) => reason === null).length).toBeGreaterThan(IS_SOAK ? 1 : 0);
     });
   });
 }

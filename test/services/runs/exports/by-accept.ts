@@ -9,7 +9,7 @@ export function describeCsvByAccept(): void {
   const ask = (path: string, accept: string): Promise<Response> =>
     fetch(`${service.url}${path}`, { headers: { accept } });
   /** Returns the cells of a CSV without quoted cells: numbers are parsed, empty cells are null. */
-  async function csvOf(path: string): Promise<{ readonly header: string[]; readonly rows: Cell[][] }> {
+  async function readCsv(path: string): Promise<{ readonly header: string[]; readonly rows: Cell[][] }> {
     const response = await ask(path, 'text/csv');
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
     expect(response.headers.get('vary')).toBe('Accept');
@@ -30,7 +30,7 @@ export function describeCsvByAccept(): void {
         'GET',
         path,
       );
-      const { header, rows } = await csvOf(path);
+      const { header, rows } = await readCsv(path);
       expect(header).toEqual(['date', ...prices.columns]);
       expect(rows).toEqual(prices.index.map((date, t) => [date, ...prices.data[t]!]));
     });
@@ -49,9 +49,12 @@ export function describeCsvByAccept(): void {
       for (const format of ['json', ...formats] as ('json' | 'csv' | 'arrow')[]) {
         const { media } = EXPORT_FORMATS[format];
         const byAccept = await ask(path, media);
-        const named = await ask(`${path}&format=${format}`, 'image/png');
-        expect([named.status, named.headers.get('content-type')]).toEqual([200, byAccept.headers.get('content-type')]);
-        expect(await named.text()).toBe(await byAccept.text());
+        const namedAnswer = await ask(`${path}&format=${format}`, 'image/png');
+        expect([namedAnswer.status, namedAnswer.headers.get('content-type')]).toEqual([
+          200,
+          byAccept.headers.get('content-type'),
+        ]);
+        expect(await namedAnswer.text()).toBe(await byAccept.text());
       }
       expect((await ask(`${path}&format=pdf`, '*/*')).status).toBe(422);
     });
@@ -61,7 +64,7 @@ export function describeCsvByAccept(): void {
       const { entries } = await service.ok<{
         entries: { index_id: string; level: { index: string[]; data: number[] } }[];
       }>('GET', path);
-      const { header, rows } = await csvOf(path);
+      const { header, rows } = await readCsv(path);
       expect(header).toEqual(['date', 'CAPPED', 'LAZY']);
       const [capped, lazy] = entries;
       expect(rows).toEqual(capped!.level.index.map((date, t) => [date, capped!.level.data[t], lazy!.level.data[t]]));
@@ -78,7 +81,7 @@ export function describeCsvByAccept(): void {
         'GET',
         path,
       );
-      const { header, rows } = await csvOf(path);
+      const { header, rows } = await readCsv(path);
       expect(header).toEqual(['identifier', 'found', 'SECTOR', 'CURRENCY']);
       expect(rows).toEqual([
         ...entries

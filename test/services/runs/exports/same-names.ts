@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { EXPORT_NAMES, findExportTable } from '#domain/exports/catalogue.js';
 import { runHere } from '../../../cli/process.js';
 import { parseCsvTable } from './csv-table.js';
-import { IDS, jsonOf, service, type Row } from './set-up.js';
+import { IDS, readJson, service, type Row } from './set-up.js';
 
 /** Columns that identify a row. */
 const KEYS = ['date', 'identifier', 'group', 'rule', 'row', 'begin', 'type', 'side', 'reason'];
@@ -26,13 +26,13 @@ interface NamedTable {
   readonly rows: readonly Row[];
 }
 
-async function tablesOf(id: string): Promise<NamedTable[]> {
-  const last = String((await jsonOf({ id, table: 'levels' })).at(-1)!['date']);
+async function readTables(id: string): Promise<NamedTable[]> {
+  const last = String((await readJson({ id, table: 'levels' })).at(-1)!['date']);
   const dateRowsByLast = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
   const tables: NamedTable[] = [];
   // Index files have weights before the trades of their session, computed from index shares.
   for (const table of EXPORT_NAMES.filter((name) => !(name in INDEX_FILE_TABLES))) {
-    const rows = await jsonOf({ id, table });
+    const rows = await readJson({ id, table });
     tables.push({ name: `export ${table}`, rows: table === 'constituents' ? dateRowsByLast(rows) : rows });
   }
   for (const { words, isOfLastDate } of VIEWS) {
@@ -57,26 +57,26 @@ function indexRowsByKey({ rows }: NamedTable, keys: readonly string[]): Readonly
 
 export function describeSameNames(): void {
   test.each(IDS)('columns with one name have equal numbers in every view and export of %s', async (id) => {
-    const tables = await tablesOf(id);
-    const compared = new Set<string>();
+    const tables = await readTables(id);
+    const comparedPairs = new Set<string>();
     for (const [i, one] of tables.entries())
       for (const other of tables.slice(i + 1)) {
-        const shared = Object.keys(one.rows[0]!).filter((column) => column in other.rows[0]!);
-        const keys = shared.filter((column) => KEYS.includes(column));
+        const sharedColumns = Object.keys(one.rows[0]!).filter((column) => column in other.rows[0]!);
+        const keys = sharedColumns.filter((column) => KEYS.includes(column));
         const [left, right] = [indexRowsByKey(one, keys), indexRowsByKey(other, keys)];
         if (keys.length === 0 || left === undefined || right === undefined) continue;
-        for (const column of shared.filter((name) => !keys.includes(name))) {
+        for (const column of sharedColumns.filter((name) => !keys.includes(name))) {
           const pair = `${column} of ${one.name} and ${other.name}`;
           if (OF_ITS_ROW.has(pair)) continue;
-          const differing = [...left].flatMap(([key, row]) => {
+          const differences = [...left].flatMap(([key, row]) => {
             const number = right.get(key)?.[column];
             return number === undefined || Object.is(number, row[column]) ? [] : [[key, row[column], number]];
           });
-          expect(differing, pair).toEqual([]);
-          compared.add(pair);
+          expect(differences, pair).toEqual([]);
+          comparedPairs.add(pair);
         }
       }
-    expect([...compared]).toEqual(
+    expect([...comparedPairs]).toEqual(
       expect.arrayContaining([
         'weight of export weights and export constituents',
         'weight of export weights and weights',
@@ -92,14 +92,14 @@ export function describeSameNames(): void {
   });
 
   describe('of the exports', () => {
-    const named = new Map<string, Set<string | null>>();
+    const namedColumns = new Map<string, Set<string | null>>();
     for (const table of EXPORT_NAMES)
       for (const [column, { unit }] of Object.entries(findExportTable(table).columns))
-        named.set(column, (named.get(column) ?? new Set()).add(unit));
+        namedColumns.set(column, (namedColumns.get(column) ?? new Set()).add(unit));
 
     test('columns with one name have one unit, except prices of an index and of a share', () => {
-      const several = [...named].flatMap(([column, units]) => (units.size === 1 ? [] : [column]));
-      expect(several).toEqual(['price']);
+      const ambiguousColumns = [...namedColumns].flatMap(([column, units]) => (units.size === 1 ? [] : [column]));
+      expect(ambiguousColumns).toEqual(['price']);
     });
   });
 }

@@ -95,7 +95,7 @@ export interface ExportRequest {
 }
 
 /** Returns the columns of a table. The synthetic store has no identifiers of other vendors. */
-const columnsOf = (table: ExportTableName) => listExportColumns(table, []);
+const listColumns = (table: ExportTableName) => listExportColumns(table, []);
 
 /** Returns the request for a table; announced compositions are requested on a session that has one. */
 export const createExportRequest = (id: string, table: ExportTableName): ExportRequest => ({
@@ -104,11 +104,11 @@ export const createExportRequest = (id: string, table: ExportTableName): ExportR
   ...(table === 'proforma' ? { query: '&date=2022-06-15' } : {}),
 });
 
-export const pathOf = ({ id, table, query = '' }: ExportRequest, format: ExportFormat): string =>
+export const formatPath = ({ id, table, query = '' }: ExportRequest, format: ExportFormat): string =>
   `/analytics/${id}/exports/${table}?format=${format}${query}`;
 
-export async function bytesOf(request: ExportRequest, format: ExportFormat): Promise<Buffer> {
-  const response = await fetch(`${service.url}${pathOf(request, format)}`);
+export async function readBytes(request: ExportRequest, format: ExportFormat): Promise<Buffer> {
+  const response = await fetch(`${service.url}${formatPath(request, format)}`);
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toContain(EXPORT_FORMATS[format].media);
   expect(response.headers.get('content-disposition')).toBe(
@@ -128,15 +128,15 @@ export const areSame = (a: readonly Row[], b: readonly Row[]): boolean =>
     return names.length === Object.keys(other).length && names.every((name) => Object.is(row[name], other[name]));
   });
 
-export function expectRows(found: readonly Row[], expected: readonly Row[], label?: string): void {
-  if (!areSame(found, expected)) expect(found, label).toEqual(expected);
+export function expectRows(actual: readonly Row[], expected: readonly Row[], label?: string): void {
+  if (!areSame(actual, expected)) expect(actual, label).toEqual(expected);
 }
 
 /** Rows by path, reused while the ETag is unchanged. */
 const knownExports = new Map<string, { readonly etag: string; readonly rows: Row[] }>();
 
-export async function jsonOf(request: ExportRequest): Promise<Row[]> {
-  const path = pathOf(request, 'json');
+export async function readJson(request: ExportRequest): Promise<Row[]> {
+  const path = formatPath(request, 'json');
   const last = knownExports.get(path);
   if (last !== undefined) {
     const headers = { 'if-none-match': last.etag };
@@ -144,13 +144,13 @@ export async function jsonOf(request: ExportRequest): Promise<Row[]> {
   }
   const { headers, body } = await service.ask<ExportView>('GET', path);
   if (body.columns === undefined) throw new Error(`${path} answered ${JSON.stringify(body).slice(0, 500)}`);
-  const rows = rowsOf(request, body);
+  const rows = toRows(request, body);
   knownExports.set(path, { etag: headers.get('etag')!, rows });
   return rows;
 }
 
-function rowsOf(request: ExportRequest, { columns, data }: ExportView): Row[] {
-  expect(columns).toEqual(Object.keys(columnsOf(request.table)));
+function toRows(request: ExportRequest, { columns, data }: ExportView): Row[] {
+  expect(columns).toEqual(Object.keys(listColumns(request.table)));
   return data.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]!])));
 }
 
@@ -158,9 +158,9 @@ function rowsOf(request: ExportRequest, { columns, data }: ExportView): Row[] {
 const DUCK_TYPES = { date: 'VARCHAR', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
 export async function readCsvByDuckDb(request: ExportRequest): Promise<Row[]> {
-  const columns = columnsOf(request.table);
+  const columns = listColumns(request.table);
   const path = join(folder, `${request.id}-${request.table}.csv`);
-  writeFileSync(path, await bytesOf(request, 'csv'));
+  writeFileSync(path, await readBytes(request, 'csv'));
   const types = Object.entries(columns).map(([name, { type }]) => `'${name}': '${DUCK_TYPES[type]}'`);
   const rows = await connection.runAndReadAll(
     `SELECT * FROM read_csv('${path}', header = true, delim = ',', quote = '"', escape = '"', nullstr = '', columns = {${types.join(', ')}})`,
@@ -172,9 +172,9 @@ export async function readCsvByDuckDb(request: ExportRequest): Promise<Row[]> {
 const PARQUET_TYPES = { date: 'DATE', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
 export async function readParquetByDuckDb(request: ExportRequest): Promise<Row[]> {
-  const columns = columnsOf(request.table);
+  const columns = listColumns(request.table);
   const path = join(folder, `${request.id}-${request.table}.parquet`);
-  writeFileSync(path, await bytesOf(request, 'parquet'));
+  writeFileSync(path, await readBytes(request, 'parquet'));
   const result = await connection.runAndReadAll(`SELECT * FROM '${path}'`);
   expect(result.columnTypes().map(String)).toEqual(Object.values(columns).map(({ type }) => PARQUET_TYPES[type]));
   return result.getRowObjectsJS().map((row) => {
@@ -186,8 +186,8 @@ export async function readParquetByDuckDb(request: ExportRequest): Promise<Row[]
 }
 
 export async function readRowsByArrow(request: ExportRequest): Promise<Row[]> {
-  const columns = columnsOf(request.table);
-  const table = tableFromIPC(await bytesOf(request, 'arrow'));
+  const columns = listColumns(request.table);
+  const table = tableFromIPC(await readBytes(request, 'arrow'));
   expect(table.schema.metadata.get('table')).toBe(request.table);
   for (const field of table.schema.fields) {
     expect(field.metadata.get('meaning')).toBe(columns[field.name]!.meaning);
@@ -205,9 +205,9 @@ export async function readRowsByArrow(request: ExportRequest): Promise<Row[]> {
 }
 
 export async function readRowsByWorkbook(request: ExportRequest): Promise<Row[]> {
-  const [sheet, ...others] = await readWorkbook(await bytesOf(request, 'xlsx'));
-  expect(others).toEqual([]);
+  const [sheet, ...otherSheets] = await readWorkbook(await readBytes(request, 'xlsx'));
+  expect(otherSheets).toEqual([]);
   const [header, ...rows] = sheet!.rows;
-  expect(header).toEqual(Object.keys(columnsOf(request.table)));
+  expect(header).toEqual(Object.keys(listColumns(request.table)));
   return rows.map((row) => Object.fromEntries(header!.map((column, i) => [String(column), row[i]!])));
 }

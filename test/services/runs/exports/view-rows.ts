@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { expectRows, IDS, jsonOf, pathOf, service, type Cell, type Row } from './set-up.js';
+import { expectRows, IDS, readJson, formatPath, service, type Cell, type Row } from './set-up.js';
 
 const listFrame = ({ index, columns, data }: { index: string[]; columns: string[]; data: Cell[][] }): Row[] =>
   data.map((row, i) => ({ date: index[i]!, ...Object.fromEntries(columns.map((column, c) => [column, row[c]!])) }));
@@ -7,7 +7,7 @@ const listFrame = ({ index, columns, data }: { index: string[]; columns: string[
 export function describeViewRows(): void {
   describe.each(IDS)('the rows of %s are those of its views', (id) => {
     test('levels', async () => {
-      const rows = await jsonOf({ id, table: 'levels' });
+      const rows = await readJson({ id, table: 'levels' });
       const { result } = await service.job<Record<string, { index: string[]; data: number[] }>>(
         `/analytics/${id}/backtest`,
         id === 'LAZY' ? {} : { transaction_cost_bps: 7, ...(id === 'HEDGED' ? { start: '2020-02-03' } : {}) },
@@ -32,7 +32,7 @@ export function describeViewRows(): void {
     });
 
     test('weights', async () => {
-      const rows = await jsonOf({ id, table: 'weights' });
+      const rows = await readJson({ id, table: 'weights' });
       const { portfolio } = await service.ok<{ portfolio: { weights: Parameters<typeof listFrame>[0] } }>(
         'GET',
         `/analytics/${id}/record`,
@@ -40,27 +40,27 @@ export function describeViewRows(): void {
       const list = listFrame(portfolio.weights).flatMap(({ date, ...weights }) =>
         Object.entries(weights).flatMap(([identifier, weight]) => (weight === 0 ? [] : [{ date, identifier, weight }])),
       );
-      const since = portfolio.weights.index[0]!;
-      const held = rows
-        .filter((row) => String(row['date']) >= since && row['portfolio_weight'] !== 0)
+      const firstDate = portfolio.weights.index[0]!;
+      const heldNames = rows
+        .filter((row) => String(row['date']) >= firstDate && row['portfolio_weight'] !== 0)
         .map(({ date, identifier, portfolio_weight: weight }) => ({ date, identifier, weight }));
       expectRows(
-        held as Row[],
+        heldNames as Row[],
         list.toSorted((a, b) => (`${a.date} ${a.identifier}` < `${b.date} ${b.identifier}` ? -1 : 1)) as Row[],
       );
-      const early = String(rows[0]!['date']);
-      expect(early < since).toBe(id !== 'HEDGED');
-      for (const date of [early, '2020-06-19', '2021-03-19']) {
+      const earlyDate = String(rows[0]!['date']);
+      expect(earlyDate < firstDate).toBe(id !== 'HEDGED');
+      for (const date of [earlyDate, '2020-06-19', '2021-03-19']) {
         const view = await service.ok<{ weights: { identifier: string; weight: number }[] }>(
           'GET',
           `/analytics/${id}/weights?as_of=${date}`,
         );
-        const shown = rows.flatMap((row) => {
+        const shownRows = rows.flatMap((row) => {
           const weight = row['weight']!;
           if (id !== 'LAZY') expect(row['index_weight']).toBe(weight);
           return row['date'] === date && weight !== 0 ? [[row['identifier'], weight]] : [];
         });
-        expect(new Map(shown as [string, number][])).toEqual(
+        expect(new Map(shownRows as [string, number][])).toEqual(
           new Map(view.weights.map(({ identifier, weight }) => [identifier, weight])),
         );
       }
@@ -68,7 +68,7 @@ export function describeViewRows(): void {
     });
 
     test('constituents', async () => {
-      const rows = await jsonOf({ id, table: 'constituents' });
+      const rows = await readJson({ id, table: 'constituents' });
       const { weights } = await service.ok<{ weights: { identifier: string; weight: number; raw_weight: number }[] }>(
         'GET',
         `/analytics/${id}/weights`,
@@ -102,7 +102,7 @@ export function describeViewRows(): void {
         ]);
       }
       expect(
-        (await service.ask('GET', pathOf({ id, table: 'constituents', query: '&end=2018-01-01' }, 'csv'))).status,
+        (await service.ask('GET', formatPath({ id, table: 'constituents', query: '&end=2018-01-01' }, 'csv'))).status,
       ).toBe(422);
     });
 
@@ -116,7 +116,7 @@ export function describeViewRows(): void {
       }>('GET', `/analytics/${id}/record`);
       const { columns, data } = portfolio.transactions;
       const list = data.map((row) => Object.fromEntries(columns.map((column, c) => [column, row[c]!])));
-      const trades = await jsonOf({ id, table: 'trades' });
+      const trades = await readJson({ id, table: 'trades' });
       expect(
         trades.map(({ date, identifier, side, value, cost, reason }) => ({
           date,
@@ -137,14 +137,14 @@ export function describeViewRows(): void {
         })),
       );
       const weights = new Map(
-        (await jsonOf({ id, table: 'weights' })).map((row) => [
+        (await readJson({ id, table: 'weights' })).map((row) => [
           `${row['date']} ${row['identifier']}`,
           row['portfolio_weight'],
         ]),
       );
       const navs = new Map(portfolio.nav.index.map((date, i) => [date, portfolio.nav.data[i]!]));
-      const paid = new Map(
-        (await jsonOf({ id, table: 'levels' })).map((row) => [String(row['date']), Number(row['costs'])]),
+      const dividends = new Map(
+        (await readJson({ id, table: 'levels' })).map((row) => [String(row['date']), Number(row['costs'])]),
       );
       for (const trade of trades) {
         expect(trade['weight_after']).toBe(weights.get(`${trade['date']} ${trade['identifier']}`) ?? 0);
@@ -152,32 +152,32 @@ export function describeViewRows(): void {
         if (rows.length > 1) continue; // the security left and was received on the same day
         // The portfolio value before the trades includes their costs.
         const after = navs.get(String(trade['date']))!;
-        const before = after + paid.get(String(trade['date']))!;
+        const before = after + dividends.get(String(trade['date']))!;
         const money = Number(trade['weight_after']) * after - Number(trade['weight_before']) * before;
         expect(trade['side'] === 'buy' ? money : -money).toBeCloseTo(Number(trade['value']), 5);
       }
       const snapshots = new Map(
         (index.optimised ?? index.target!).rebalances.map((snapshot) => [snapshot.date, snapshot]),
       );
-      const rebalances = await jsonOf({ id, table: 'rebalances' });
+      const rebalances = await readJson({ id, table: 'rebalances' });
       expect(rebalances.length).toBeGreaterThan(2);
       for (const [i, row] of rebalances.entries()) {
         const snapshot = snapshots.get(String(row['date']));
         const costs = list.filter(({ date }) => date === row['date']).reduce((sum, { cost }) => sum + Number(cost), 0);
         if (row['cost'] !== null) expect(row['cost']).toBeCloseTo(costs, 6);
         if (id === 'LAZY') continue;
-        const held = Object.entries(snapshot!.weights).filter(([, weight]) => weight !== 0);
-        expect(row['constituents']).toBe(held.filter(([, weight]) => Number(weight) > 0).length);
-        expect(row['gross_constituents']).toBe(held.length);
+        const heldWeights = Object.entries(snapshot!.weights).filter(([, weight]) => weight !== 0);
+        expect(row['constituents']).toBe(heldWeights.filter(([, weight]) => Number(weight) > 0).length);
+        expect(row['gross_constituents']).toBe(heldWeights.length);
         expect(row['decision_date']).toBe(snapshot!.announced ?? row['date']);
         const before = i === 0 ? {} : snapshots.get(String(rebalances[i - 1]!['date']))!.weights;
-        expect(row['added']).toBe(held.filter(([name]) => !(name in before)).length);
+        expect(row['added']).toBe(heldWeights.filter(([name]) => !(name in before)).length);
       }
     });
 
     test('attribution and risk', async () => {
       const query = '&start=2020-11-02&end=2021-10-29';
-      const rows = await jsonOf({ id, table: 'attribution', query });
+      const rows = await readJson({ id, table: 'attribution', query });
       const view = await service.ok<{ contributions: Row[]; total_return: number }>(
         'GET',
         `/analytics/${id}/attribution?${query.slice(1)}`,
@@ -187,8 +187,11 @@ export function describeViewRows(): void {
       );
       expect(rows).toEqual(list.toSorted((a, b) => (String(a['identifier']) < String(b['identifier']) ? -1 : 1)));
       expect(rows.reduce((sum, { contribution }) => sum + Number(contribution), 0)).toBeCloseTo(view.total_return, 10);
-      const rolling = await service.ok<{ risk: Parameters<typeof listFrame>[0] }>('GET', `/analytics/${id}/rolling`);
-      expect(await jsonOf({ id, table: 'risk' })).toEqual(listFrame(rolling.risk));
+      const rollingAnswer = await service.ok<{ risk: Parameters<typeof listFrame>[0] }>(
+        'GET',
+        `/analytics/${id}/rolling`,
+      );
+      expect(await readJson({ id, table: 'risk' })).toEqual(listFrame(rollingAnswer.risk));
     });
   });
 }

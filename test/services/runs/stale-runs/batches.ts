@@ -8,8 +8,8 @@ import type { LiveService } from '../../../real/live.js';
  */
 export function describeBatches(service: () => LiveService): void {
   const batch = (body: object) => service().ok<BacktestBatch>('POST', '/analytics/backtests', body);
-  const outcomesOf = ({ backtests }: BacktestBatch) => backtests.map(({ outcome }) => outcome);
-  const hashOf = async (id: string) =>
+  const listOutcomes = ({ backtests }: BacktestBatch) => backtests.map(({ outcome }) => outcome);
+  const readHash = async (id: string) =>
     (await service().ok<{ run_hash: string }>('GET', `/analytics/${id}/record`)).run_hash;
 
   const waitForJob = async (jobId: string): Promise<string> => {
@@ -30,40 +30,40 @@ export function describeBatches(service: () => LiveService): void {
         ['RIVAL', 'BASE', 'INNER'].map((id) => [id, null, null]),
       );
       expect(answer).toMatchObject({ current: 3, queued: 0, refused: 0 });
-      expect(outcomesOf(answer)).toEqual(['current', 'current', 'current']);
+      expect(listOutcomes(answer)).toEqual(['current', 'current', 'current']);
     });
 
     test('queues the runs that are stale for its terms, and reports each refusal separately', async () => {
-      const before = await hashOf('BASE');
+      const before = await readHash('BASE');
       await service().job('/analytics/RIVAL/backtest', { transaction_cost_bps: 7 });
       const answer = await batch({ ids: ['BASE', 'NOBODY', 'RIVAL'], if_stale: true, transaction_cost_bps: 7 });
-      expect(outcomesOf(answer)).toEqual(['queued', 'refused', 'current']);
+      expect(listOutcomes(answer)).toEqual(['queued', 'refused', 'current']);
       expect(answer).toMatchObject({ current: 1, queued: 1, refused: 1 });
       const [base, nobody] = answer.backtests;
       expect(nobody!.error).toMatchObject({ code: 'INDEX_NOT_FOUND' });
       expect(base!.job).toMatchObject({ job_id: 'backtest:BASE', request: { transaction_cost_bps: 7 } });
       expect(await waitForJob('backtest:BASE')).toBe('succeeded');
-      expect(await hashOf('BASE')).not.toBe(before);
+      expect(await readHash('BASE')).not.toBe(before);
       // A repeated request finds nothing to do.
-      const again = await batch({ ids: ['BASE', 'RIVAL', 'BASE'], if_stale: true, transaction_cost_bps: 7 });
-      expect(outcomesOf(again)).toEqual(['current', 'current']);
+      const secondBatch = await batch({ ids: ['BASE', 'RIVAL', 'BASE'], if_stale: true, transaction_cost_bps: 7 });
+      expect(listOutcomes(secondBatch)).toEqual(['current', 'current']);
     });
 
     test('with if_stale runs stale indices on the terms of their stored run, where the request has none', async () => {
       const terms = { transaction_cost_bps: 9, initial_capital: 500, start: '2023-02-01', benchmark: 'identifier:A' };
       await service().job('/analytics/RIVAL/backtest', terms);
-      const requestOf = async () =>
+      const readRequest = async () =>
         (await service().ok<{ runs: [{ request: object }] }>('GET', '/analytics/RIVAL/runs?limit=1')).runs[0].request;
-      const stored = await requestOf();
-      expect(outcomesOf(await batch({ ids: ['RIVAL'], if_stale: true }))).toEqual(['current']);
+      const storedRequest = await readRequest();
+      expect(listOutcomes(await batch({ ids: ['RIVAL'], if_stale: true }))).toEqual(['current']);
       const rival = await service().ok<object>('GET', '/indices/RIVAL');
       await service().ok('PUT', '/indices/RIVAL', { ...rival, base_value: 250 });
       const answer = await batch({ ids: ['RIVAL'], if_stale: true, transaction_cost_bps: 4 });
-      expect(outcomesOf(answer)).toEqual(['queued']);
+      expect(listOutcomes(answer)).toEqual(['queued']);
       expect(await waitForJob('backtest:RIVAL')).toBe('succeeded');
-      const after = await requestOf();
-      expect(after).toEqual({ ...stored, transaction_cost_bps: 4 });
-      expect(stored).toMatchObject({ ...terms, benchmark: { id: 'A', kind: 'identifier' } });
+      const after = await readRequest();
+      expect(after).toEqual({ ...storedRequest, transaction_cost_bps: 4 });
+      expect(storedRequest).toMatchObject({ ...terms, benchmark: { id: 'A', kind: 'identifier' } });
       await service().ok('PUT', '/indices/RIVAL', rival);
       // A single submission returns the same job.
       const one = await service().ask<JobStatus>('POST', '/analytics/RIVAL/backtest', { if_stale: true });
@@ -73,11 +73,11 @@ export function describeBatches(service: () => LiveService): void {
 
     test('without if_stale runs each index as a single request does', async () => {
       const answer = await batch({ ids: ['BASE', 'RIVAL'] });
-      expect(outcomesOf(answer)).toEqual(['queued', 'queued']);
+      expect(listOutcomes(answer)).toEqual(['queued', 'queued']);
       for (const id of ['BASE', 'RIVAL']) expect(await waitForJob(`backtest:${id}`)).toBe('succeeded');
-      const both = await hashOf('BASE');
+      const hash = await readHash('BASE');
       await service().job('/analytics/BASE/backtest');
-      expect(await hashOf('BASE')).toBe(both);
+      expect(await readHash('BASE')).toBe(hash);
     });
 
     test('is refused as a whole if it has no ids or too many', async () => {

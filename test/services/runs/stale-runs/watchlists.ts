@@ -8,7 +8,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
   const follow = (identifiers: readonly string[]) =>
     service().ok('PUT', '/data/watchlists/mine', { name: 'Mine', identifiers });
   const universe = { kind: 'watchlist', watchlist_id: 'mine' };
-  const levelsOf = async (id: string) =>
+  const readLevels = async (id: string) =>
     (await service().ok<{ levels: { data: number[] } }>('GET', `/analytics/${id}/levels`)).levels.data;
   const requestRefusal = async (method: string, path: string, body?: unknown) => {
     const { status, body: answer } = await service().ask<{ error: ErrorDetail }>(method, path, body);
@@ -25,8 +25,8 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
     });
 
     test('equals a universe of the same securities, in runs, previews, sweeps and derived indices', async () => {
-      expect(await levelsOf('FOLLOWED')).toEqual(await levelsOf('LISTED'));
-      const weightsOf = async (id: string) =>
+      expect(await readLevels('FOLLOWED')).toEqual(await readLevels('LISTED'));
+      const readWeights = async (id: string) =>
         (
           await service().ok<{ assets: { identifier: string; weight: number | null }[] }>(
             'POST',
@@ -34,16 +34,16 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
             {},
           )
         ).assets.map(({ identifier, weight }) => [identifier, weight]);
-      expect(await weightsOf('FOLLOWED')).toEqual(await weightsOf('LISTED'));
+      expect(await readWeights('FOLLOWED')).toEqual(await readWeights('LISTED'));
       await service().ok(
         'POST',
         '/indices',
         createEqualIndex('AROUND', null, { universe: { kind: 'index', id: 'FOLLOWED' } }),
       );
       await service().job('/analytics/AROUND/backtest');
-      expect(await levelsOf('AROUND')).toEqual(await levelsOf('LISTED'));
+      expect(await readLevels('AROUND')).toEqual(await readLevels('LISTED'));
       const sweep = { grid: { '/request/transaction_cost_bps': [0, 10] }, rank_by: 'total_return' };
-      const returnsOf = async (id: string) => {
+      const readReturns = async (id: string) => {
         const { result } = await service().job<{ rows: { variant: number; metrics: { total_return: number } }[] }>(
           '/analytics/sweeps',
           {
@@ -53,7 +53,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
         );
         return result.rows.map(({ variant, metrics }) => [variant, metrics.total_return]);
       };
-      expect(await returnsOf('FOLLOWED')).toEqual(await returnsOf('LISTED'));
+      expect(await readReturns('FOLLOWED')).toEqual(await readReturns('LISTED'));
     });
 
     test('is described by the methodology, and stored without its securities', async () => {
@@ -66,23 +66,23 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
     });
 
     test('makes runs stale when the watchlist changes, until the change is reverted', async () => {
-      const staleOf = async (id: string) =>
+      const readStale = async (id: string) =>
         (
           await service().ok<{ stale: { definition: boolean; reasons: string[] } | null }>(
             'GET',
             `/analytics/${id}/overview`,
           )
         ).stale;
-      expect(await staleOf('FOLLOWED')).toBeNull();
+      expect(await readStale('FOLLOWED')).toBeNull();
       await follow(['A', 'C', 'D']);
-      expect(await staleOf('FOLLOWED')).toMatchObject({
+      expect(await readStale('FOLLOWED')).toMatchObject({
         definition: true,
         reasons: ['The index FOLLOWED changed since this run: universe.'],
       });
       await follow(['A', 'C']);
-      expect(await staleOf('FOLLOWED')).toBeNull();
+      expect(await readStale('FOLLOWED')).toBeNull();
       await service().ok('DELETE', '/data/watchlists/mine');
-      expect((await staleOf('FOLLOWED'))!.reasons.join(' ')).toContain('No watchlist is stored under the id mine.');
+      expect((await readStale('FOLLOWED'))!.reasons.join(' ')).toContain('No watchlist is stored under the id mine.');
       expect(await requestRefusal('POST', '/analytics/FOLLOWED/backtest', {})).toMatchObject({
         status: 422,
         findings: [{ code: 'WATCHLIST_NOT_FOUND', path: 'universe.watchlist_id' }],
@@ -95,12 +95,16 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       expect(await requestRefusal('POST', '/indices', other)).toMatchObject({
         findings: [{ code: 'WATCHLIST_NOT_FOUND', path: 'universe.watchlist_id' }, { severity: 'warning' }],
       });
-      const none = createEqualIndex('OTHER', null, { universe: { kind: 'watchlist' } });
-      expect(await requestRefusal('POST', '/indices', none)).toMatchObject({
+      const otherIndex = createEqualIndex('OTHER', null, { universe: { kind: 'watchlist' } });
+      expect(await requestRefusal('POST', '/indices', otherIndex)).toMatchObject({
         findings: [{ code: 'REQUIRED', path: 'universe.watchlist_id' }],
       });
-      const patched = { index_id: 'LISTED', patches: [{ '/document/universe': universe }], rank_by: 'total_return' };
-      expect(await requestRefusal('POST', '/analytics/sweeps', patched)).toMatchObject({
+      const patchedSweep = {
+        index_id: 'LISTED',
+        patches: [{ '/document/universe': universe }],
+        rank_by: 'total_return',
+      };
+      expect(await requestRefusal('POST', '/analytics/sweeps', patchedSweep)).toMatchObject({
         findings: [{ code: 'IMMUTABLE_FIELD', path: 'patches[0]/document.universe.watchlist_id' }],
       });
     });

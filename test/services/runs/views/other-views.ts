@@ -39,28 +39,28 @@ export function describeOtherViews(): void {
         body.total_return,
         12,
       );
-      const short = await service.checked(
+      const shortView = await service.checked(
         'getAttribution',
         '/analytics/MAIN/attribution?start=2022-02-05&end=2022-02-07',
       );
-      expect([short.status, short.body.error.code]).toEqual([422, 'RANGE_TOO_SHORT']);
-      const turned = await service.checked(
+      expect([shortView.status, shortView.body.error.code]).toEqual([422, 'RANGE_TOO_SHORT']);
+      const groupAnswer = await service.checked(
         'getAttribution',
         '/analytics/MAIN/attribution?start=2022-02-08&end=2022-02-07',
       );
-      expect([turned.status, turned.body.error.code]).toEqual([422, 'INVALID_RANGE']);
+      expect([groupAnswer.status, groupAnswer.body.error.code]).toEqual([422, 'INVALID_RANGE']);
     });
 
     test('groups add up to the total, and against a benchmark to the active return', async () => {
-      const alone = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups');
-      expect([alone.status, alone.body.by, alone.body.benchmark, alone.body.reconciles]).toEqual([
+      const ownView = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups');
+      expect([ownView.status, ownView.body.by, ownView.body.benchmark, ownView.body.reconciles]).toEqual([
         200,
         'SECTOR',
         null,
         true,
       ]);
-      expect(sum(alone.body.groups.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(
-        alone.body.total_return,
+      expect(sum(ownView.body.groups.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(
+        ownView.body.total_return,
         12,
       );
       const { body } = await service.checked(
@@ -76,13 +76,19 @@ export function describeOtherViews(): void {
       expect(Object.keys(body.effects)).toEqual(['allocation', 'selection', 'interaction']);
       for (const [effect, total] of Object.entries(body.effects))
         expect(sum(body.groups.map((row: Record<string, number>) => row[effect]!))).toBeCloseTo(total as number, 12);
-      expect([alone.body.effects, alone.body.benchmark_variant, alone.body.findings]).toEqual([null, null, []]);
+      expect([ownView.body.effects, ownView.body.benchmark_variant, ownView.body.findings]).toEqual([null, null, []]);
       expect(body.active_return).toBeCloseTo(body.total_return - body.benchmark_return, 12);
       expect(
         sum(body.groups.map((row: { benchmark_average_weight: number }) => row.benchmark_average_weight)),
       ).toBeCloseTo(1, 10);
-      const unknown = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups?by=SHOE_SIZE');
-      expect([unknown.status, unknown.body.error.detail.findings[0].code]).toEqual([422, 'UNKNOWN_FIELD_NAME']);
+      const unknownAnswer = await service.checked(
+        'getGroupAttribution',
+        '/analytics/MAIN/attribution/groups?by=SHOE_SIZE',
+      );
+      expect([unknownAnswer.status, unknownAnswer.body.error.detail.findings[0].code]).toEqual([
+        422,
+        'UNKNOWN_FIELD_NAME',
+      ]);
     });
 
     test('every identity of the run holds when it is recomputed', async () => {
@@ -99,7 +105,7 @@ export function describeOtherViews(): void {
       const files = readdirSync(folder).map((name) => join(folder, name));
       const isPlan = (text: string) => text.startsWith('{"documents":') && text.includes('"runId":"MAIN"');
       const plan = files.find((path) => isPlan(readFileSync(path, 'latin1')))!;
-      const stored = readFileSync(plan);
+      const storedPlan = readFileSync(plan);
       const listFailingChecks = async (): Promise<string[]> => {
         const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
         const names = body.checks
@@ -109,11 +115,11 @@ export function describeOtherViews(): void {
         return names;
       };
       for (const change of ['first', 'last'] as const) {
-        const changed = Uint8Array.from(stored);
-        changed[change === 'first' ? 0 : changed.length - 1]! ^= 1;
-        writeFileSync(plan, changed);
+        const changedPlan = Uint8Array.from(storedPlan);
+        changedPlan[change === 'first' ? 0 : changedPlan.length - 1]! ^= 1;
+        writeFileSync(plan, changedPlan);
         expect(await listFailingChecks()).toEqual(['stored plan']);
-        writeFileSync(plan, stored);
+        writeFileSync(plan, storedPlan);
         expect(await listFailingChecks()).toEqual([]);
       }
     });
@@ -122,8 +128,12 @@ export function describeOtherViews(): void {
       const first = await service.call('GET', '/analytics/MAIN/record');
       const etag = first.headers.get('etag')!;
       expect([first.status, first.body.portfolio.portfolio_id]).toEqual([200, 'portfolio-MAIN']);
-      const again = await service.call('GET', '/analytics/MAIN/record', undefined, { 'If-None-Match': etag });
-      expect([again.status, again.headers.get('etag'), again.body]).toEqual([304, etag, undefined]);
+      const secondAnswer = await service.call('GET', '/analytics/MAIN/record', undefined, { 'If-None-Match': etag });
+      expect([secondAnswer.status, secondAnswer.headers.get('etag'), secondAnswer.body]).toEqual([
+        304,
+        etag,
+        undefined,
+      ]);
       expect(
         (await service.call('DELETE', '/analytics/MAIN/record', undefined, { 'If-Match': '"another"' })).status,
       ).toBe(412);
@@ -142,14 +152,16 @@ export function describeOtherViews(): void {
     });
 
     test('levels are returned in every variant, cut to a window', async () => {
-      const whole = await service.checked('getLevels', '/analytics/MAIN/levels');
+      const wholeLevels = await service.checked('getLevels', '/analytics/MAIN/levels');
       const cut = await service.checked('getLevels', '/analytics/MAIN/levels?start=2022-06-01&end=2022-06-30');
-      expect(whole.body.variant).toBe('total');
-      expect(whole.body.levels.data[0]).toBe(100);
-      const from = whole.body.levels.index.indexOf(cut.body.levels.index[0]);
-      expect(cut.body.levels.data).toEqual(whole.body.levels.data.slice(from, from + cut.body.levels.data.length));
+      expect(wholeLevels.body.variant).toBe('total');
+      expect(wholeLevels.body.levels.data[0]).toBe(100);
+      const from = wholeLevels.body.levels.index.indexOf(cut.body.levels.index[0]);
+      expect(cut.body.levels.data).toEqual(
+        wholeLevels.body.levels.data.slice(from, from + cut.body.levels.data.length),
+      );
       const price = await service.checked('getLevels', '/analytics/MAIN/levels?variant=price');
-      expect(price.body.levels.data.at(-1)).toBeLessThan(whole.body.levels.data.at(-1));
+      expect(price.body.levels.data.at(-1)).toBeLessThan(wholeLevels.body.levels.data.at(-1));
     });
 
     test('levels of one security are its prices and dividends by the variant, its market value equal in each', async () => {
@@ -182,8 +194,8 @@ export function describeOtherViews(): void {
           if (t > 0) {
             const before = closes.get(levels.index[t - 1])!;
             const ratio = listActionsOn(day, ['SPLIT']).reduce((product, value) => product * value, 1);
-            const adjusted = before / ratio - sum(listActionsOn(day, ['SPECIAL_DIVIDEND']));
-            level *= (closes.get(day)! + expected * sum(listActionsOn(day, ['DIVIDEND']))) / adjusted;
+            const adjustedPrice = before / ratio - sum(listActionsOn(day, ['SPECIAL_DIVIDEND']));
+            level *= (closes.get(day)! + expected * sum(listActionsOn(day, ['DIVIDEND']))) / adjustedPrice;
             worth *= (ratio * closes.get(day)!) / before;
           }
           expect(levels.data[t] / level).toBeCloseTo(1, 12);

@@ -43,11 +43,11 @@ export function describePerformance(): void {
     const cost = portfolio.metrics.total_return - index.metrics.total_return;
     expect(cost).toBeCloseTo(portfolio.metrics.tracking_difference!, 12);
     expect(cost).toBeLessThan(0);
-    const [own, tracked] = [portfolio.benchmark_statistics!, index.benchmark_statistics!];
-    expect(tracked.benchmark_return).toBe(own.benchmark_return);
-    expect(tracked.excess_return).toBeCloseTo(index.metrics.total_return - own.benchmark_return, 12);
-    expect(own.excess_return - tracked.excess_return).toBeCloseTo(cost, 12);
-    expect(own.tracking_error).toBeGreaterThan(portfolio.metrics.tracking_error!);
+    const [ownStatistics, indexStatistics] = [portfolio.benchmark_statistics!, index.benchmark_statistics!];
+    expect(indexStatistics.benchmark_return).toBe(ownStatistics.benchmark_return);
+    expect(indexStatistics.excess_return).toBeCloseTo(index.metrics.total_return - ownStatistics.benchmark_return, 12);
+    expect(ownStatistics.excess_return - indexStatistics.excess_return).toBeCloseTo(cost, 12);
+    expect(ownStatistics.tracking_error).toBeGreaterThan(portfolio.metrics.tracking_error!);
   });
 
   test('a summary has the figures of the index next to those of the portfolio, which paid for its trades', async () => {

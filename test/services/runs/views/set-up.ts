@@ -11,7 +11,7 @@ const BASE = {
 
 beforeAll(async () => {
   service = await startService();
-  const generating = await service.call('POST', '/data/synthetic', {
+  const generatingAnswer = await service.call('POST', '/data/synthetic', {
     store_id: 'synth',
     seed: 7,
     assets: 30,
@@ -20,7 +20,7 @@ beforeAll(async () => {
     splits_per_year: 0.3,
     delistings_per_year: 0.05,
   });
-  expect(generating.status, JSON.stringify(generating.body)).toBe(202);
+  expect(generatingAnswer.status, JSON.stringify(generatingAnswer.body)).toBe(202);
   expect((await service.finished('generate:synth')).body.status).toBe('succeeded');
   const definitions = {
     MAIN: {
@@ -44,11 +44,11 @@ beforeAll(async () => {
   };
   for (const [id, document] of Object.entries(definitions))
     expect((await service.call('POST', '/indices', { id, name: `Index ${id}`, ...document })).status).toBe(200);
-  const started = await service.checked('startBacktest', '/analytics/MAIN/backtest', {
+  const startedAnswer = await service.checked('startBacktest', '/analytics/MAIN/backtest', {
     transaction_cost_bps: 5,
     benchmark: { id: 'WIDE', kind: 'index' },
   });
-  expect(started.status, JSON.stringify(started.body)).toBe(202);
+  expect(startedAnswer.status, JSON.stringify(startedAnswer.body)).toBe(202);
   const { body } = await service.finished('backtest:MAIN');
   expect(body.error).toBeNull();
 });

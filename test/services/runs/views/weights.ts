@@ -20,12 +20,12 @@ export function describeWeights(): void {
         body.risk.volatility,
         10,
       );
-      const held = sum(
+      const heldRisk = sum(
         body.weights.map((row: { active_risk_contribution: number }) => row.active_risk_contribution ?? 0),
       );
-      const others: number[] = Object.values(body.active_risk.contributions_not_held);
-      expect(held + sum(others)).toBeCloseTo(body.active_risk.tracking_error, 10);
-      expect(others.length).toBeGreaterThan(5);
+      const otherRisks: number[] = Object.values(body.active_risk.contributions_not_held);
+      expect(heldRisk + sum(otherRisks)).toBeCloseTo(body.active_risk.tracking_error, 10);
+      expect(otherRisks.length).toBeGreaterThan(5);
       expect(sum(body.weights.map((row: { delta_since_rebalance: number }) => row.delta_since_rebalance))).toBeCloseTo(
         0,
         10,
@@ -39,37 +39,43 @@ export function describeWeights(): void {
       const readWeights = async (query: string) =>
         (await service.checked('getWeights', `/analytics/MAIN/weights?${query}`)).body as WeightsView;
       await estimate('held', { index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
-      const own = await readWeights('risk=true');
+      const ownView = await readWeights('risk=true');
       const by = await readWeights('risk_model=held');
       expect(by.risk).toMatchObject({ risk_model: 'held', window_start: '2022-01-04', window_end: '2023-12-29' });
-      expect(by.risk!.volatility).toBeCloseTo(own.risk!.volatility, 10);
-      const shares = new Map(own.weights.map(({ identifier, risk_contribution: rc }) => [identifier, rc!]));
+      expect(by.risk!.volatility).toBeCloseTo(ownView.risk!.volatility, 10);
+      const shares = new Map(ownView.weights.map(({ identifier, risk_contribution: rc }) => [identifier, rc!]));
       for (const { identifier, risk_contribution: rc } of by.weights)
         expect(rc).toBeCloseTo(shares.get(identifier)!, 10);
-      const inline = await readWeights('risk_estimator=gerber');
+      const inlineWeights = await readWeights('risk_estimator=gerber');
       await estimate('gerber', { estimator: 'gerber', index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
-      const stored = await readWeights('risk_model=gerber');
-      expect(inline.risk).toMatchObject({ risk_model: null, risk_estimator: 'gerber' });
-      expect(inline.risk!.volatility).toBeCloseTo(stored.risk!.volatility, 12);
-      expect(inline.risk!.volatility).not.toBeCloseTo(own.risk!.volatility, 6);
+      const storedView = await readWeights('risk_model=gerber');
+      expect(inlineWeights.risk).toMatchObject({ risk_model: null, risk_estimator: 'gerber' });
+      expect(inlineWeights.risk!.volatility).toBeCloseTo(storedView.risk!.volatility, 12);
+      expect(inlineWeights.risk!.volatility).not.toBeCloseTo(ownView.risk!.volatility, 6);
       for (const estimator of ['statistical', 'industries', 'styles']) {
         const { risk, weights } = await readWeights(`risk_estimator=${estimator}`);
         expect(sum(weights.map((row) => row.risk_contribution!))).toBeCloseTo(risk!.volatility, 10);
       }
-      const two = await service.checked('getWeights', '/analytics/MAIN/weights?risk_model=held&risk_estimator=gerber');
-      expect(two.body.error.detail.findings[0].path).toBe('risk_estimator');
-      const wide = await readWeights('risk_model=held&benchmark=WIDE');
-      const active = wide.active_risk!;
-      expect(active.uncovered.length).toBeGreaterThan(0); // the benchmark holds securities that MAIN lacks
-      expect(sum(wide.weights.map((row) => row.active_risk_contribution!))).toBeCloseTo(active.tracking_error, 10);
-      const [first, ...others] = by.weights.map(({ identifier }) => identifier);
+      const bothAnswer = await service.checked(
+        'getWeights',
+        '/analytics/MAIN/weights?risk_model=held&risk_estimator=gerber',
+      );
+      expect(bothAnswer.body.error.detail.findings[0].path).toBe('risk_estimator');
+      const wideWeights = await readWeights('risk_model=held&benchmark=WIDE');
+      const activeRisk = wideWeights.active_risk!;
+      expect(activeRisk.uncovered.length).toBeGreaterThan(0); // the benchmark holds securities that MAIN lacks
+      expect(sum(wideWeights.weights.map((row) => row.active_risk_contribution!))).toBeCloseTo(
+        activeRisk.tracking_error,
+        10,
+      );
+      const [first, ...otherNames] = by.weights.map(({ identifier }) => identifier);
       await estimate('one', { identifiers: [first] });
       const { risk, weights } = await readWeights('risk_model=one');
-      expect(risk!.uncovered).toEqual(others.toSorted());
+      expect(risk!.uncovered).toEqual(otherNames.toSorted());
       expect(risk!.covered_weight).toBe(weights[0]!.weight);
       expect(weights[0]!.risk_contribution).toBe(risk!.volatility);
-      const absent = await service.checked('getWeights', '/analytics/MAIN/weights?risk_model=none');
-      expect(absent.body.error.code).toBe('RISK_MODEL_NOT_FOUND');
+      const absentAnswer = await service.checked('getWeights', '/analytics/MAIN/weights?risk_model=none');
+      expect(absentAnswer.body.error.code).toBe('RISK_MODEL_NOT_FOUND');
     });
 
     test('on a rebalance date have no drift', async () => {
@@ -133,9 +139,9 @@ export function describeWeights(): void {
       }
       // The sectors are the industries of the estimator; the last date has no forecast.
       const sectors = await readFactorRisk('benchmark=WIDE');
-      const inline = await readFactorRisk('benchmark=WIDE&risk_estimator=industries');
-      expect(inline).toMatchObject({ model: 'industries', risk_estimator: 'industries', findings: [] });
-      expect(inline.total_variance).toBeCloseTo(sectors.total_variance, 14);
+      const inlineRisk = await readFactorRisk('benchmark=WIDE&risk_estimator=industries');
+      expect(inlineRisk).toMatchObject({ model: 'industries', risk_estimator: 'industries', findings: [] });
+      expect(inlineRisk.total_variance).toBeCloseTo(sectors.total_variance, 14);
       expect((await readFactorRisk('benchmark=WIDE&factors=3')).findings).toMatchObject([
         { code: 'NO_EFFECT', path: 'factors' },
       ]);

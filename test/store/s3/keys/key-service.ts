@@ -27,7 +27,7 @@ const ROLE = '/latest/meta-data/iam/security-credentials/';
 export const IDENTITY_TOKEN = 'eyJhbGciOiJSUzI1NiJ9.of-the-pod.signature';
 
 export async function startKeyService(): Promise<KeyService> {
-  let given = 0;
+  let givenCount = 0;
   const [asked, signed]: [string[], string[]] = [[], []];
   const state: Pick<KeyService, 'lifeMs' | 'refusal' | 'isSilent' | 'objectRefusal'> = {
     lifeMs: 3_600_000,
@@ -40,18 +40,20 @@ export async function startKeyService(): Promise<KeyService> {
   /** @returns status and text of the response */
   async function answer(incoming: IncomingMessage): Promise<readonly [number, string]> {
     const { method, url, headers } = incoming;
-    const sent = await text(incoming);
+    const sentText = await text(incoming);
     if (url!.startsWith('/bucket/')) return createObject(headers);
     const token = headers['x-aws-ec2-metadata-token'] ?? headers.authorization ?? '';
-    asked.push(`${method} ${url} ${sent || String(token)}`.trim());
+    asked.push(`${method} ${url} ${sentText || String(token)}`.trim());
     if (state.isSilent) return new Promise(() => {});
     if (method === 'POST')
-      return state.refusal === undefined ? [200, formatAssumedRole(++given)] : [state.refusal[0], formatStsError()];
+      return state.refusal === undefined
+        ? [200, formatAssumedRole(++givenCount)]
+        : [state.refusal[0], formatStsError()];
     if (state.refusal !== undefined)
       return [state.refusal[0], JSON.stringify({ code: state.refusal[1], message: 'secret' })];
     if (method === 'PUT') return [200, 'AQAEAN-token-of-the-machine=='];
     if (url === ROLE) return [200, 'divisor-role'];
-    return [200, JSON.stringify(createMembers(++given, url!.startsWith(ROLE)))];
+    return [200, JSON.stringify(createMembers(++givenCount, url!.startsWith(ROLE)))];
   }
 
   function createObject(headers: IncomingMessage['headers']): readonly [number, string] {

@@ -33,14 +33,14 @@ const readKeySettings = (environment: Environment): AwsSettings =>
   );
 const chooseSource = (environment: Environment): KeySource => chooseKeys(readKeySettings(environment)).keys;
 
-function clientOf(keys: KeySource, patienceMs = 0): S3Client {
+function createClient(keys: KeySource, patienceMs = 0): S3Client {
   const access = { endpoint: service.origin, region: 'us-east-1', bucket: 'bucket', prefix: '', keys };
   return createS3Client(access, { patienceMs });
 }
 
 const read = (client: S3Client): Promise<string | undefined> => client.get('object', ({ body }) => text(body));
 
-const refusalOf = async (work: Promise<unknown>): Promise<string> => {
+const catchRefusal = async (work: Promise<unknown>): Promise<string> => {
   const thrown: unknown = await work.catch((reason: unknown) => reason);
   expect(thrown).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   return `${(thrown as Error).stack} ${JSON.stringify(thrown)} ${String((thrown as Error).cause)}`;
@@ -149,7 +149,7 @@ test('a role by a token file, an agent of containers and the metadata of the mac
     AWS_ROLE_SESSION_NAME: 'front-1',
     AWS_ENDPOINT_URL_STS: service.origin,
   });
-  expect(await read(clientOf(sts))).toBe('content');
+  expect(await read(createClient(sts))).toBe('content');
   const [asked = ''] = service.asked;
   expect(Object.fromEntries(new URLSearchParams(asked.replace('POST / ', '')))).toEqual({
     Action: 'AssumeRoleWithWebIdentity',
@@ -160,7 +160,7 @@ test('a role by a token file, an agent of containers and the metadata of the mac
   });
   const containerUrl = `${service.origin}/v1/credentials`;
   await read(
-    clientOf(
+    createClient(
       chooseSource({
         AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl,
         AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: agentToken,
@@ -168,11 +168,11 @@ test('a role by a token file, an agent of containers and the metadata of the mac
     ),
   );
   await read(
-    clientOf(
+    createClient(
       chooseSource({ AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl, AWS_CONTAINER_AUTHORIZATION_TOKEN: 'plain' }),
     ),
   );
-  await read(clientOf(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/` })));
+  await read(createClient(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/` })));
   expect(service.asked.slice(1)).toEqual([
     'GET /v1/credentials Basic of-the-agent',
     'GET /v1/credentials plain',
@@ -185,7 +185,7 @@ test('a role by a token file, an agent of containers and the metadata of the mac
 
 test('concurrent callers share one request for keys, which is repeated before and at their expiry', async () => {
   const keys = chooseSource({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.origin}/a` });
-  const [one, other] = [clientOf(keys, 2000), clientOf(keys, 2000)];
+  const [one, other] = [createClient(keys, 2000), createClient(keys, 2000)];
   await Promise.all([read(one), read(other), read(one)]);
   expect(service.asked.length).toBe(1);
   service.objectRefusal = 'ExpiredToken';
@@ -228,7 +228,7 @@ test('a source without keys is reported with its status and code, without keys o
   const tokenFile = await writeKeyFile('token', IDENTITY_TOKEN);
   const containerTokenFile = await writeKeyFile('agent', 'SECRET-OF-MINE');
   const createIdentity = (sessionName: string) =>
-    clientOf(
+    createClient(
       chooseSource({
         AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile,
         AWS_ROLE_ARN: ROLE,
@@ -237,7 +237,7 @@ test('a source without keys is reported with its status and code, without keys o
       }),
     );
   const authenticateInContainer = (path: string) =>
-    clientOf(
+    createClient(
       chooseSource({
         AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.origin}/${path}`,
         AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: containerTokenFile,
@@ -245,7 +245,7 @@ test('a source without keys is reported with its status and code, without keys o
     );
   const words: string[] = [];
   const expectRefusal = async (client: S3Client, pattern: RegExp): Promise<void> => {
-    words.push(await refusalOf(read(client)));
+    words.push(await catchRefusal(read(client)));
     expect(words.at(-1)).toMatch(pattern);
   };
   service.refusal = [400, 'InvalidIdentityToken'];
@@ -259,15 +259,15 @@ test('a source without keys is reported with its status and code, without keys o
   await expectRefusal(authenticateInContainer('c'), /agent with the keys of this container answers 400 AccessDenied/);
   service.refusal = [404, 'x'];
   await expectRefusal(
-    clientOf(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: service.origin })),
+    createClient(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: service.origin })),
     /metadata service of this machine answers 404/,
   );
   await writeKeyFile('agent', 'SECRET-OF-MINE\nsecond: line');
   await expectRefusal(authenticateInContainer('d'), /must contain one line/);
   service.isSilent = true;
-  const silent = clientOf(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/silent` }));
+  const silentClient = createClient(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/silent` }));
   await expectRefusal(
-    silent,
+    silentClient,
     /metadata service of this machine cannot be reached at http:\/\/127\.0\.0\.1:\d+: it does not answer/,
   );
   await rm(tokenFile);

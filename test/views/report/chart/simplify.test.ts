@@ -10,11 +10,11 @@ test('keeps the ends, and of every bucket the lowest and the highest point', () 
   fc.assert(
     fc.property(line, fc.double({ min: 0.1, max: 30, noNaN: true }), (values, bucket) => {
       const xs = Float64Array.from(values, (_, i) => i * 0.7);
-      const chosen = [...simplifyLine({ xs, values, bucket })];
-      expect(chosen[0]).toBe(0);
-      expect(chosen.at(-1)).toBe(values.length - 1);
-      chosen.forEach((at, i) => i > 0 && expect(at).toBeGreaterThan(chosen[i - 1]!));
-      const isChosen = new Set(chosen.map((at) => values[at]));
+      const chosenPositions = [...simplifyLine({ xs, values, bucket })];
+      expect(chosenPositions[0]).toBe(0);
+      expect(chosenPositions.at(-1)).toBe(values.length - 1);
+      chosenPositions.forEach((position, i) => i > 0 && expect(position).toBeGreaterThan(chosenPositions[i - 1]!));
+      const isChosen = new Set(chosenPositions.map((position) => values[position]));
       expect(isChosen.has(Math.max(...values))).toBe(true);
       expect(isChosen.has(Math.min(...values))).toBe(true);
     }),

@@ -44,7 +44,7 @@ function listBands(blocks: readonly Sketch[]) {
   return bands;
 }
 
-const bottomOf = ({ y, part: { height } }: Placement): number => y + height;
+const computeBottom = ({ y, part: { height } }: Placement): number => y + height;
 
 describe('pages', () => {
   test('contain every part once, complete, in reading order', () => {
@@ -53,17 +53,19 @@ describe('pages', () => {
         const bands = listBands(blocks);
         const pages = paginate(bands, frame);
         const rows = bands.flat().flatMap(({ block }) => block.sections.flatMap((section) => section.rows));
-        const placed = pages.flatMap((placements, page) => placements.map((placement) => ({ ...placement, page })));
-        for (const row of rows) expect(placed.filter((placement) => placement.part === row)).toHaveLength(1);
-        for (const placement of placed) {
+        const placedBlocks = pages.flatMap((placements, page) =>
+          placements.map((placement) => ({ ...placement, page })),
+        );
+        for (const row of rows) expect(placedBlocks.filter((placement) => placement.part === row)).toHaveLength(1);
+        for (const placement of placedBlocks) {
           expect(placement.y).toBeGreaterThanOrEqual(frame.top);
-          expect(bottomOf(placement)).toBeLessThanOrEqual(frame.top + frame.height + 1e-6);
+          expect(computeBottom(placement)).toBeLessThanOrEqual(frame.top + frame.height + 1e-6);
         }
         for (const { block } of bands.flat()) {
-          const pagesOfRows = block.sections
-            .flatMap((section) => section.rows.map((row) => placed.find((placement) => placement.part === row)!))
+          const rowPages = block.sections
+            .flatMap((section) => section.rows.map((row) => placedBlocks.find((placement) => placement.part === row)!))
             .map(({ page, y }) => page * 10_000 + y);
-          expect(pagesOfRows).toEqual(pagesOfRows.toSorted((a, b) => a - b));
+          expect(rowPages).toEqual(rowPages.toSorted((a, b) => a - b));
         }
       }),
     );
@@ -74,11 +76,13 @@ describe('pages', () => {
       fc.property(sketches, (blocks) => {
         for (const placements of paginate(listBands(blocks), frame)) {
           const full = new Set(placements.filter(({ x }) => x === 300).map(({ block }) => block - 1));
-          for (const left of placements) {
+          for (const upperPlacement of placements) {
             for (const right of placements) {
-              if (left === right || left.x !== right.x) continue;
-              if (left.y < bottomOf(right) - 1e-9 && right.y < bottomOf(left) - 1e-9)
-                throw new Error(`parts of blocks ${left.block} and ${right.block} overlap; ${full.size} pairs`);
+              if (upperPlacement === right || upperPlacement.x !== right.x) continue;
+              if (upperPlacement.y < computeBottom(right) - 1e-9 && right.y < computeBottom(upperPlacement) - 1e-9)
+                throw new Error(
+                  `parts of blocks ${upperPlacement.block} and ${right.block} overlap; ${full.size} pairs`,
+                );
             }
           }
         }
@@ -94,13 +98,15 @@ describe('pages', () => {
         bands.flat().forEach(({ block }, position) => {
           const [section] = block.sections;
           for (const placements of pages) {
-            const own = placements.filter((placement) => placement.block === position);
-            const rows = own.filter((placement) => section!.rows.includes(placement.part));
+            const blockPlacements = placements.filter((placement) => placement.block === position);
+            const rows = blockPlacements.filter((placement) => section!.rows.includes(placement.part));
             if (section!.head !== null && rows.length > 0)
-              expect(own.filter((placement) => placement.part === section!.head)).toHaveLength(1);
-            const title = own.find((placement) => placement.part === block.title);
+              expect(blockPlacements.filter((placement) => placement.part === section!.head)).toHaveLength(1);
+            const title = blockPlacements.find((placement) => placement.part === block.title);
             if (title !== undefined)
-              expect(own.some((placement) => Math.abs(placement.y - bottomOf(title)) < 1e-9)).toBe(true);
+              expect(blockPlacements.some((placement) => Math.abs(placement.y - computeBottom(title)) < 1e-9)).toBe(
+                true,
+              );
           }
         });
       }),

@@ -4,7 +4,7 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { createRunFigures } from '#views/report/figures.js';
-import { countText, formatPercent, formatRatio } from '#views/report/numbers.js';
+import { formatCount, formatPercent, formatRatio } from '#views/report/numbers.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
 import { renderBuiltIn, parse, render, sample } from './set-up.js';
@@ -14,7 +14,7 @@ export function describeFigures(): void {
     test('metrics and concentration', () => {
       const { text } = renderBuiltIn('FACTSHEET-A4', sample);
       const { metrics } = sample.result;
-      const held = sample.figures.constituents().map(({ weight }) => weight);
+      const weights = sample.figures.constituents().map(({ weight }) => weight);
       for (const name of [
         'total_return',
         'annualised_return',
@@ -26,9 +26,9 @@ export function describeFigures(): void {
         expect(text).toContain(formatPercent(metrics[name]!));
       for (const value of [
         formatRatio(metrics['sharpe_ratio']!),
-        countText(held.length),
-        formatRatio(1 / held.reduce((sum, weight) => sum + weight * weight, 0)),
-        formatPercent(Math.max(...held)),
+        formatCount(weights.length),
+        formatRatio(1 / weights.reduce((sum, weight) => sum + weight * weight, 0)),
+        formatPercent(Math.max(...weights)),
       ])
         expect(text).toContain(value);
       expect(text).toContain(`Level ${formatRatio(sample.result.level.data.at(-1)!)}`);
@@ -79,8 +79,8 @@ export function describeFigures(): void {
         .slice(-12)
         .map(({ date }) => date)
         .toReversed();
-      const printed = [...text.matchAll(/^(\d{4}-\d{2}-\d{2}) \d/gm)].map((match) => match[1]);
-      expect(printed).toEqual(dates);
+      const printedDates = [...text.matchAll(/^(\d{4}-\d{2}-\d{2}) \d/gm)].map((match) => match[1]);
+      expect(printedDates).toEqual(dates);
       for (const { date, redistributed } of rebalances.slice(-12))
         expect(text).toMatch(new RegExp(`^${date} .* ${formatPercent(redistributed)}$`, 'm'));
     });
@@ -90,14 +90,14 @@ export function describeFigures(): void {
       const { text } = renderBuiltIn('REBALANCE-A4', sample);
       const days = columns.i32('days');
       const at = days.length - 1;
-      const held = columns.f64('weights', at * columns.header.names.length, (at + 1) * columns.header.names.length);
-      const [first, second] = [...held].toSorted((a, b) => b - a) as [number, number];
-      const above = held.reduce((sum, weight) => sum + (weight > 0.05 ? weight : 0), 0);
-      const headroomOf = {
+      const weights = columns.f64('weights', at * columns.header.names.length, (at + 1) * columns.header.names.length);
+      const [first, second] = [...weights].toSorted((a, b) => b - a) as [number, number];
+      const above = weights.reduce((sum, weight) => sum + (weight > 0.05 ? weight : 0), 0);
+      const headroomBlock = {
         'UCITS 5/10/40': Math.min(0.1 - first, 0.4 - above),
         'UCITS 20/35': Math.min(0.35 - first, 0.2 - second),
       };
-      for (const [label, headroom] of Object.entries(headroomOf))
+      for (const [label, headroom] of Object.entries(headroomBlock))
         expect(text).toContain(`${label} ${formatPercent(headroom)}`);
       const { sectors, dates } = sample.figures.yearEndSectors(8);
       expect(dates.at(-1)).toBe(sample.figures.overview.end);
@@ -143,8 +143,13 @@ export function describeFigures(): void {
   });
 
   describe('rows beyond a limit', () => {
-    const few = sampleRun({ names: 4, end: '2021-06-30', costs: 25, sectors: ['Energy', 'Health', 'Banks', 'Mines'] });
-    const columns = openColumns((from, to) => few.columns.subarray(from, to));
+    const fewSample = sampleRun({
+      names: 4,
+      end: '2021-06-30',
+      costs: 25,
+      sectors: ['Energy', 'Health', 'Banks', 'Mines'],
+    });
+    const columns = openColumns((from, to) => fewSample.columns.subarray(from, to));
     const { contributions } = createAttributionView(columns, { start: null, end: null });
     const measured = {
       payload: {
@@ -158,18 +163,23 @@ export function describeFigures(): void {
       },
       findContribution: (name: string) => 0.1 + Number(name.slice(1)) / 1000,
     };
-    const figures = createRunFigures({ columns, overview: few.overview, risk: { measured }, terms: few.figures.terms });
-    const textOf = (block: object): string =>
+    const figures = createRunFigures({
+      columns,
+      overview: fewSample.overview,
+      risk: { measured },
+      terms: fewSample.figures.terms,
+    });
+    const renderText = (block: object): string =>
       readPdf(render({ template: parse([{ index_id: 'SAMPLE', ...block }]), figures }).bytes).text;
 
     test.each(['attribution', 'risk'])('one security of %s is named', (source) => {
-      const text = textOf({ kind: 'table', source, limit: 3 });
+      const text = renderText({ kind: 'table', source, limit: 3 });
       for (const { asset_id } of contributions) expect(text).toMatch(new RegExp(`^${asset_id} `, 'm'));
       expect(text).not.toContain('others');
     });
 
     test.each(['attribution', 'risk'])('two securities of %s are summed', (source) => {
-      const text = textOf({ kind: 'table', source, limit: 2 });
+      const text = renderText({ kind: 'table', source, limit: 2 });
       expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
       const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
       const rest = source === 'attribution' ? formatPercent(third! + fourth!) : formatPercent(0.1 + 0.1 + 0.001);
@@ -181,7 +191,7 @@ export function describeFigures(): void {
       ['bar_chart', 'top_weights'],
       ['bar_chart', 'contributions'],
     ])('one security is named in a %s of %s, two are omitted', (kind, source) => {
-      const listNamesAt = (limit: number) => new Set(textOf({ kind, source, limit }).match(/N\d{4}/g));
+      const listNamesAt = (limit: number) => new Set(renderText({ kind, source, limit }).match(/N\d{4}/g));
       expect(listNamesAt(3).size).toBe(4);
       expect(listNamesAt(2).size).toBe(2);
     });
@@ -190,48 +200,48 @@ export function describeFigures(): void {
       ['FACTSHEET-A4', 10],
       ['FACTSHEET-LETTER', 8],
     ] as const)('a %s for %d securities lists one more, on the same number of pages', (id, limit) => {
-      const more = sampleRun({ names: limit + 1, end: '2022-12-30', costs: 25, sectors: ['Energy', 'Health'] });
-      const { text, pages } = renderBuiltIn(id, more);
+      const largerSample = sampleRun({ names: limit + 1, end: '2022-12-30', costs: 25, sectors: ['Energy', 'Health'] });
+      const { text, pages } = renderBuiltIn(id, largerSample);
       expect(text).not.toMatch(/of (9|11) (names|constituents)/);
-      for (const { identifier } of more.figures.constituents())
+      for (const { identifier } of largerSample.figures.constituents())
         expect(text.match(new RegExp(`${identifier} `, 'g'))).toHaveLength(2);
       expect(pages).toHaveLength(2);
     });
 
     test('one sector is named, two are summed', () => {
-      const sectors = few.figures.sectors();
+      const sectors = fewSample.figures.sectors();
       const formatWeights = ({ length }: { readonly length: number }, limit: number): string => {
-        const text = textOf({ kind: 'bar_chart', source: 'sector_weights', limit });
+        const text = renderText({ kind: 'bar_chart', source: 'sector_weights', limit });
         expect(text.match(/ \d+\.\d\d%/g)).toHaveLength(length);
         return text;
       };
-      const named = formatWeights({ length: 4 }, 3);
-      for (const { sector, weight } of sectors) expect(named).toContain(`${sector} ${formatPercent(weight)}`);
+      const namedWeights = formatWeights({ length: 4 }, 3);
+      for (const { sector, weight } of sectors) expect(namedWeights).toContain(`${sector} ${formatPercent(weight)}`);
       const rest = sectors[2]!.weight + sectors[3]!.weight;
       expect(formatWeights({ length: 3 }, 2)).toContain(`2 others ${formatPercent(rest)}`);
     });
   });
 
   describe('contributors and detractors', () => {
-    const barsOf = (sampled: SampleRun, limit: number): string =>
+    const renderBars = (sampled: SampleRun, limit: number): string =>
       readPdf(
         render({
           template: parse([{ kind: 'bar_chart', index_id: 'SAMPLE', source: 'contributions', limit }]),
           figures: sampled.figures,
         }).bytes,
       ).text;
-    const contributionsOf = ({ columns }: SampleRun) =>
+    const readContributions = ({ columns }: SampleRun) =>
       createAttributionView(
         openColumns((from, to) => columns.subarray(from, to)),
         { start: null, end: null },
       ).contributions;
 
     test('are above and below zero, with more from the side that has more', () => {
-      const risen = sampleRun({ names: 30, end: '2022-06-30' });
-      const rows = contributionsOf(risen);
+      const risenSample = sampleRun({ names: 30, end: '2022-06-30' });
+      const rows = readContributions(risenSample);
       const detractors = rows.filter(({ contribution }) => contribution < 0);
       expect(detractors.length).toBeLessThan(13);
-      const text = barsOf(risen, 26);
+      const text = renderBars(risenSample, 26);
       expect(text).toContain(
         `${26 - detractors.length} largest contributors and ${detractors.length} largest detractors of 30 names`,
       );

@@ -108,13 +108,13 @@ export function describeLayout(): void {
 
     test('columns that do not fit continue below, with the first column repeated', () => {
       const columns = Array.from({ length: 24 }, (_, i) => `Column ${i}`);
-      const wide = {
+      const wideTemplate = {
         index: ['first', 'second'],
         columns,
         data: [columns.map((_, i) => i * 1000), columns.map((_, i) => -i * 1e6)],
       };
       const pdf = readPdf(
-        render({ template: parse([{ kind: 'table', source: 'literal', width: 'half', frame: wide }]) }).bytes,
+        render({ template: parse([{ kind: 'table', source: 'literal', width: 'half', frame: wideTemplate }]) }).bytes,
       );
       assertSound(pdf, 36);
       expect(pdf.text.match(/^first /gm)!.length).toBeGreaterThan(2);
@@ -123,7 +123,7 @@ export function describeLayout(): void {
   });
 
   describe('pages', () => {
-    const everything = [
+    const allBlocks = [
       { kind: 'header', index_id: 'SAMPLE', subtitle: 'Everything' },
       { kind: 'stat_grid', index_id: 'SAMPLE', columns: 6, width: 'half' },
       { kind: 'stat_grid', index_id: 'SAMPLE', columns: 1, stats: ['volatility'], width: 'half' },
@@ -155,7 +155,7 @@ export function describeLayout(): void {
       ['Letter without margins', { size: 'LETTER', margin: 0 }],
       ['A3 lying', { size: 'A3', orientation: 'landscape', margin: 60 }],
     ] as const)('%s hold every kind of block', (_, page) => {
-      assertSound(readPdf(render({ template: parse(everything, page), figures: sample.figures }).bytes), page.margin);
+      assertSound(readPdf(render({ template: parse(allBlocks, page), figures: sample.figures }).bytes), page.margin);
     });
 
     test('of a report beyond their limit are refused', () => {

@@ -65,11 +65,11 @@ test('columns that fit with half the padding stay together, and no background ex
   const columns = [{ head: 'Year', isFigure: false }, ...figures];
   const rows = [{ cells: columns.map(() => '-20.91 %'), tints: columns.map((_, i) => (i === 0 ? null : '#eee')) }];
   const setter = { ...typesetter, fit: (text: string) => [text] } as unknown as Typesetter;
-  const least = fitColumns({ columns, rows, width: 2000, typesetter, gap: 0 })[0]!.reduce(
+  const leastWidth = fitColumns({ columns, rows, width: 2000, typesetter, gap: 0 })[0]!.reduce(
     (sum, one) => sum + one.width,
     0,
   );
-  const width = least + 13 * 7;
+  const width = leastWidth + 13 * 7;
   expect(fitColumns({ columns, rows, width, typesetter, gap: GAP })).toHaveLength(2);
   const sections = layTable({ columns, rows }, width, setter);
   expect(sections).toHaveLength(1);
@@ -79,7 +79,8 @@ test('columns that fit with half the padding stay together, and no background ex
     element: () => ({}),
     content: () => {},
     line: () => {},
-    rectangle: (at: { readonly x: number; readonly width: number }) => rights.push(at.x + at.width),
+    rectangle: (rectangle: { readonly x: number; readonly width: number }) =>
+      rights.push(rectangle.x + rectangle.width),
   } as unknown as Canvas;
   sections[0]!.rows[0]!.draw(canvas, { x: 0, y: 0, parent: {} } as unknown as Parameters<
     (typeof sections)[0]['rows'][0]['draw']
@@ -91,9 +92,9 @@ test('columns that fit with half the padding stay together, and no background ex
 test('columns that continue below are distributed over the parts, none by itself next to full ones', () => {
   const columns = Array.from({ length: 14 }, () => ({ head: 'Jan', isFigure: true }));
   const rows = [{ cells: columns.map(() => '-20.91 %') }];
-  const own = fitColumns({ columns, rows, width: 2000, typesetter, gap: GAP })[0]![0]!.width;
+  const ownWidth = fitColumns({ columns, rows, width: 2000, typesetter, gap: GAP })[0]![0]!.width;
   // The width suffices for the first column and six others: 13 columns are divided into 5, 5 and 3 rather than 6, 6 and
   // 1.
-  const groups = fitColumns({ columns, rows, width: own + 6 * (own + GAP) + 1, typesetter, gap: GAP });
+  const groups = fitColumns({ columns, rows, width: ownWidth + 6 * (ownWidth + GAP) + 1, typesetter, gap: GAP });
   expect(groups.map((group) => group.length - 1)).toEqual([5, 5, 3]);
 });

@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 
 const style = { size: 10 };
-const linesOf = (text: string, maxWidth: number) =>
+const breakLines = (text: string, maxWidth: number) =>
   typesetter
     .lines([{ text, isBold: false }], { ...style, maxWidth })
     .map(({ spans }) => spans.map((span) => span.text).join(''));
@@ -61,7 +61,7 @@ describe('lines', () => {
         fc.integer({ min: 30, max: 300 }),
         (words, maxWidth) => {
           const text = words.join(' ');
-          const lines = linesOf(text, maxWidth);
+          const lines = breakLines(text, maxWidth);
           for (const line of lines) expect(typesetter.width(line, style)).toBeLessThanOrEqual(maxWidth + 0.5);
           expect(lines.join('').replaceAll(' ', '')).toBe(text.replaceAll(' ', ''));
         },
@@ -71,18 +71,18 @@ describe('lines', () => {
   });
 
   test('a word wider than a line is broken inside', () => {
-    expect(linesOf('x'.repeat(100), 100).length).toBeGreaterThan(3);
+    expect(breakLines('x'.repeat(100), 100).length).toBeGreaterThan(3);
   });
 
   test('ideographs break anywhere but before what closes them', () => {
-    const lines = linesOf('中国石油，天然气。股份', 41);
+    const lines = breakLines('中国石油，天然气。股份', 41);
     expect(lines.length).toBeGreaterThan(2);
     for (const line of lines) expect(line).not.toMatch(/^[，。]/);
   });
 
   test('dates are not split, compound words are', () => {
-    expect(linesOf('a 2024-01-02', 50)).toEqual(['a', '2024-01-02']);
-    expect(linesOf('free-float', 25)).toEqual(['free-', 'float']);
+    expect(breakLines('a 2024-01-02', 50)).toEqual(['a', '2024-01-02']);
+    expect(breakLines('free-float', 25)).toEqual(['free-', 'float']);
   });
 });
 

@@ -130,12 +130,12 @@ const ladder: ElementwiseFunction = {
 };
 
 function readLists({ operands }: FunctionNode): [edges: readonly number[], values: readonly number[]] {
-  const listAt = (place: number) => {
+  const readList = (place: number) => {
     const node = operands[place];
     const value: Constant = node?.node === 'value' ? node.value : [];
     return (Array.isArray(value) ? value : []) as readonly number[]; // the kinds of the operands have been checked
   };
-  return [listAt(1), listAt(2)];
+  return [readList(1), readList(2)];
 }
 
 /** Returns the number of edges below x. */

@@ -1,0 +1,132 @@
+import type { CompareView, PerformanceView } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { addPoints, addSign } from '../../components/signed.js';
+import { createNumericColumn, type Column } from '../../components/table/columns.js';
+import { formatIndexAddress } from '../../words/addresses.js';
+import { formatDecimal, formatPercent } from '../../words/numbers.js';
+import { returnText } from '../../words/returns.js';
+
+type Entry = CompareView['entries'][number];
+
+export interface Row {
+  /** Position among the entries, which identifies a row because a benchmark may have the id of a run. */
+  readonly at: number;
+  readonly entry: Entry;
+  /** Performance of a run; null for a benchmark that is not a run. */
+  readonly performance: PerformanceView | null;
+}
+
+/** Describes the levels of an entry, for example `total return, USD`. */
+const formatKind = ({ return_variant: variant, currency }: Entry): string => `${returnText(variant)}, ${currency}`;
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'id',
+    title: 'Run',
+    width: 120,
+    grow: 2,
+    value: ({ entry }) => entry.index_id,
+    show: ({ entry, performance }) => (
+      <>
+        {performance === null ? (
+          <strong>{entry.index_id}</strong>
+        ) : (
+          <a class="compare-run" href={formatIndexAddress(entry.index_id)}>
+            {entry.index_id}
+          </a>
+        )}{' '}
+        {performance === null && <Badge>benchmark</Badge>}
+        {entry.stale !== null && <Badge kind="warning">stale</Badge>}
+      </>
+    ),
+  },
+  {
+    id: 'variant',
+    title: 'In',
+    help: 'Return variant and currency of the levels',
+    width: 150,
+    priority: 2,
+    value: ({ entry }) => formatKind(entry),
+  },
+  createNumericColumn({
+    id: 'total',
+    title: 'Return',
+    help: 'Return of the portfolio after costs over the range. The page of an index shows its line before costs.',
+    width: 92,
+    of: ({ entry }) => entry.total_return,
+    write: addSign,
+  }),
+  createNumericColumn({
+    id: 'annual',
+    title: 'Annualised',
+    width: 96,
+    priority: 2,
+    of: ({ entry }) => entry.annualised_return,
+    write: addSign,
+  }),
+  createNumericColumn({
+    id: 'volatility',
+    title: 'Volatility',
+    help: 'Realised over the range, annualised',
+    width: 88,
+    of: ({ entry }) => entry.volatility,
+    write: formatPercent,
+  }),
+  createNumericColumn({
+    id: 'sharpe',
+    title: 'Sharpe',
+    width: 76,
+    priority: 3,
+    of: ({ entry }) => entry.sharpe_ratio,
+    write: formatDecimal,
+  }),
+  createNumericColumn({
+    id: 'drawdown',
+    title: 'Max drawdown',
+    width: 116,
+    priority: 4,
+    of: ({ entry }) => entry.max_drawdown,
+    write: formatPercent,
+  }),
+];
+
+/** Column without a benchmark: the error of each portfolio against the index that it follows. */
+const OWN_INDEX_COLUMNS: readonly Column<Row>[] = [
+  createNumericColumn({
+    id: 'error',
+    title: 'TE to own index',
+    help: 'Realised annualised tracking error of the portfolio after costs to the index that it follows',
+    width: 124,
+    priority: 5,
+    of: ({ performance }) => performance?.metrics.tracking_error ?? null,
+    write: formatPercent,
+  }),
+];
+
+/** Returns the columns relative to the benchmark. */
+const createBenchmarkColumns = (benchmark: string): readonly Column<Row>[] => [
+  createNumericColumn({
+    id: 'excess',
+    title: 'Excess return',
+    help: `Return minus that of ${benchmark}, not annualised`,
+    width: 108,
+    priority: 1,
+    of: ({ entry }) => entry.benchmark_statistics?.excess_return ?? null,
+    write: addPoints,
+  }),
+  createNumericColumn({
+    id: 'error',
+    title: 'Tracking error',
+    help: `Realised, annualised: to ${benchmark}`,
+    width: 108,
+    priority: 2,
+    of: ({ entry }) => entry.benchmark_statistics?.tracking_error ?? null,
+    write: formatPercent,
+  }),
+];
+
+/** Returns the columns of the figures, relative to the benchmark if there is one. */
+export const createColumns = (benchmark: string | null): readonly Column<Row>[] => [
+  ...COLUMNS,
+  ...(benchmark === null ? OWN_INDEX_COLUMNS : createBenchmarkColumns(benchmark)),
+];

@@ -1,0 +1,117 @@
+import type { LimitsView } from '#clients/typescript/divisor.js';
+import { Badge, type BadgeKind } from '../../components/badge.js';
+import type { Column } from '../../components/table/columns.js';
+import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
+
+type Row = LimitsView['rows'][number];
+
+type Breach = LimitsView['breaches'][number];
+
+const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? formatPercent(value) : formatFigure(value));
+
+/**
+ * Returns the columns of the table of limits.
+ *
+ * @param breaches of all limits; a breach without an end continues on the last date
+ */
+export const createLimitColumns = (breaches: LimitsView['breaches']): readonly Column<Row>[] => [
+  { id: 'row', title: 'Limit', width: 124, grow: 3, value: ({ row }) => row },
+  {
+    id: 'state',
+    title: 'State',
+    help: 'On the last date of the range',
+    width: 166,
+    value: ({ row }) => findOpenBreach(breaches, row)?.begin ?? '',
+    show: ({ row }) => {
+      const open = findOpenBreach(breaches, row);
+      return open === undefined ? (
+        <Badge kind="good">within</Badge>
+      ) : (
+        <Badge kind="bad">in breach since {open.begin}</Badge>
+      );
+    },
+  },
+  {
+    id: 'latest',
+    title: 'Now',
+    help: 'Measured value on the last date of the range',
+    width: 76,
+    align: 'right',
+    value: ({ latest }) => latest.value,
+    show: ({ latest, unit }) => write(latest.value, unit),
+  },
+  { id: 'side', title: 'Side', width: 72, priority: 4, value: ({ side }) => side },
+  {
+    id: 'breached',
+    title: 'Sessions in breach',
+    width: 122,
+    align: 'right',
+    value: (row) => row.breached_sessions,
+    show: (row) => <span class={row.breached_sessions > 0 ? 'down' : ''}>{formatCount(row.breached_sessions)}</span>,
+  },
+  {
+    id: 'value',
+    title: 'Tightest value',
+    help: 'Measured value on the date of least headroom',
+    width: 116,
+    align: 'right',
+    value: ({ least }) => least.value,
+    show: ({ least, unit }) => write(least.value, unit),
+  },
+  {
+    id: 'limit',
+    title: 'Bound',
+    width: 84,
+    priority: 2,
+    align: 'right',
+    value: ({ latest }) => latest.limit,
+    show: ({ latest, unit }) => write(latest.limit, unit),
+  },
+  { id: 'date', title: 'On', width: 96, priority: 3, value: ({ least }) => least.date },
+];
+
+const findOpenBreach = (breaches: LimitsView['breaches'], row: string): Breach | undefined =>
+  breaches.find((breach) => breach.end === null && breach.row === row);
+
+const CAUSES: Readonly<Record<Breach['cause'], BadgeKind>> = { price: 'plain', action: 'info', rebalance: 'warning' };
+
+/**
+ * Returns the columns of the table of breaches.
+ * @param rows monitored rows, which determine the units of the breaches
+ */
+export function createBreachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
+  const units = new Map(rows.map(({ row, unit }) => [row, unit]));
+  const formatRowFigure = (row: string, value: number) => write(value, units.get(row) ?? 'value');
+  return [
+    { id: 'row', title: 'Limit', width: 150, grow: 3, value: ({ row }) => row },
+    { id: 'begin', title: 'From', width: 96, value: ({ begin }) => begin },
+    { id: 'end', title: 'To', width: 96, value: ({ end }) => end, show: ({ end }) => end ?? 'still' },
+    {
+      id: 'cause',
+      title: 'Cause',
+      width: 96,
+      priority: 2,
+      value: ({ cause }) => cause,
+      show: ({ cause }) => <Badge kind={CAUSES[cause]}>{cause}</Badge>,
+    },
+    {
+      id: 'worst',
+      title: 'Worst',
+      help: 'Measured value on its worst date',
+      width: 90,
+      priority: 3,
+      align: 'right',
+      value: ({ worst }) => worst.value,
+      show: ({ row, worst }) => formatRowFigure(row, worst.value),
+    },
+    {
+      id: 'bound',
+      title: 'Bound',
+      width: 84,
+      priority: 4,
+      align: 'right',
+      value: ({ worst }) => worst.limit,
+      show: ({ row, worst }) => formatRowFigure(row, worst.limit),
+    },
+  ];
+}

@@ -1,0 +1,49 @@
+import type { PerformanceView } from '#clients/typescript/divisor.js';
+import { AddSelect } from '../../components/add-select.js';
+import { Button } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import { getParameter, setParameters } from '../../state/location.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+
+/** Maximum number of other indices in the chart. */
+const OTHERS_MAX = 6;
+
+/** Value of the parameter `with` if the user removed the underlying index of an overlay. */
+const NO_OTHERS = 'none';
+
+/**
+ * Returns the other indices of the chart. Default for an overlay: the index below it, unless the chart has it as the
+ * benchmark.
+ */
+export function listOthers(underlying: string | null, performance: PerformanceView | null): readonly string[] {
+  const chosen = getParameter('with');
+  if (chosen !== null) return chosen === NO_OTHERS ? [] : chosen.split(',').filter(Boolean).slice(0, OTHERS_MAX);
+  return underlying === null || performance === null || performance.benchmark === underlying ? [] : [underlying];
+}
+
+/** Renders buttons that add or remove other indices with a run. */
+export function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }), {
+    isLater: true,
+  });
+  const free = (runs.data?.backtests ?? []).filter(({ index_id: one }) => one !== id && !others.includes(one));
+  const set = (ids: readonly string[]) => setParameters({ with: ids.length === 0 ? NO_OTHERS : ids.join(',') });
+  return (
+    <>
+      {others.map((one) => (
+        <Button key={one} onClick={() => set(others.filter((other) => other !== one))} title={`Remove ${one}`}>
+          {one} <Icon name="close" />
+        </Button>
+      ))}
+      {free.length > 0 && others.length < OTHERS_MAX && (
+        <AddSelect
+          label="Add an index"
+          prompt="+ Index"
+          options={free.map(({ index_id: one }) => ({ value: one, text: one }))}
+          onAdd={(one) => setParameters({ with: [...others, one].join(','), unit: null })}
+        />
+      )}
+    </>
+  );
+}

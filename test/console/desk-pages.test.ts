@@ -78,7 +78,10 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(() => panel.locator('dt').allTextContents()).toEqual(
       expect.arrayContaining(['Submitted', 'Started', 'Duration']),
     );
+    const link = panel.getByRole('link', { name: 'Edit the rule dear' });
+    expect(await link.getAttribute('href')).toContain('/console/indices/EMPTY/edit?at=pipeline.selection');
     await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'Backtest EMPTY' }).waitFor(); // failed jobs are above the list
     await service.ask('DELETE', '/indices/EMPTY');
   });
 

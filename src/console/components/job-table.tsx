@@ -11,6 +11,7 @@ import {
   formatKind,
   estimateRemainingSeconds,
   formatShortId,
+  isWithoutResult,
   STATUS_KINDS,
 } from '../words/jobs.js';
 import { MISSING_TEXT, formatPercent } from '../words/numbers.js';
@@ -127,7 +128,12 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     title: 'State',
     width: 96,
     value: ({ status }) => status,
-    show: ({ status }) => <Badge kind={STATUS_KINDS[status]}>{status}</Badge>,
+    show: (job) =>
+      isWithoutResult(job) ? (
+        <Badge kind="warning">no result</Badge>
+      ) : (
+        <Badge kind={STATUS_KINDS[job.status]}>{job.status}</Badge>
+      ),
   },
   {
     id: 'progress',
@@ -154,7 +160,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     grow: 4,
     priority: 4,
     value: formatDescription,
-    showBelow: ({ error }) => error?.message,
+    showBelow: (job) => (isWithoutResult(job) ? formatDescription(job) : job.error?.message),
     show: (job) => <span title={formatDescription(job)}>{formatDescription(job)}</span>,
   },
   {

@@ -108,3 +108,7 @@ export function estimateRemainingSeconds(
   if (status !== 'running' || started === null || progress < ESTIMATED_MIN || progress >= 1) return null;
   return ((nowMs - Date.parse(started)) / 1000) * ((1 - progress) / progress);
 }
+
+/** Returns true for a study of which no optimisation has a result. */
+export const isWithoutResult = ({ kind, message }: Pick<JobStatus, 'kind' | 'message'>): boolean =>
+  kind === 'study' && /\b(\d+) of \1 optimisations have no result/.test(message);

@@ -38,7 +38,7 @@ export function BatchesPage() {
     <Page title="Personal indices" subtitle="Trades of many accounts with tax lots, as one job">
       <p>
         A batch finds the trades that bring each account close to its index and save the most tax, with its lots, gains
-        and limits. <GuideLink page="personal">Personal indices</GuideLink>
+        and limits. <GuideLink page="personal">How a batch chooses lots</GuideLink>
       </p>
       <Answered resource={batches} what="the batches">
         {({ jobs: listed, results }) => {
@@ -164,7 +164,8 @@ const COLUMNS: readonly Column<BatchRow>[] = [
     title: 'Tax saved',
     help: 'Compared with selling the oldest lots first',
     width: 110,
-    priority: 4,
+    priority: 2,
+    showBelow: (row) => row.view && `Tax saved ${formatBatchMoney(row, ({ tax_saved: saved }) => saved)}`,
     align: 'right',
     value: ({ view }) => view?.tax_saved ?? null,
     show: (row) => formatBatchMoney(row, ({ tax_saved: saved }) => saved),
@@ -242,6 +243,20 @@ function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
   const countStates = (...states: JobStatus['status'][]) =>
     rows.filter(({ job }) => states.includes(job.status)).length;
   const failed = countStates('failed', 'cancelled');
+  const unsolved = accounts - solved - refused;
+  const problems = unsolved + refused + failed;
+  const currencies = new Set(rows.flatMap(({ view, currency }) => (view === undefined ? [] : [currency])));
+  // Amounts in different currencies have no sum.
+  const formatSum = (readAmount: (view: BatchView) => number): string =>
+    currencies.size === 1
+      ? formatMoney(
+          formatDecimal(
+            views.reduce((sum, view) => sum + readAmount(view), 0),
+            0,
+          ),
+          [...currencies][0] ?? null,
+        )
+      : MISSING_TEXT;
   const ended = rows.flatMap(({ job }) => job.finished_at ?? []).toSorted();
   return (
     <Metrics
@@ -254,13 +269,14 @@ function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
         },
         { term: 'Accounts', value: formatCount(accounts), note: `${formatCount(solved)} solved` },
         {
-          term: 'Without a solution',
-          value: formatCount(accounts - solved - refused),
-          kind: accounts - solved - refused > 0 ? 'down' : '',
-          note: 'limits conflict',
+          term: 'Problems',
+          value: formatCount(problems),
+          kind: problems > 0 ? 'down' : '',
+          note: 'unsolved accounts, failed batches',
+          help: `${formatCount(unsolved)} accounts without a solution, ${formatCount(refused)} refused accounts, ${formatCount(failed)} failed batches`,
         },
-        { term: 'Refused accounts', value: formatCount(refused), kind: refused > 0 ? 'down' : '', note: 'not valid' },
-        { term: 'Failed batches', value: formatCount(failed), kind: failed > 0 ? 'down' : '' },
+        { term: 'Tax', value: formatSum(({ tax }) => tax), note: 'of the trades' },
+        { term: 'Tax saved', value: formatSum(({ tax_saved: saved }) => saved), note: 'against selling oldest lots' },
         { term: 'Last ended', ...(ended.length === 0 ? { value: MISSING_TEXT } : createMomentFigure(ended.at(-1)!)) },
       ]}
     />

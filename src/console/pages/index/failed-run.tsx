@@ -7,7 +7,7 @@ import { formatAddress } from '../../state/location.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatIndexAddress } from '../../words/addresses.js';
+import { findRuleAddress } from './rule-address.js';
 import { runAfterFailure } from './run-settings.js';
 import { formatRunSubject } from '../../state/refusals.js';
 import { readNewestRun } from './run-terms.js';
@@ -62,7 +62,3 @@ export function FailedRun({ id, isStrategy }: FailedRunProps) {
     </Banner>
   );
 }
-
-/** Returns the address of the rule of a finding in the designer; null if the finding is not about a rule. */
-const findRuleAddress = (id: string, path: string): string | null =>
-  path.startsWith('pipeline.') ? formatAddress(`${formatIndexAddress(id)}/edit`, { at: path }) : null;

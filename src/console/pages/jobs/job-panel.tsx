@@ -17,10 +17,11 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatClock, formatDuration, formatMoment, computeSecondsBetween } from '../../words/dates.js';
-import { formatJobAddress, formatJobTitle, STATUS_KINDS } from '../../words/jobs.js';
+import { formatJobAddress, formatJobId, formatJobTitle, STATUS_KINDS } from '../../words/jobs.js';
 import { formatLabel } from '../../words/labels.js';
 import { formatAtMost, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
+import { findRuleAddress } from '../index/rule-address.js';
 import './jobs.css';
 
 interface JobPanelProps {
@@ -43,12 +44,14 @@ export function JobPanel({ id, onClose }: JobPanelProps) {
 function Job({ job }: { readonly job: JobStatus }) {
   const { status, error, created_at: created, started_at: started, finished_at: finished } = job;
   const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // validation errors of the contract have this member
+  const otherFindings = findings.filter(({ message }) => error?.message.includes(message) !== true);
   return (
     <>
       {status === 'failed' ? (
         <Banner kind="bad" title={error?.message ?? 'The job failed.'}>
           {error !== null && <code>{error.code}</code>}
-          {findings.length > 0 && <Findings findings={findings} />}
+          {otherFindings.length > 0 && <Findings findings={otherFindings} />}
+          <Remedy job={job} findings={findings} />
           {may('run') && <ActionButton act={(onRefusal) => retryJob(job.job_id, onRefusal)}>Retry</ActionButton>}
         </Banner>
       ) : (
@@ -78,6 +81,25 @@ function Job({ job }: { readonly job: JobStatus }) {
       <Log job={job} />
       <Request request={job.request as JsonObject} />
     </>
+  );
+}
+
+interface RemedyProps {
+  readonly job: JobStatus;
+  readonly findings: readonly Finding[];
+}
+
+/** Renders the link to the rule that made a backtest fail, or to its index. */
+function Remedy({ job, findings }: RemedyProps) {
+  if (job.kind !== 'backtest') return null;
+  const id = formatJobId(job);
+  const [finding] = findings.filter(({ path }) => findRuleAddress(id, path) !== null);
+  return finding === undefined ? (
+    <LinkButton href={formatJobAddress(job)}>Open {id}</LinkButton>
+  ) : (
+    <LinkButton kind="main" href={findRuleAddress(id, finding.path) ?? formatJobAddress(job)}>
+      Edit the rule {finding.row_id ?? ''}
+    </LinkButton>
   );
 }
 
@@ -139,14 +161,19 @@ const JobId = ({ id }: { readonly id: string }) => (
 );
 
 /** Renders the attempts of a job, and the messages that it reported while the page was open. */
-function Log({ job: { job_id: id, created_at: created, attempts } }: { readonly job: JobStatus }) {
+function Log({ job: { job_id: id, created_at: created, attempts, error } }: { readonly job: JobStatus }) {
   const lines = [
     { at: created, text: 'Submitted' },
     ...attempts.flatMap(({ attempt, node, started_at: started, ended_at: ended, end, reason }) => [
       { at: started, text: `Attempt ${attempt} started${node === null ? '' : ` on ${node}`}` },
       ...(ended === null
         ? []
-        : [{ at: ended, text: `Attempt ${attempt} ${end ?? 'ended'}${reason === null ? '' : `: ${reason}`}` }]),
+        : [
+            {
+              at: ended,
+              text: `Attempt ${attempt} ${end ?? 'ended'}${reason === null || reason === error?.message ? '' : `: ${reason}`}`,
+            },
+          ]),
     ]),
     ...getLog(id).map(({ at, text, progress }) => ({ at, text: `${formatPercent(progress, 0)} ${text}` })),
   ].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));

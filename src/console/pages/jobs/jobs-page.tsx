@@ -1,19 +1,21 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
+import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
-import { JobTable } from '../../components/job-table.js';
+import { JobAct, JobTable } from '../../components/job-table.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
-import { liveJobs } from '../../state/live.js';
-import { getParameter, setParameters } from '../../state/location.js';
+import { getJob, liveJobs } from '../../state/live.js';
+import { addQuery, getParameter, setParameters } from '../../state/location.js';
+import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatDuration, computeSecondsBetween } from '../../words/dates.js';
-import { KINDS } from '../../words/jobs.js';
-import { formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import { formatJobTitle, KINDS } from '../../words/jobs.js';
+import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { JobPanel } from './job-panel.js';
 
 type Kind = JobStatus['kind'];
@@ -76,6 +78,7 @@ export function JobsPage() {
           ) : (
             <>
               <Counts jobs={addLiveJobs(all, kind, status)} />
+              {status === undefined && <FailedJobs jobs={all} />}
               <JobTable
                 jobs={addLiveJobs(all, kind, status)}
                 label="jobs"
@@ -96,6 +99,26 @@ export function JobsPage() {
       </Answered>
       {open !== null && <JobPanel key={open} id={open} onClose={() => setParameters({ job: null })} />}
     </Page>
+  );
+}
+
+/** Maximum number of failed jobs above the list. */
+const FAILED_MAX = 3;
+
+/** Renders the newest failed jobs with their reasons. */
+function FailedJobs({ jobs }: { readonly jobs: readonly JobStatus[] }) {
+  const failed = jobs.map((job) => getJob(job.job_id) ?? job).filter((job) => job.status === 'failed');
+  if (failed.length === 0) return null;
+  return (
+    <Banner kind="bad" title={countValues(failed.length, 'failed job')}>
+      {failed.slice(0, FAILED_MAX).map((job) => (
+        <p key={job.job_id}>
+          <a href={addQuery({ job: job.job_id })}>{formatJobTitle(job)}</a>: {job.error?.message}{' '}
+          {may('run') && <JobAct job={job} />}
+        </p>
+      ))}
+      {failed.length > FAILED_MAX && <a href={addQuery({ state: 'failed' })}>All failed jobs</a>}
+    </Banner>
   );
 }
 

@@ -36,7 +36,7 @@ export function Render({ ident }: { readonly ident: string }) {
 }
 
 function Pdf({ result }: { readonly result: RenderResult }) {
-  const { render_id: id, template_id: template, name, pages, bytes: size, rendered_at: renderedAt } = result;
+  const { render_id: id, index_id: index, name, pages, bytes: size, rendered_at: renderedAt } = result;
   const pdf = useResource(
     `pdf ${id}`,
     (signal) => service.value.call('getRender', { params: { render_id: id }, signal }),
@@ -59,6 +59,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
       aside={
         <>
           <span>
+            {index !== null && `${index}, `}
             {countValues(pages, 'page')}, {formatBytes(size)}, {formatMoment(renderedAt)}
           </span>
           {address !== null && (
@@ -84,19 +85,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
           (navigator.pdfViewerEnabled ? (
             <iframe class="report-pdf" src={`${address}#navpanes=0&view=FitH`} title={`${name}, as PDF`} />
           ) : (
-            <div class="report-card">
-              <Outline template={template} />
-              <div>
-                <strong>{fileName}</strong>
-                <p class="quiet">
-                  {countValues(pages, 'page')}, {formatBytes(size)}. This browser cannot display PDF files in a page.
-                  Another app opens the file.
-                </p>
-                <a class="button main" href={address} download={fileName}>
-                  Save the report
-                </a>
-              </div>
-            </div>
+            <ReportCard result={result} />
           ))
         }
       </Answered>
@@ -111,5 +100,19 @@ function Pdf({ result }: { readonly result: RenderResult }) {
         </Confirm>
       )}
     </Section>
+  );
+}
+
+/** Renders a report in a browser that cannot embed PDF files. */
+function ReportCard({ result }: { readonly result: RenderResult }) {
+  const { template_id: template } = result;
+  return (
+    <div class="report-card">
+      <Outline template={template} />
+      <div>
+        <strong>{formatFileName(result)}</strong>
+        <p class="quiet">This browser cannot display PDF files in a page. Another app opens the file.</p>
+      </div>
+    </div>
   );
 }

@@ -124,7 +124,11 @@ function Preview({ edited }: { readonly edited: EditedDocument }) {
     if (location.pathname === formatTemplateAddress(id)) setParameters({ render: formatJobId(job) });
     else navigate(formatAddress(formatTemplateAddress(id), { render: formatJobId(job) }));
   };
-  return <ActionButton act={render}>Save and preview</ActionButton>;
+  return (
+    <ActionButton act={render} disabled={listBlocks(document).length === 0}>
+      Save and preview
+    </ActionButton>
+  );
 }
 
 /** Renders the built-in templates from which a new template can be started. */

@@ -20,7 +20,7 @@ type ModelSummary = RiskModelCollection['risk_models'][number];
 
 /** Maximum number of models that are compared, and of the securities of each: the answers contain the matrices. */
 const MODELS_MAX = 4;
-const SECURITIES_MAX = 150;
+const SECURITIES_MAX = 200;
 
 /** Renders the volatilities of the same securities by model, and the correlations of one of the models. */
 export function ComparedModels({ all }: { readonly all: readonly ModelSummary[] }) {
@@ -30,10 +30,19 @@ export function ComparedModels({ all }: { readonly all: readonly ModelSummary[] 
     Promise.all(ids.map((id) => service.value.call('getRiskModel', { params: { model_id: id }, signal }))),
   );
   if (ids.length === 0) return null;
+  const omittedIds = all.map(({ model_id: id }) => id).filter((id) => !ids.includes(id));
   return (
-    <Answered resource={views} what="the risk models">
-      {(known) => <Comparison views={known} summaries={compared} />}
-    </Answered>
+    <>
+      {omittedIds.length > 0 && (
+        <p class="quiet">
+          Not compared: {omittedIds.join(', ')}. At most {MODELS_MAX} models of at most {SECURITIES_MAX} securities are
+          compared.
+        </p>
+      )}
+      <Answered resource={views} what="the risk models">
+        {(known) => <Comparison views={known} summaries={compared} />}
+      </Answered>
+    </>
   );
 }
 

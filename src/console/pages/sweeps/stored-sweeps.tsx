@@ -17,7 +17,8 @@ import { describeSubject, formatJobAddress, formatJobId, formatShortId, STATUS_K
 import { computeMedian } from '../../words/median.js';
 import { formatDecimal, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
 import type { Json } from '../../words/paths.js';
-import { isOverfit, useParameterLabels } from './sweep-figures.js';
+import { isNearChance, isOverfit } from './chance.js';
+import { useParameterLabels } from './sweep-figures.js';
 import { formatWithUnit } from './values.js';
 
 /** Maximum number of sweeps whose results are read, newest first: one request each. */
@@ -186,7 +187,7 @@ const COLUMNS: readonly Column<Row>[] = [
     align: 'right',
     value: ({ view }) => view?.overfitting?.probability ?? null,
     show: ({ view }) => (
-      <span class={view !== null && isOverfit(view) ? 'number down' : 'number'}>
+      <span class={`number ${view === null ? '' : isOverfit(view) ? 'down' : isNearChance(view) ? 'excess' : ''}`}>
         {formatPercent(view?.overfitting?.probability, 1)}
       </span>
     ),

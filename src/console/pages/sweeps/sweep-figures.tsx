@@ -5,14 +5,16 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { isNearChance, isOverfit } from './chance.js';
 import { listVariedParameters } from './parameters.js';
 import { formatPointer, type ParameterLabels } from './values.js';
 
-/** Probability of overfitting above which a choice is no better than a random choice. */
-export const CHANCE_LEVEL = 0.5;
-
-/** Returns true if the choice of the first variant is no better than a random choice. */
-export const isOverfit = ({ overfitting }: SweepView): boolean => (overfitting?.probability ?? 0) > CHANCE_LEVEL;
+/** Describes the probability of overfitting, with its colour. */
+function rateOverfitting(view: SweepView) {
+  if (isOverfit(view)) return { note: 'above 50%: unreliable ranking', kind: 'down' };
+  if (isNearChance(view)) return { note: 'hardly below 50%, a random choice', kind: 'warning' };
+  return { note: 'below 50% is better than chance' };
+}
 
 /** Renders the figures of a sweep, which show how reliable its ranking is. Sharpe ratios are annualised. */
 export function Figures({ view }: { readonly view: SweepView }) {
@@ -36,8 +38,7 @@ export function Figures({ view }: { readonly view: SweepView }) {
         {
           term: 'Probability of overfitting',
           value: formatPercent(overfitting?.probability, 1),
-          note: isOverfit(view) ? 'above 50%: unreliable ranking' : 'below 50% is better than chance',
-          kind: isOverfit(view) ? 'down' : '',
+          ...rateOverfitting(view),
           help: 'Share of the splits of the history in which the best variant of one half ranks in the lower half of the other',
         },
         {
@@ -49,7 +50,7 @@ export function Figures({ view }: { readonly view: SweepView }) {
         {
           term: 'Deflated Sharpe ratio',
           value: formatPercent(selection?.deflated_sharpe_ratio, 1),
-          note: isOverfit(view) ? 'tests the return, not the ranking' : 'probability',
+          note: 'tests the return, not the ranking',
           help: 'Probability that the true Sharpe ratio exceeds the best by chance. It does not test whether the first variant is better than the others.',
         },
       ]}
@@ -57,11 +58,15 @@ export function Figures({ view }: { readonly view: SweepView }) {
   );
 }
 
-/** Warns that the first variant is no better than a random choice. */
-export function Unreliable({ view: { overfitting } }: { readonly view: SweepView }) {
-  if (overfitting === null) return null;
+/** Warns if the first variant is no better, or hardly better, than a random choice. */
+export function Unreliable({ view }: { readonly view: SweepView }) {
+  const { overfitting } = view;
+  if (overfitting === null || !(isOverfit(view) || isNearChance(view))) return null;
   return (
-    <Banner kind="warning" title="Do not choose by this ranking">
+    <Banner
+      kind="warning"
+      title={isOverfit(view) ? 'Do not choose by this ranking' : 'The ranking is hardly better than chance'}
+    >
       <p>
         In {formatPercent(overfitting.probability, 1)} of {formatCount(overfitting.combinations)} splits of the history,
         the best variant of one half was in the lower half of the ranking in the other. A random choice would be there

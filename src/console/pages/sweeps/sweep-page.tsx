@@ -18,7 +18,7 @@ import { formatChange, formatDecimal, formatPercent, getSignClass } from '../../
 import type { Json, JsonObject } from '../../words/paths.js';
 import { formatTerms } from '../index/run-terms.js';
 import { Fan } from './fan.js';
-import { Figures, isOverfit, Unreliable, useParameterLabels } from './sweep-figures.js';
+import { Figures, Unreliable, useParameterLabels } from './sweep-figures.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
 import { formatMetric, formatPatch, formatWithUnit, type ParameterLabels } from './values.js';
@@ -101,7 +101,7 @@ function Result({ view, request }: ResultProps) {
   const openVariant = (variant: number) => setParameters({ variant: String(variant) });
   return (
     <>
-      {isOverfit(view) && <Unreliable view={view} />}
+      <Unreliable view={view} />
       <Figures view={view} />
       <div class="sweep-first">
         {pointers.length > 0 && (
@@ -120,7 +120,7 @@ function Result({ view, request }: ResultProps) {
         <Table
           label="variants"
           name="variants"
-          columns={createColumns(pointers, labels)}
+          columns={createColumns(pointers, labels).filter(({ id }) => id !== 'error' || view.refused > 0)}
           rows={rows}
           getKey={({ variant }) => String(variant)}
           onOpen={({ variant }) => openVariant(variant)}

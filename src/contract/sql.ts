@@ -34,7 +34,7 @@ export const SqlResult = defineObject(() => ({
   data: z
     .array(z.array(z.union([z.string(), z.number()]).nullable()))
     .meta({ description: 'Rows with one value per column; dates are YYYY-MM-DD.' }),
-  rows: z.int().min(0).meta({ description: 'Number of constraints.' }),
+  rows: z.int().min(0).meta({ description: 'Number of rows.' }),
   truncated: z.boolean().meta({ description: `True if rows beyond ${LIMITS.MAX_SQL_ROWS} were omitted.` }),
 })).meta({ id: 'SqlResult' });
 export type SqlResult = z.infer<typeof SqlResult>;
@@ -51,7 +51,7 @@ export const sqlRoutes = defineRoutes({
     scope: 'read',
     tag: 'analytics',
     summary: 'Runs an SQL query on runs, prices and reference data.',
-    description: `The query runs in a separate process and cannot change data. Views:\n\n${views.join('\n')}\n\nA view of runs contains the newest run of each index that the key can read. A query can read at most ${LIMITS.MAX_SQL_RUNS} runs, which it selects by \`index_id\`. An error is a finding with its line, column and position. Results are cut after ${LIMITS.MAX_SQL_ROWS} rows; \`truncated\` and the header \`X-Truncated\` report this.`,
+    description: `The query runs in a separate process and cannot change data. Views:\n\n${views.join('\n')}\n\nA view of runs contains the newest run of each index that the key can read. A query can read at most ${LIMITS.MAX_SQL_RUNS} runs, which it selects by \`index_id\`. \`information_schema.columns\` describes the columns in \`COLUMN_COMMENT\`. An error is a finding with its line, column and position. Results are cut after ${LIMITS.MAX_SQL_ROWS} rows; \`truncated\` and the header \`X-Truncated\` report this.`,
     body: {
       schema: SqlRequest,
       example: {

@@ -11158,7 +11158,7 @@ export interface SqlResult {
   readonly columns: readonly SqlColumn[];
   /** Rows with one value per column; dates are YYYY-MM-DD. */
   readonly data: readonly (readonly (string | number | null)[])[];
-  /** Number of constraints. */
+  /** Number of rows. */
   readonly rows: number;
   /** True if rows beyond 1000000 were omitted. */
   readonly truncated: boolean;

@@ -91,8 +91,8 @@ export function Editor(props: EditorProps) {
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
   const report = (isSaved: boolean, document: JsonObject) => isSaved && props.onSaved(document);
-  const canSave =
-    !isWrong && (isStored ? edited.isChanged : isNamed(edited.document, idMember)) && isReady(edited.document);
+  const missing = listMissing(edited.document, idMember);
+  const canSave = !isWrong && (isStored ? edited.isChanged : missing.length === 0) && isReady(edited.document);
   // The pressed button stays disabled until the next change and loses the focus, which is moved to the heading.
   const isPressed = useRef(false);
   useLayoutEffect(() => {
@@ -109,6 +109,7 @@ export function Editor(props: EditorProps) {
           <>
             {actions?.(edited)}
             {isStored && remove !== undefined && <Remove {...props} remove={remove} />}
+            {!isStored && missing.length > 0 && <span class="quiet">Required: {missing.join(' and ')}</span>}
             {hasNote && <NoteInput value={edited.note} onChange={edited.setNote} />}
             <Button
               kind="main"
@@ -158,9 +159,11 @@ function RefusedChange({ trouble }: { readonly trouble: Trouble }) {
   );
 }
 
-/** Returns true if a new document has an id and, if its kind has a name, a name. */
-const isNamed = (document: JsonObject, idMember: string | undefined): boolean =>
-  [idMember, 'name'].every((member) => member === undefined || document[member] !== '');
+/** Returns the labels of the missing members that name a new document: its id and, if its kind has a name, its name. */
+const listMissing = (document: JsonObject, idMember: string | undefined): readonly string[] => [
+  ...(idMember !== undefined && document[idMember] === '' ? ['id'] : []),
+  ...(document['name'] === '' ? ['name'] : []),
+];
 
 interface EditorState {
   readonly edited: EditedDocument;

@@ -19,8 +19,10 @@ export const EXPORTS = {
     row: 'a date of the run',
     columns: {
       date: dateColumn('Session.'),
-      level: createPointsColumn('Level of the portfolio, rebased to 100.'),
-      index_level: createPointsColumn('Level of the index that the portfolio follows, rebased to 100.'),
+      level: createPointsColumn('Level of the portfolio after costs, rebased to 100.'),
+      index_level: createPointsColumn(
+        'Level of the index before costs, rebased to 100. A portfolio of a strategy follows this index.',
+      ),
       price: createPointsColumn(
         'Price return level of the index, from its base value; null if prices include dividends.',
       ),
@@ -38,6 +40,9 @@ export const EXPORTS = {
       return: createFractionColumn('Return of the portfolio since the previous session; null on the first date.'),
       drawdown: createFractionColumn('Level relative to its running maximum, less 1.'),
       costs: createMoneyColumn('Costs of the trades of the session.'),
+      index_points: createPointsColumn(
+        'Level of the index before costs, in points from its base value: its price, total or net return level.',
+      ),
     },
   },
   weights: {

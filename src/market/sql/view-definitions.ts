@@ -1,4 +1,11 @@
-import { LIST_VIEWS, MARKET_VIEWS, RUN_VIEWS, type RunViewName, type SqlViewName } from '#domain/sql/views.js';
+import {
+  LIST_VIEWS,
+  MARKET_VIEWS,
+  RUN_VIEWS,
+  SQL_VIEWS,
+  type RunViewName,
+  type SqlViewName,
+} from '#domain/sql/views.js';
 import { quoteName, quoteText } from '../formats/duckdb.js';
 import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder } from './sql-order.js';
 
@@ -75,7 +82,7 @@ const formatEmptyView = (view: SqlViewName, columns: Columns) =>
 const formatBranch = ([id, name]: readonly [string, string]) => `SELECT ${id} AS index_id, * FROM ${formatTable(name)}`;
 
 /** Returns the SQL of the views over the inputs of a query. All other views are empty. */
-export function formatReadingTables({ columns }: SqlOrder, needs: SqlNeeds, inputs: SqlInputs): string {
+export function formatReadingTables({ query, columns }: SqlOrder, needs: SqlNeeds, inputs: SqlInputs): string {
   const runStatements = RUN_VIEWS.map((view) => {
     const branches = needs.runs.flatMap((need, i) =>
       need.view === view
@@ -100,8 +107,20 @@ export function formatReadingTables({ columns }: SqlOrder, needs: SqlNeeds, inpu
     ...formatInsertions(formatTable(view), inputs.lists[needs.lists.indexOf(view)] ?? []),
     `CREATE VIEW ${view} AS SELECT * FROM ${formatTable(view)}`,
   ]);
-  return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...runStatements, ...marketStatements, ...lists].join(';\n');
+  const comments = readsCatalogue(query) ? formatComments() : [];
+  return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...runStatements, ...marketStatements, ...lists, ...comments].join(';\n');
 }
+
+/** Returns true for a query that may read the descriptions of columns. */
+const readsCatalogue = (query: string): boolean => /information_schema|duckdb_columns/i.test(query);
+
+/** Returns the SQL of the descriptions of all columns with a fixed meaning. */
+const formatComments = (): readonly string[] =>
+  Object.entries(SQL_VIEWS).flatMap(([view, { columns }]) =>
+    Object.entries(columns).map(
+      ([name, { meaning }]) => `COMMENT ON COLUMN ${view}.${quoteName(name)} IS ${quoteText(meaning)}`,
+    ),
+  );
 
 const formatNulls = (columns: Columns) =>
   Object.entries(columns)

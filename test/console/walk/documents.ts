@@ -139,11 +139,14 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Data', exact: true }).click();
     await page.getByRole('link', { name: 'Watchlists' }).click();
     await page.getByRole('link', { name: 'New watchlist' }).click();
-    await page.getByLabel('Id *').fill('desk');
     await page.getByLabel('Name *').fill('Desk');
-    await page.getByLabel('Identifiers').fill(`${knownName}, A B Equity`);
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await pollEventually(() => page.getByLabel('Id *').inputValue()).toBe('desk');
+    await page.getByLabel('Security to add').fill(`${knownName}, A B Equity`);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('Not in the served store: A B Equity.').waitFor();
+    await page.getByRole('button', { name: 'Remove A B Equity', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.waitForURL('**/console/watchlists/desk');
     await page.getByRole('grid', { name: 'names' }).getByText(knownName, { exact: true }).waitFor();
     await page.getByRole('img', { name: `Last year of ${knownName}` }).waitFor();
     await page.getByLabel('Security to add').fill(`${knownName}, ${addedName.toLowerCase()}`);

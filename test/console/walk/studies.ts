@@ -66,7 +66,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('heading', { name: 'Efficient frontier' }).waitFor();
     await page.getByRole('button', { name: /^Point 3:/ }).press('Enter');
-    await page.getByRole('heading', { name: 'Point 3 of' }).waitFor();
+    await page.getByRole('heading', { name: /^Point 3 of \d+ of the frontier$/ }).waitFor();
     await picture(page, 'frontier');
     const run = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<OptimisationRunResult>('GET', `/optimise/runs/${run}`);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { tableFromIPC } from 'apache-arrow';
 import { parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LevelsView } from '#clients/typescript/divisor.js';
 import type { ExportView } from '#contract/exports.js';
 import type { SqlResult } from '#contract/sql.js';
 import { RUN_VIEWS } from '#domain/sql/views.js';
@@ -85,6 +86,24 @@ describe('views', () => {
       ['EQUAL', 1],
     ]);
     expect((await ask("SELECT * FROM levels WHERE index_id = 'NONE'")).rows).toBe(0);
+  });
+
+  test('index_points are the levels of the index, while level is the portfolio after costs from 100', async () => {
+    const { levels } = await service.ok<LevelsView>('GET', '/analytics/EQUAL/levels');
+    const { data } = await ask("SELECT index_points, level FROM levels WHERE index_id = 'EQUAL' ORDER BY date");
+    expect(data.map(([points]) => points)).toEqual(levels.data);
+    expect(data[0]![1]).toBe(100);
+  });
+
+  test('describe each of their columns', async () => {
+    const missing = await ask(
+      `SELECT column_name FROM information_schema.columns WHERE table_schema = 'main' AND table_name IN ('levels', 'weights', 'indices', 'runs') AND column_comment IS NULL`,
+    );
+    expect(missing.data).toEqual([]);
+    const described = await ask(
+      `SELECT column_comment FROM information_schema.columns WHERE table_name = 'levels' AND column_name = 'level'`,
+    );
+    expect(described.data).toEqual([['Level of the portfolio after costs, rebased to 100.']]);
   });
 
   test('weights of every session sum to 1', async () => {

@@ -12304,7 +12304,7 @@ class SqlResult(t.TypedDict):
     columns: t.Sequence[SqlColumn]
     #: Rows with one value per column; dates are YYYY-MM-DD.
     data: t.Sequence[t.Sequence[t.Optional[t.Union[str, float]]]]
-    #: Number of constraints.
+    #: Number of rows.
     rows: int
     #: True if rows beyond 1000000 were omitted.
     truncated: bool

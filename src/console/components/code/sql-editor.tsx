@@ -4,8 +4,16 @@ import { useMemo } from 'preact/hooks';
 import { CodeMirror } from './code-mirror.js';
 import type { CodeProps } from './code-props.js';
 
-/** Columns and their types by table. */
-export type SqlTables = Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>;
+/** Column of a table. */
+export interface SqlTableColumn {
+  readonly name: string;
+  readonly type: string;
+  /** Description of the values; empty if there is none. */
+  readonly meaning: string;
+}
+
+/** Columns by table. */
+export type SqlTables = Readonly<Record<string, readonly SqlTableColumn[]>>;
 
 interface SqlEditorProps extends CodeProps {
   readonly tables: SqlTables;
@@ -23,7 +31,7 @@ export function SqlEditor({ tables, ...props }: SqlEditorProps) {
   return <CodeMirror {...props} language={language} />;
 }
 
-const createColumnCompletion = ({ name, type }: SqlTables[string][number]): Completion => ({
+const createColumnCompletion = ({ name, type }: SqlTableColumn): Completion => ({
   label: name,
   type: 'property',
   detail: type.toLowerCase(),

@@ -11,6 +11,7 @@ import { Problem } from '../../components/problem.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
+import { useNames } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { useAsking } from '../../state/refusals.js';
@@ -19,7 +20,7 @@ import { showToast } from '../../state/toasts.js';
 import { formatActionValue } from '../../words/actions.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatFigure } from '../../words/numbers.js';
+import { formatFigure, formatMoney } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { STATE_KINDS, formatType } from './action-states.js';
 import { Effects } from './effects.js';
@@ -43,14 +44,12 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
       onClose={onClose}
     >
       <Answered resource={action} what="the corporate action">
-        {(found) => (
+        {(detail) => (
           <>
-            <ActionFacts action={found} />
-            <h3>Sources</h3>
-            <Sources terms={found} sources={listLatestSources(found.decisions)} />
-            <Decision action={found} />
-            <Effects effects={found.effects} />
-            <History action={found} />
+            <Terms action={detail} />
+            <Decision action={detail} />
+            <Effects effects={detail.effects} />
+            <History action={detail} />
           </>
         )}
       </Answered>
@@ -58,7 +57,26 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
   );
 }
 
-function ActionFacts({ action }: { readonly action: DeskActionDetail }) {
+/** Renders the terms of an action in the store, and in other sources. */
+function Terms({ action }: { readonly action: DeskActionDetail }) {
+  const { identifier, ex_date: date } = action;
+  const currency = useNames([identifier], date).get(identifier)?.currency ?? null;
+  return (
+    <>
+      <ActionFacts action={action} currency={currency} />
+      <h3>Sources</h3>
+      <Sources terms={action} sources={listLatestSources(action.decisions)} currency={currency} />
+    </>
+  );
+}
+
+interface ActionFactsProps {
+  readonly action: DeskActionDetail;
+  /** Currency of the prices of the security; null if unknown. */
+  readonly currency: string | null;
+}
+
+function ActionFacts({ action, currency }: ActionFactsProps) {
   const { identifier, type, state, value, ex_date: date, announced, pay_date: paid, related, flags } = action;
   const { status, cash, subscription_price: subscription } = action;
   return (
@@ -68,9 +86,9 @@ function ActionFacts({ action }: { readonly action: DeskActionDetail }) {
         facts={[
           ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
           ['Security', <a href={formatSecurityAddress(identifier)}>{identifier}</a>],
-          ['Terms', formatActionValue(type, value)],
-          ['Cash per share', cash === null ? null : formatFigure(cash)],
-          ['Subscription price', subscription === null ? null : formatFigure(subscription)],
+          ['Terms', formatActionValue(type, value, currency)],
+          ['Cash per share', cash === null ? null : formatMoney(formatFigure(cash), currency)],
+          ['Subscription price', subscription === null ? null : formatMoney(formatFigure(subscription), currency)],
           ['Ex-date', date],
           ['Announced', announced ?? 'unknown'],
           ['Paid', paid ?? 'unknown'],
@@ -85,14 +103,14 @@ function ActionFacts({ action }: { readonly action: DeskActionDetail }) {
 function Decision({ action: { action_id: id, state, decisions } }: { readonly action: DeskActionDetail }) {
   const [comment, setComment] = useState('');
   // The decisions of the API are plain JSON.
-  const [asked, setAsked] = useState({ sources: listLatestSources(decisions) } as unknown as JsonObject);
+  const [request, setRequest] = useState({ sources: listLatestSources(decisions) } as unknown as JsonObject);
   const { trouble, ask } = useAsking();
   if (!may('data')) return <MayNot scope="data" what="decide" />;
   const decide = (decision: DeskDecisionRequest['decision']) =>
     void ask('', (onRefusal) =>
       attempt(async () => {
         // The service validates the sources.
-        const body = { ...asked, decision, comment: findComment(comment) } as DeskDecisionRequest;
+        const body = { ...request, decision, comment: findComment(comment) } as DeskDecisionRequest;
         await service.value.call('decideAction', { params: { action_id: id }, body });
         showToast('good', `The action is ${decision}.`);
         setComment('');
@@ -107,9 +125,9 @@ function Decision({ action: { action_id: id, state, decisions } }: { readonly ac
           schema="DeskDecisionRequest"
           names={['sources']}
           changes={SOURCE_FIELDS}
-          value={asked}
+          value={request}
           findings={trouble?.findings ?? []}
-          onChange={setAsked}
+          onChange={setRequest}
         />
       </details>
       <CommentInput value={comment} onChange={setComment} />

@@ -204,10 +204,9 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
         label="corporate actions"
         name="actions"
         columns={createColumns({ rows, names, last, isComing })}
-        rows={rows}
+        rows={sortByUrgency(rows, isComing)}
         getKey={({ action_id: id }) => id}
         searchIn={({ identifier, type }) => `${identifier} ${formatType(type)}`}
-        sort={{ column: 'date', direction: isComing ? 'asc' : 'desc' }}
         onOpen={({ action_id: id }) => setParameters({ action: id })}
         openKey={open}
         height={620}
@@ -227,6 +226,17 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
     </>
   );
 }
+
+/** Sorts undecided actions before decided ones, then by ex-date: the earliest first if future actions are listed. */
+const sortByUrgency = (actions: readonly DeskAction[], isComing: boolean): readonly DeskAction[] =>
+  actions.toSorted(
+    (a, b) =>
+      Number(isUndecided(b)) - Number(isUndecided(a)) ||
+      (isComing ? 1 : -1) * a.ex_date.localeCompare(b.ex_date) ||
+      a.identifier.localeCompare(b.identifier),
+  );
+
+const isUndecided = ({ state }: DeskAction): boolean => state === 'new' || state === 'amended';
 
 const DECISIONS = [
   { decision: 'confirmed', text: 'Confirm', done: 'confirmed', kind: 'main' },
@@ -268,7 +278,9 @@ const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> 
   grow: 1,
   priority: 2,
   value: ({ value }) => value,
+  below: 'titled',
   show: ({ identifier, type, value }) => formatActionValue(type, value, names.get(identifier)?.currency ?? null),
+  showBelow: ({ identifier, type, value }) => formatActionValue(type, value, names.get(identifier)?.currency ?? null),
 });
 
 /** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */

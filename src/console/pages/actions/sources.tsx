@@ -15,23 +15,25 @@ export const listLatestSources = (decisions: DeskActionDetail['decisions']): rea
 interface SourcesProps {
   readonly terms: Terms;
   readonly sources: readonly Source[];
+  /** Currency of cash amounts; null if unknown. */
+  readonly currency: string | null;
 }
 
 /** Renders the terms of an action in the store and in other sources side by side. */
-export function Sources({ terms, sources }: SourcesProps) {
+export function Sources({ terms, sources, currency }: SourcesProps) {
   const { type, value, ex_date: date } = terms;
   return (
     <WrittenTable label="Sources compared" heads={['Source', 'Terms', 'Ex-date']}>
       <tr>
         <th scope="row">Data store</th>
-        <td>{formatActionValue(type, value)}</td>
+        <td>{formatActionValue(type, value, currency)}</td>
         <td class="whole">{date}</td>
       </tr>
       {sources.map((source) => (
         <tr key={source.name}>
           <th scope="row">{source.name}</th>
           <td>
-            {source.value === null ? MISSING_TEXT : formatActionValue(type, source.value)}
+            {source.value === null ? MISSING_TEXT : formatActionValue(type, source.value, currency)}
             <Differs isTrue={source.value !== null && source.value !== value} />
           </td>
           <td class="whole">

@@ -142,7 +142,8 @@ function ApprovalList({ approvals, open }: ApprovalListProps) {
           searchIn={({ subject, summary, requested_by: by, schedule_day: day }) =>
             `${subject} ${summary} ${by} ${day?.schedule_id ?? ''} ${day?.date ?? ''}`
           }
-          sort={{ column: 'id', direction: 'desc' }}
+          // The oldest pending request expires first.
+          sort={{ column: 'id', direction: chosen === 'pending' ? 'asc' : 'desc' }}
           onOpen={({ approval_id: id }) => setParameters({ approval: String(id) })}
           openKey={open}
           height={620}

@@ -3,9 +3,17 @@ import { Banner } from '../../components/banner.js';
 import { Entries } from '../../components/entries.js';
 import { Facts, type Fact } from '../../components/facts.js';
 import { ChangeTable, Sentences, WrittenTable } from '../../components/versions/change-table.js';
+import { useNames } from '../../state/names.js';
 import { formatActionValue } from '../../words/actions.js';
 import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
-import { formatChange, formatCount, formatDecimal, formatFigure, formatPercent } from '../../words/numbers.js';
+import {
+  formatChange,
+  formatCount,
+  formatDecimal,
+  formatFigure,
+  formatMoney,
+  formatPercent,
+} from '../../words/numbers.js';
 import { formatType } from '../actions/action-states.js';
 import { Effects } from '../actions/effects.js';
 import { Sources } from '../actions/sources.js';
@@ -129,20 +137,21 @@ const asChange = ({ path, before, after }: ChangedField) => ({ path, op: 'replac
 function Action({ facts }: { readonly facts: FactsOf<'action'> }) {
   const { decision, terms, sources, effects } = facts;
   const { type, identifier, value, ex_date: date, pay_date: paid, cash, related } = terms;
+  const currency = useNames([identifier], date).get(identifier)?.currency ?? null;
   return (
     <>
       <Facts
         facts={[
           ['Decision', decision],
           ['Action', `${formatType(type)} of ${identifier}`],
-          ['Terms', formatActionValue(type, value)],
-          ['Cash per share', cash === null ? null : formatFigure(cash)],
+          ['Terms', formatActionValue(type, value, currency)],
+          ['Cash per share', cash === null ? null : formatMoney(formatFigure(cash), currency)],
           ['Ex-date', date],
           ['Paid', paid],
           ['Related security', related],
         ]}
       />
-      {sources.length > 0 && <Sources terms={terms} sources={sources} />}
+      {sources.length > 0 && <Sources terms={terms} sources={sources} currency={currency} />}
       <Effects effects={effects} />
     </>
   );

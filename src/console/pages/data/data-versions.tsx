@@ -65,9 +65,9 @@ interface DifferenceProps {
 
 /** Renders the changes of a version against the previous one. */
 function Difference({ store, version: shown, isNewest }: DifferenceProps) {
-  const { store_id: id, active: isServed } = store;
+  const { store_id: id } = store;
   const { version } = shown;
-  const isCompared = isServed && version > 1;
+  const isCompared = version > 1;
   const difference = useResource(isCompared ? `data difference ${id} ${version}` : null, (signal) =>
     service.value.call('diffDataVersions', {
       params: { store_id: id },
@@ -85,14 +85,12 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
   return (
     <Section title={`Version ${version}`} aside={version > 1 && `since version ${version - 1}`}>
       <Origin version={shown} />
-      {isNewest && <Content store={store} />}
       {version === 1 && (
         <p class="quiet">
           The first version has nothing to be compared with. A refresh, an import or an override that changes values
           makes the next one, with a table of what changed.
         </p>
       )}
-      {version > 1 && !isServed && <p class="quiet">Serve the store to compare values.</p>}
       <Answered resource={difference} what="the values that changed">
         {({ cells, changes, appended }) => (
           <>
@@ -114,6 +112,7 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
           </>
         )}
       </Answered>
+      {isNewest && <Content store={store} />}
     </Section>
   );
 }
@@ -121,14 +120,19 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
 /** Renders the facts of a version that its row in the table does not contain. */
 function Origin({ version }: { readonly version: Version }) {
   const { note, readable, content_hash: hash } = version;
-  const { rows_removed: removed } = version;
+  const { rows_added: added, rows_changed: changed, rows_removed: removed } = version;
   const isPhone = usePhone();
   return (
     <Facts
       isWide
       facts={[
         ['Reason', note],
-        ['Rows removed', isPhone ? formatCount(removed) : null],
+        [
+          'Rows',
+          isPhone
+            ? `${formatCount(added)} added, ${formatCount(changed)} changed, ${formatCount(removed)} removed`
+            : null,
+        ],
         [
           'Available',
           readable ? 'runs and queries can use it, as known on its date' : 'no, only its differences are kept',
@@ -148,6 +152,7 @@ function Content({ store: { identifiers, start, end, rows, size_bytes: size } }:
         { term: 'Securities', value: formatCount(identifiers) },
         { term: 'Dates', value: end ?? '–', ...(start === null ? {} : { note: `from ${start}` }) },
         ...Object.entries(rows ?? {})
+          .filter(([, value]) => value > 0)
           .toSorted(([, a], [, b]) => b - a)
           .map(([table, value]) => ({ term: formatLabel(table), value: formatCount(value), note: 'rows' })),
         { term: 'Size', value: formatBytes(size) },

@@ -94,7 +94,7 @@ function WarningList({ store, warnings, total }: WarningListProps) {
       <Table
         label="data warnings"
         name="doubts"
-        columns={createColumns(chosen, choose, findOtherStore(store)).slice(repairable.length === 0 ? 1 : 0)}
+        columns={selectNeeded(createColumns(chosen, choose, findOtherStore(store)), repairable)}
         rows={cause === null ? warnings : warnings.filter(({ kind }) => kind === cause)}
         getKey={({ id }) => id}
         onOpen={({ id }) => setParameters({ doubt: id })}
@@ -116,6 +116,12 @@ function WarningList({ store, warnings, total }: WarningListProps) {
     </div>
   );
 }
+
+/** Columns that are hidden if no repair is proposed. */
+const REPAIR_COLUMNS: ReadonlySet<string> = new Set(['repair', 'mend']);
+
+const selectNeeded = (columns: readonly Column<DataDoubt>[], repairable: readonly unknown[]) =>
+  columns.filter(({ id }) => repairable.length > 0 || !REPAIR_COLUMNS.has(id));
 
 /** Returns the warning with the highest confidence, which is the first row of the table. */
 const findSurest = (warnings: readonly DataDoubt[]): DataDoubt =>
@@ -221,7 +227,6 @@ function createColumns(
       width: 240,
       grow: 6,
       priority: 3,
-      below: 'nothing',
       value: ({ message }) => message,
       show: ({ message }) => <span title={message}>{message}</span>,
     },

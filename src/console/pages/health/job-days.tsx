@@ -34,7 +34,7 @@ export function JobDays() {
     }),
   );
   return (
-    <Section title="Jobs by day" aside={`the newest ${JOBS_MAX} ended jobs that the service stores`}>
+    <Section title="Ended jobs" aside={`the newest ${JOBS_MAX} that the service stores`}>
       <Answered resource={jobs} what="the jobs">
         {({ jobs: all }) => (
           <>

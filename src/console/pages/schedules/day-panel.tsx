@@ -16,7 +16,7 @@ import {
   listFindings,
   INDEX_STATES,
   createIndexStates,
-  openStep,
+  findOpenStep,
   findOwnReason,
   describeDay,
   type DayFinding,
@@ -43,12 +43,12 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
   return (
     <SidePanel title={`${schedule.name}, ${date}`} onClose={onClose}>
       <Answered resource={day} what="the day">
-        {(found) => (
+        {(answer) => (
           <>
-            <DayFacts day={found} />
-            <DayIndices day={found} indices={schedule.indices} requests={listDayRequests(requests, found)} />
+            <DayFacts day={answer} />
+            <DayIndices day={answer} indices={schedule.indices} requests={listDayRequests(requests, answer)} />
             <h3>Steps</h3>
-            <Entries label="Steps" entries={found.steps.map(stepEntry)} />
+            <Entries label="Steps" entries={answer.steps.map(createStepEntry)} />
           </>
         )}
       </Answered>
@@ -69,7 +69,7 @@ interface DayIndicesProps {
 
 /** Renders the open indices with their findings, the decision about them, and the completed indices. */
 function DayIndices({ day, indices, requests }: DayIndicesProps) {
-  const states = createStates(day, indices);
+  const states = listStates(day, indices);
   const open = states.filter(({ state }) => state !== 'done').map((index) => createIndexEntry(index, day));
   const done = states.filter(({ state }) => state === 'done').map((index) => createIndexEntry(index, day));
   return (
@@ -91,8 +91,8 @@ function DayIndices({ day, indices, requests }: DayIndicesProps) {
   );
 }
 
-function createStates(day: ScheduleDay, indices: readonly string[]): readonly IndexState[] {
-  const step = openStep(day);
+function listStates(day: ScheduleDay, indices: readonly string[]): readonly IndexState[] {
+  const step = findOpenStep(day);
   return createIndexStates({ ...day, step: step?.type ?? null }, indices, step?.message);
 }
 
@@ -197,19 +197,19 @@ const STEP_KINDS: Readonly<Record<Step['state'], BadgeKind>> = {
 };
 
 /** Returns the displayed state of a step. A completed step may have blocked some indices or processed none. */
-function stepState({ state, held, indices, items }: Step): StateLabel {
+function describeStep({ state, held, indices, items }: Step): StateLabel {
   if (state === 'done' && held > 0)
     return { text: `${formatCount(held)} of ${countValues(indices, 'index', 'indices')} held back`, kind: 'warning' };
   if (state === 'done' && items.length === 0) return { text: 'nothing to do', kind: 'plain' };
   return { text: state, kind: STEP_KINDS[state] };
 }
 
-function stepEntry(step: Step, position: number): Entry {
+function createStepEntry(step: Step, position: number): Entry {
   const { type, attempts, duration_ms: ms, message, log } = step;
   return {
     key: `${position} ${type}`,
     title: `${position + 1}. ${stepWords(type)}`,
-    badge: <StateBadge {...stepState(step)} />,
+    badge: <StateBadge {...describeStep(step)} />,
     aside: `${countValues(attempts, 'attempt')}, ${formatDuration(ms / 1000)}`,
     text: (
       <>

@@ -102,7 +102,7 @@ export const listFindings = ({ steps }: Pick<ScheduleDay, 'steps'>): readonly Da
 const STATE_ORDER = Object.keys(INDEX_STATES);
 
 /** Returns the first step of a day that is not done. */
-export const openStep = ({ steps }: ScheduleDay): ScheduleDay['steps'][number] | undefined =>
+export const findOpenStep = ({ steps }: ScheduleDay): ScheduleDay['steps'][number] | undefined =>
   steps.find(({ state }) => state !== 'done');
 
 /**
@@ -131,9 +131,14 @@ export function createIndexStates(
   // The delivery step holds no index back.
   const isOpen = (day.state === 'waiting' || day.state === 'running') && day.step !== null && day.step !== 'deliver';
   const states = indices.map((index): IndexState => {
-    const found = heldById.get(index);
-    if (found !== undefined) {
-      return { index, state: getBlockedState(found, day), step: found.step, reason: formatBlockedReason(found, day) };
+    const heldIndex = heldById.get(index);
+    if (heldIndex !== undefined) {
+      return {
+        index,
+        state: getBlockedState(heldIndex, day),
+        step: heldIndex.step,
+        reason: formatBlockedReason(heldIndex, day),
+      };
     }
     if (!isOpen) return { index, state: 'done', step: '', reason: '' };
     return { index, state: 'waiting', step: day.step ?? '', reason: day.reason ?? message };

@@ -45,7 +45,7 @@ export function DaysPage({ params }: PageProps) {
       actions={may('write') && <LinkButton href={`${formatScheduleAddress(id)}/edit`}>Edit</LinkButton>}
     >
       <Answered resource={schedule} what="the schedule">
-        {(found) => <Days key={id} schedule={found} />}
+        {(plan) => <Days key={id} schedule={plan} />}
       </Answered>
     </Page>
   );

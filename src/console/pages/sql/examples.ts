@@ -3,7 +3,7 @@ export const EXAMPLES: readonly { readonly title: string; readonly query: string
   {
     title: 'Return by index',
     query:
-      'SELECT index_id, round(100 * (arg_max(level, date) / arg_min(level, date) - 1), 2) AS return_in_percent,\n  min(date) AS first, max(date) AS last\nFROM levels\nGROUP BY index_id\nORDER BY return_in_percent DESC',
+      'SELECT index_id,\n  round(100 * (arg_max(index_points, date) / arg_min(index_points, date) - 1), 2) AS return_in_percent,\n  round(100 * (arg_max(level, date) / arg_min(level, date) - 1), 2) AS portfolio_after_costs_in_percent,\n  min(date) AS first, max(date) AS last\nFROM levels\nGROUP BY index_id\nORDER BY return_in_percent DESC',
   },
   {
     title: 'Indices and their runs',
@@ -11,7 +11,8 @@ export const EXAMPLES: readonly { readonly title: string; readonly query: string
   },
   {
     title: 'Latest levels',
-    query: 'SELECT index_id, max(date) AS date, arg_max(level, date) AS level\nFROM levels\nGROUP BY index_id',
+    query:
+      'SELECT index_id, max(date) AS date, arg_max(index_points, date) AS index_points, arg_max(level, date) AS portfolio_after_costs\nFROM levels\nGROUP BY index_id',
   },
   {
     title: 'Largest weights',

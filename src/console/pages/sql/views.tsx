@@ -1,12 +1,12 @@
 import { Button } from '../../components/button.js';
-import type { SqlTables } from '../../components/code/sql-editor.js';
+import type { SqlTableColumn, SqlTables } from '../../components/code/sql-editor.js';
 import { Answered } from '../../components/wait.js';
 import type { Resource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
 
 const COLUMNS =
-  "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'main' ORDER BY table_name, ordinal_position";
+  "SELECT table_name, column_name, data_type, column_comment FROM information_schema.columns WHERE table_schema = 'main' ORDER BY table_name, ordinal_position";
 
 /** Labels of the DuckDB types. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -20,9 +20,13 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Reads the views and their columns. */
 export async function readTables(signal: AbortSignal): Promise<SqlTables> {
   const { data } = await service.value.call('runSql', { body: { query: COLUMNS }, signal });
-  const tables: Record<string, { name: string; type: string }[]> = {};
-  for (const [table, column, type] of data)
-    (tables[String(table)] ??= []).push({ name: String(column), type: TYPES[String(type)] ?? String(type) });
+  const tables: Record<string, SqlTableColumn[]> = {};
+  for (const [table, column, type, meaning] of data)
+    (tables[String(table)] ??= []).push({
+      name: String(column),
+      type: TYPES[String(type)] ?? String(type),
+      meaning: String(meaning ?? ''),
+    });
   return tables;
 }
 
@@ -31,7 +35,7 @@ interface ViewsProps {
   readonly onChoose: (view: string) => void;
 }
 
-/** Renders the views that queries can read. Each view opens to its columns and their types. */
+/** Renders the views that queries can read. Each view opens to its columns, their types and meanings. */
 export function Views({ views, onChoose }: ViewsProps) {
   return (
     <Answered resource={views} what="the views">
@@ -48,6 +52,7 @@ export function Views({ views, onChoose }: ViewsProps) {
                     <div key={column.name}>
                       <dt>{column.name}</dt>
                       <dd>{column.type}</dd>
+                      {column.meaning !== '' && <dd class="sql-meaning">{column.meaning}</dd>}
                     </div>
                   ))}
                 </dl>

@@ -1,5 +1,6 @@
 import type { Operations } from '#clients/typescript/divisor.js';
 import { Banner } from '../../components/banner.js';
+import { Button } from '../../components/button.js';
 import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
@@ -12,6 +13,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatWatchlistAddress } from '../../words/addresses.js';
+import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { readAllSecurities } from '../names/name-table.js';
 import { AddSecurity } from './add-security.js';
@@ -52,9 +54,12 @@ export function WatchlistPage({ params }: PageProps) {
           onRemoved={() => navigate('/console/watchlists')}
           onReload={opened.reload}
         >
-          {(edited) =>
-            id === null ? <Form edited={edited} isStored={false} /> : <StoredList edited={edited} list={first} />
-          }
+          {(edited) => (
+            <>
+              {id === null && <Form edited={edited} isStored={false} />}
+              <Securities edited={edited} list={first} />
+            </>
+          )}
         </Editor>
       )}
     </Answered>
@@ -93,19 +98,37 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
           isDisabled={isStored}
           onChange={(value) => set({ ...document, id: value })}
         />
-        <SchemaForm schema="WatchlistUpsert" value={document} findings={findings} onChange={set} />
+        <SchemaForm
+          schema="WatchlistUpsert"
+          except={isStored ? [] : ['identifiers']}
+          value={document}
+          findings={findings}
+          onChange={(next) => set(isStored ? next : withDerivedId(document, next))}
+        />
       </div>
     </div>
   );
 }
 
-interface StoredListProps {
+/** Derives the id of a new list from its name, until another id is entered. */
+function withDerivedId(before: JsonObject, next: JsonObject): JsonObject {
+  const isDerived = before['id'] === '' || before['id'] === deriveId(before['name']);
+  return isDerived ? { ...next, id: deriveId(next['name']) } : next;
+}
+
+const deriveId = (name: unknown): string =>
+  String(name ?? '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+
+interface SecuritiesProps {
   readonly edited: EditedDocument;
   readonly list: OpenedList;
 }
 
-/** Renders the securities of a list, which are added and removed in the table, and the form of its other members. */
-function StoredList({ edited, list }: StoredListProps) {
+/** Renders the securities of a list, which are added and removed in the table, and the form of a stored list. */
+function Securities({ edited, list }: SecuritiesProps) {
   const { document, set, isChanged } = edited;
   const names = useResource('names of the store', readAllSecurities);
   const knownIds = new Set(names.data?.map(({ identifier }) => identifier));
@@ -114,27 +137,47 @@ function StoredList({ edited, list }: StoredListProps) {
     names.data === undefined ? list.unknown : identifiers.filter((identifier) => !knownIds.has(identifier));
   const change = (next: readonly string[]) => set({ ...document, identifiers: [...next] });
   const mayEdit = may('write');
+  const isStored = list.etag !== null;
   return (
     <>
-      {unknown.length > 0 && <Banner kind="warning" title={`Not in the served store: ${unknown.join(', ')}.`} />}
+      {unknown.length > 0 && (
+        <Banner
+          kind="warning"
+          title={`Not in the served store: ${unknown.join(', ')}.`}
+          action={
+            mayEdit && (
+              <Button onClick={() => change(identifiers.filter((identifier) => !unknown.includes(identifier)))}>
+                Remove {unknown.length === 1 ? unknown[0] : countValues(unknown.length, 'identifier')}
+              </Button>
+            )
+          }
+        >
+          <p>Correct or remove the identifiers, or serve the store that contains them.</p>
+        </Banner>
+      )}
       <Section
         title="Securities"
         aside={
           mayEdit && (
             <>
-              {isChanged && <span>not saved yet</span>}
+              {isStored && isChanged && <span>not saved yet</span>}
               <AddSecurity
                 known={names.data ?? []}
                 listed={identifiers}
                 onAdd={(added) => change([...identifiers, ...added])}
               />
-              <Popover label="Edit the list: name, description and order" title="Edit the list">
-                {() => <Form edited={edited} isStored />}
-              </Popover>
+              {isStored && (
+                <Popover label="Edit the list: name, description and order" title="Edit the list">
+                  {() => <Form edited={edited} isStored />}
+                </Popover>
+              )}
             </>
           )
         }
       >
+        {identifiers.length === 0 && (
+          <p class="quiet">Add securities by identifier or company; several are separated by commas.</p>
+        )}
         {identifiers.length > unknown.length && (
           <WatchedTable
             identifiers={identifiers}

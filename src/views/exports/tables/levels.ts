@@ -20,13 +20,14 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) =
   const selectRange = (values: Float64Array): Float64Array => values.subarray(from, to);
   const roundLevels = (values: Float64Array): Float64Array =>
     roundValues(columns, { of: 'level', days: days.subarray(from, to) }, selectRange(values));
+  const indexLevel = readIndexBlock('indexLevel');
   return yieldBatches<'levels'>(
     {
       count: to - from,
       columns: {
         date: days.subarray(from, to),
         level: roundLevels(level),
-        index_level: roundLevels(rebase(readIndexBlock('indexLevel'), 100)),
+        index_level: roundLevels(rebase(indexLevel, 100)),
         price: roundLevels(readVariant('price')),
         total: roundLevels(readVariant('total')),
         net: roundLevels(readVariant('net')),
@@ -36,6 +37,7 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) =
         return: selectRange(prependMissing(computeReturns(level))),
         drawdown: selectRange(computeDrawdown(level)),
         costs: selectRange(columns.f64('costs')),
+        index_points: roundLevels(indexLevel),
       },
     },
     offset,

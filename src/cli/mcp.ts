@@ -103,7 +103,7 @@ async function refuseMessage(
   else await agent.send({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: sentence } });
 }
 
-/** Returns the service's error from that of the transport, or the reason of a network failure. */
+/** Formats a failed request: code and message of the error that the service returned, or the reason of the network. */
 function formatSentence(failure: unknown): string {
   const { message, cause } = failure as Error;
   const envelope = /\{"error":.*\}/s.exec(message)?.[0];

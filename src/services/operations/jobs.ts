@@ -46,7 +46,8 @@ export interface JobsService {
   cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
    * Yields the current status, unless the client has seen it, and every change up to the final status. Ends when the
-   * iterator is returned.
+   * caller returns the iterator.
+   * @param lastSeen number of the last status that the client received; undefined for none
    * @param client client whose streams are counted; null if clients are not distinguished
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED if too many clients listen, RATE_LIMITED when the
    * client has too many streams

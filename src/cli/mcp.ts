@@ -103,10 +103,7 @@ async function refuseMessage(
   else await agent.send({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: sentence } });
 }
 
-/**
- * Formats a failure of the transport. Returns the error of the service if it sent one; otherwise the reason of the
- * network failure.
- */
+/** Formats a failed request: code and message of the error that the service returned, or the reason of the network. */
 function formatSentence(failure: unknown): string {
   const { message, cause } = failure as Error;
   const envelope = /\{"error":.*\}/s.exec(message)?.[0];

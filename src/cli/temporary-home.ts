@@ -31,7 +31,7 @@ export async function runWithTemporaryHome<T>(
   }
 }
 
-/** Removes keys from the environment. A temporary home on this machine needs none. */
+/** Removes the API keys and the settings of host, home and database from the environment of a temporary service. */
 function removeKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { DIVISOR_API_KEYS: _keys, HOST: _host, DIVISOR_HOME: _home, DATABASE_URL: _database, ...rest } = environment;
   return rest;

@@ -1,7 +1,7 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Deadline of requests, after which they are refused. */
+/** Limit of the duration of requests. */
 export interface Deadlines {
   /** Resolves with the result of the work. @throws Refusal OVERLOADED if the work has not ended by the deadline */
   within<T>(work: Promise<T>): Promise<T>;

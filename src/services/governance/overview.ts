@@ -8,7 +8,7 @@ import { parseDay } from '#domain/time/days.js';
 import { readAuditHead } from '#store/audit/log.js';
 import { getOwner } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
-import { readLogHead, findPublishedBatches } from '#store/publication/log.js';
+import { readLogHead, findLastClose } from '#store/publication/log.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
 import { listRegisteredErrors } from '../publication/errors.js';
 import { readDataset } from '../stored/dataset-documents.js';
@@ -112,7 +112,7 @@ async function readPublished(documents: Documents, indexId: string) {
   try {
     const head = await readLogHead(documents, indexId);
     if (head === undefined) return { published_through: null, entries: 0 };
-    return { published_through: await findPublishedBatches(documents, indexId, head), entries: head.seq };
+    return { published_through: await findLastClose(documents, indexId, head), entries: head.seq };
   } catch (failure) {
     if (!(failure instanceof Refusal) || failure.code !== 'DOCUMENT_UNREADABLE') throw failure;
     return { published_through: null, entries: null };

@@ -51,7 +51,8 @@ export interface JobsService {
   cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
    * Yields every change of a job up to its final status. The first event is the current status, unless the client has
-   * seen it.
+   * seen it. Ends when the caller returns the iterator.
+   * @param lastSeen number of the last status that the client received; undefined for none
    * @param client client whose streams are counted; null if clients are not distinguished
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED if too many clients listen, RATE_LIMITED when the
    * client has too many streams

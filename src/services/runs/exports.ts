@@ -47,7 +47,7 @@ export interface RunExport {
   readonly etag: string;
   readonly stale: StaleState | null;
   /**
-   * Returns the bytes if they are cached or few; otherwise a stream. @throws the refusals of the table's first rows,
+   * Returns the bytes of a small or cached export, otherwise a stream. @throws the errors of the first rows,
    * OVERLOADED
    */
   open(signal: AbortSignal): Promise<ExportBody>;

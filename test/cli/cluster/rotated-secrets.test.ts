@@ -58,7 +58,7 @@ test.skipIf(!hasPostgresql)(
     const { body: run } = await first.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
     const sessions = run.levels.index;
     let publishedCount = 0;
-    /** Checks that a front signs with the stored key and reads the source with the stored password. */
+    /** Checks that a service signs with the stored key and reads the source with the stored password. */
     async function checkFront(front: RunningService): Promise<void> {
       const through = sessions[publishedCount++];
       expect(await front.ask('POST', '/analytics/EVEN/publish', { through })).toMatchObject({

@@ -15,7 +15,7 @@ import {
   type Queues,
 } from './queue-port-world.js';
 
-/** Tests the guarantees of every queue on one queue implementation. */
+/** Tests one implementation of the queue. It must guarantee what every queue guarantees. */
 export function describeJobQueue(name: string, open: OpenQueue): void {
   describe(name, () => {
     const queues = createQueues(open);

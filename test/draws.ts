@@ -4,14 +4,14 @@ import { IS_SOAK } from './soak.js';
 /** `npm test` always draws the same cases; `npm run soak` draws new cases and prints the seed of a failure. */
 if (!IS_SOAK) fastCheck.configureGlobal({ ...fastCheck.readConfigureGlobal(), seed: 20_240_229 });
 
-/** Share of the cases that `npm test` draws. The soak draws all cases. */
-const SHARE = IS_SOAK ? 1 : 0.5;
+/** Fraction of the stated number of cases that `npm test` draws. The soak draws all cases. */
+const DRAWN_FRACTION = IS_SOAK ? 1 : 0.5;
 const RUNS_BY_DEFAULT = 100;
 
 export * from 'fast-check';
 
 /** Returns the number of cases to draw. */
-export const countDraws = (stated: number): number => Math.ceil(SHARE * stated);
+export const countDraws = (stated: number): number => Math.ceil(DRAWN_FRACTION * stated);
 
 /** Asserts a property as fast-check does, with a share of the stated number of cases. */
 export function assert<T>(property: fastCheck.IAsyncProperty<T>, terms?: fastCheck.Parameters<T>): Promise<void>;

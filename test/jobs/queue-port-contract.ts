@@ -15,7 +15,7 @@ import {
   type Queues,
 } from './queue-port-world.js';
 
-/** Tests one implementation of the queue. It must guarantee what every queue guarantees. */
+/** Declares the tests that every implementation of the queue must pass. */
 export function describeJobQueue(name: string, open: OpenQueue): void {
   describe(name, () => {
     const queues = createQueues(open);

@@ -61,7 +61,7 @@ const readLevels = async (id: string) =>
 
 /** Last session of June 2023. The monthly index is rebalanced on it. */
 const MONTH_END = '2023-06-30';
-/** Session with rebalances after the end of every run. */
+/** Session on which indices rebalance, after the last date of every run. */
 const LATER_DATE = '2023-12-29';
 
 test('a dry run lists sessions, rebalances and published closes that would change, and stores nothing', async () => {

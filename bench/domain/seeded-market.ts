@@ -50,8 +50,7 @@ export function createSeededMarket(
 }
 
 /**
- * Writes close.f64, shares.f64 and cash.f64 for a peer, [sessions x securities], row-major, and returns both
- * dimensions.
+ * Writes close.f64, shares.f64 and cash.f64 for a peer, [sessions x securities], row-major. Returns the two dimensions.
  */
 export function writePanels(folder: string, market: MarketData): { readonly sessions: number; readonly names: number } {
   const { names, sessions } = { names: market.identifiers.length, sessions: market.dates.length };
@@ -65,7 +64,7 @@ export function writePanels(folder: string, market: MarketData): { readonly sess
   return { names, sessions };
 }
 
-/** Dividend per share, paid every 63 sessions, on days that differ between securities. */
+/** Dividend per share. It is paid every 63 sessions, and the payment day differs between securities. */
 const DIVIDEND = 0.2;
 
 /** Returns the dividends of every security over some dates (days since 1970-01-01), by security and day. */

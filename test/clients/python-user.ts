@@ -12,8 +12,8 @@ const isRunnable = (command: string, ...words: string[]) => spawnSync(command, w
 const FIND =
   'import sys; from importlib.util import find_spec; sys.exit(any(find_spec(name) is None for name in sys.argv[1:]))';
 /**
- * Commands of Python interpreters that may have pandas: packages of a distribution often belong only to the
- * distribution's Python.
+ * Commands of Python interpreters that may have pandas. Packages of a Linux distribution often belong only to its own
+ * Python.
  */
 export const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => isRunnable(command, '--version'));
 export const PYTHON = PYTHONS.find((command) => isRunnable(command, '-c', FIND, 'pandas')) ?? PYTHONS[0] ?? '';
@@ -44,7 +44,7 @@ const createPythonEnvironment = (environment: Readonly<Record<string, string>>):
   ...environment,
 });
 
-/** Runs a Python script in a process as a user would; a service in this process can respond meanwhile. */
+/** Runs a Python script in a process as a user would. A service in this process can respond in the meantime. */
 export function runPython(
   words: readonly string[],
   folder: string,

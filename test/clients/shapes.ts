@@ -1,6 +1,9 @@
 import type { JsonSchema } from '#views/documentation/operation.js';
 
-/** Language-independent description of a contract schema, from which the source of each client is generated. */
+/**
+ * Description of a schema of the contract that does not depend on a language. The source of each client is generated
+ * from it.
+ */
 export type Shape =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'literal'; readonly values: readonly unknown[] }

@@ -29,9 +29,9 @@ export interface Family {
 const SECTORS = 11;
 
 /**
- * Returns securities driven by a market factor and eleven sector factors with fat tails, index weights by a skewed
- * size, and previous weights that drifted from the index. The covariance is the sample covariance, shrunk by a tenth
- * towards its diagonal.
+ * Returns securities that a market factor and eleven sector factors drive, with fat tails. The index weights follow a
+ * skewed size. The previous weights have drifted from the index. The covariance is the sample covariance, shrunk by a
+ * tenth towards its diagonal.
  */
 export function createProblemFamily(names: number, sessions: number, seed = 1): Family {
   const random = createCounterRandom({ seed, stream: 11 });

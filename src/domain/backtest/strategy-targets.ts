@@ -8,8 +8,8 @@ import type { BacktestPlan, StrategyTerms } from '../documents/backtest-plan.js'
 import type { ComputedRun } from './run.js';
 
 /**
- * Returns the targets of a portfolio that follows an index. The first targets are the holdings and pending securities
- * of the index at the portfolio's first close; the index rebalances follow.
+ * Returns the targets of a portfolio that follows an index. The first target is the holdings and pending securities of
+ * the index at the first close of the portfolio. Each later rebalance of the index adds a target.
  */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
   const request = findRequestedShares(book, from);

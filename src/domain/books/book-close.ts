@@ -117,7 +117,7 @@ function listLeaving(state: BookState, session: number, { targets, conversions }
 
 interface ConversionOutcome {
   readonly converted: Conversion[];
-  /** Weights that mergers pay in cash. */
+  /** Weights of securities that mergers convert to cash. */
   readonly paid: WeightMove[];
 }
 

@@ -6,7 +6,7 @@ import type { MarketData } from '../market/market-data.js';
 import { findNearestName } from '#base/text/nearest-name.js';
 import { createReferenceSpells } from '../market/reference-spells.js';
 
-/** Data for checks of watched rows. */
+/** Data for the checks of the constraints that a run is monitored for. */
 export interface RowWatch {
   /** Securities that the run held at any time. */
   readonly names: readonly string[];

@@ -73,7 +73,7 @@ export interface SeriesTable {
   shares(hasFloat: boolean): Series;
   /** Returns for windows: only returns between bars on two consecutive sessions. */
   returns(name: SessionReturn): Series;
-  /** Growth factors of `returns`, for products of returns. */
+  /** Growth factors, 1 plus each of `returns`. Their product is the return of several sessions. */
   growth(): Series;
   /**
    * Returns the close as stored, in the currency of the security, times the exchange rate. This is the price in index

@@ -17,7 +17,7 @@ interface RiskConsumer {
 /** Part of the requested history that is available. */
 type AvailableHistory = Pick<Coverage, 'columns' | 'sessions' | 'longest'>;
 
-/** Returns the refusal of an objective if the history is too short for a covariance or for scenarios. */
+/** Returns the error for an objective whose history is too short for a covariance or for scenarios. */
 export function refuseInsufficientRisk(
   coverage: Coverage,
   requestedCount: number,

@@ -20,7 +20,7 @@ export interface FailedLoad {
 export interface ServedMarkets extends Markets {
   /** Returns the event that a market is served, for the transaction that makes its dataset active. */
   activation(market: ServedMarket): CommitEvent<'market-activated'>;
-  /** Serves the market of an activation. @throws Error if its content is not in this process */
+  /** Serves the market that the event activates. @throws Error if this process has not loaded its content */
   activate(event: CommitEvents['market-activated']): void;
   /** Updates the declared properties of the served market, if it has the content of the event. */
   declare(event: CommitEvents['market-declared']): void;

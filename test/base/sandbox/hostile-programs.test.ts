@@ -3,7 +3,7 @@ import { SandboxError } from '#base/sandbox/sandbox.js';
 import { IS_SOAK } from '../../soak.js';
 import { openSandbox, createProgram, type TestSandbox } from './test-sandbox.js';
 
-/** Statements that exhaust time, memory or stack depth, damage shared state, or try to escape. */
+/** Statements that use up time, memory or stack, damage shared state, or try to escape. */
 const ATTACKS = [
   'for (;;);',
   'while (true) Math.sin(1);',

@@ -90,7 +90,9 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   let cluster: RunningCluster;
   let workers: ListeningProcess[];
   let expected: Model;
-  /** Bytes of memory that the first estimate added to a worker, including the code and data that it loaded. */
+  /**
+   * Bytes of memory that the first estimate added to a worker. They include the code and data that the worker loaded.
+   */
   let coldBytes: number;
   let singleRounds: Awaited<ReturnType<typeof measureRepeatedly>>;
   beforeAll(async () => {

@@ -86,7 +86,7 @@ export function createSuite({ ask, finished }: RunningService): Suite {
   };
 }
 
-/** Names of members that hold times and run ids, which differ between equal results. */
+/** Names of members that contain times and run ids. They differ between equal results. */
 const OF_THEIR_TIME = new Set(['run_at', 'run_id', 'created_at', 'estimated_at', 'updated_at', 'validated_at']);
 
 const computeHash = (result: unknown): string =>

@@ -4,7 +4,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { pollEventually, follow, type Desk } from '../desk.js';
 
 const NAMES = 3000;
-/** Number of tabs, above the six connections that browsers open to a host. */
+/** Number of tabs. It is more than the six connections that browsers open to a host. */
 const TABS = 7;
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const HOSTILE = '<img src=x onerror=alert(1)>';
@@ -112,8 +112,8 @@ export function describeCrowd(desk: () => Desk): void {
       await service.ask('DELETE', `/indices/${id}`);
     };
     await checkNotification('TABS-ALL', tabs);
-    // The first tab received the events for all; after it closes, the next tab begins to listen only when the job has
-    // ended.
+    // The first tab received the events for all tabs. After it closes, the next tab begins to listen only when the job
+    // has ended.
     let listen = () => {};
     const listened = new Promise<void>((resolve) => {
       listen = resolve;

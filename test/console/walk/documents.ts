@@ -95,8 +95,8 @@ export function describeDocuments(desk: () => Desk): void {
     // The group is closed although the service reports its default schedule; the click opens it.
     await rebalance.getByText('Rebalance', { exact: true }).click();
     await frequency.selectOption('monthly');
-    // Of several alternative parameters, the form shows only the selected one. The preview has the realised volatility and
-    // the exposure.
+    // Only the selected one of several alternative parameters is in the form. The preview has the realised volatility
+    // and the exposure.
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('risk_control');
     await form.getByLabel('Half-lives').waitFor();
     // Parameters that few overlays change are folded.

@@ -9,7 +9,7 @@ const randomRule = fc.constantFrom(
   { rule: 'nth_weekday', nth: 2, weekday: 1, months_before: 0 },
 );
 
-/** Random date rules in any order, and a random number of closes per phase; a phase ends when the next phase begins. */
+/** Random date rules in any order, and a random number of closes per phase. A phase ends when the next phase begins. */
 export const randomDates = {
   reference: randomRule,
   announcement: randomRule,

@@ -43,7 +43,7 @@ export interface SignedCase extends Omit<MarketSketch, 'dates'> {
   readonly request?: RunRequest;
 }
 
-/** Simulates given weights from the first date on; default: no later rebalances. */
+/** Simulates a portfolio that has the given weights from the first date on. Default: no later rebalances. */
 export function simulateSigned({
   dates = WEEK,
   weights,

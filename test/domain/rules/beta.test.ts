@@ -24,8 +24,8 @@ const allColumns = Int32Array.from({ length: NAMES }, (_, column) => column);
 const someColumns = Int32Array.of(0, 2, 3, 7, 10);
 
 /**
- * Computes beta by definition: the covariance with the mean return of the universe, divided by its variance, over the
- * sessions on which both have returns.
+ * Computes beta by definition. It is the covariance with the mean return of the universe, divided by the variance of
+ * this mean, over the sessions on which both have returns.
  */
 function computeByDefinition(
   column: number,

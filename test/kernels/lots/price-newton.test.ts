@@ -7,8 +7,8 @@ import { BOTH_DIRECTIONS, relaxTrades } from '#kernels/lots/relaxed-trades.js';
 import { createRandomAccount } from './random-account.js';
 
 /**
- * Returns the convex form of an account without losses, which would be sold and bought back; gains of both holding
- * periods have one price.
+ * Returns the convex form of an account without losses. Losses would be sold and bought back. Gains of both holding
+ * periods have the same price.
  */
 function createForm(seed: number, trackingLimit = Infinity): Relaxation {
   const random = createRandomAccount({ seed, n: 80, k: 6, lotsPerSecurity: 4, isOrdered: true, trackingLimit });

@@ -54,7 +54,7 @@ describe('shrinkage', () => {
   });
 
   test('counts a security without variance with correlation 0', () => {
-    // Securities 1 and 2 have correlation 0.5, and pairs with security 3 count as 0, so the mean is 0.5 / 3.
+    // Securities 1 and 2 have correlation 0.5. Pairs with security 3 count as 0. So the mean is 0.5 / 3.
     expect(computeAverageCorrelation(Float64Array.of(4, 1, 0, 1, 1, 0, 0, 0, 0), 3)).toBeCloseTo(0.5 / 3, 15);
   });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { inflateSync } from 'node:zlib';
 
-/** A matrix of a MATLAB level 5 file: dense column-major, or sparse by columns. */
+/** A matrix of a MATLAB level 5 file. It is dense in column-major order, or sparse by columns. */
 export interface MatMatrix {
   readonly rows: number;
   readonly columns: number;

@@ -19,7 +19,7 @@ function listSessionsFrom(start: string, count: number): readonly string[] {
   return days.slice(0, count).map(formatDay);
 }
 
-/** Closes of every security by session, equal in every test. */
+/** Closes of every security by session. They are equal in every test. */
 const CLOSES: readonly (readonly number[])[] = (() => {
   const random = seeded(7);
   let row = SECURITIES.map((_, i) => 20 + 10 * i);
@@ -29,7 +29,7 @@ const CLOSES: readonly (readonly number[])[] = (() => {
 export type Edit = (price: number, security: string) => number | null;
 
 /**
- * Returns the vendor's file for a session.
+ * Returns the file of the vendor for a session.
  * @param edit changes a delivered price; null removes it
  */
 export function createFiles(date: string, edit: Edit = (price) => price): Readonly<Record<string, string>> {
@@ -79,7 +79,7 @@ export async function createFamilyOn(service: RunningService, count: number) {
   return folder;
 }
 
-/** Returns a schedule that begins with the last of the initial sessions. */
+/** Returns a schedule. Its first day is the last of the initial sessions. */
 export const schedule = (change: object): object => ({
   name: 'Close',
   indices: FAMILY,

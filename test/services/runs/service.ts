@@ -23,7 +23,7 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-/** Starts a service in the test process, because the tests concern its responses rather than its process. */
+/** Starts a service in the process of the test, because the tests check its responses and not its process. */
 export async function startService(): Promise<TestService> {
   const run = await runService();
   const call = async (

@@ -55,7 +55,7 @@ function createRichRun(): Uint8Array<ArrayBuffer> {
 
 const openBytes = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
 
-/** Returns the file with the last element of a block changed; in a text block, a digit is changed. */
+/** Returns the file with a different last element of a block. In a block of text, a digit is changed. */
 function changeBlock(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Array {
   const copy = bytes.slice();
   const { type, offset, length } = openBytes(bytes).header.blocks[name]!;

@@ -58,7 +58,7 @@ export function describeReference(): void {
       );
       expect(entries.map(({ fields }) => fields)).toEqual([
         { MARKET_CAP: 600, FREE_FLOAT_MARKET_CAP: 300, VALUE_TRADED: 2400, DIVIDEND_YIELD: 0 },
-        // the dividend of 4 is on the share basis before the split; a missing free float is 1
+        // the dividend of 4 is on the share basis before the split; if the free float is missing, it counts as 1
         { MARKET_CAP: 1428, FREE_FLOAT_MARKET_CAP: 1428, VALUE_TRADED: 3060, DIVIDEND_YIELD: 2 / 102 },
         { MARKET_CAP: null, FREE_FLOAT_MARKET_CAP: null, VALUE_TRADED: null, DIVIDEND_YIELD: null },
       ]);

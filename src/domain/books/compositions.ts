@@ -207,7 +207,7 @@ export interface Composer {
    * @throws Refusal NO_DATA_KNOWN
    */
   seatOf(indexId: string, session: number): DecisionData;
-  /** Returns the state that decisions so far pass on to later decisions; null if there is none. */
+  /** Returns the state that decisions so far pass on to later decisions. Returns null if there is none. */
   left(indexId: string): DecisionMemory | null;
 }
 

@@ -50,7 +50,7 @@ export interface WatchPosition {
   readonly session: number;
 }
 
-/** Returns the change of constituents at a close; undefined if nothing changes. */
+/** Returns the change of constituents at a close. Returns undefined if nothing changes. */
 export type MemberChange = (watch: MemberWatch, position: WatchPosition) => Composition | undefined;
 
 /**

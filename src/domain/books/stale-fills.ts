@@ -96,7 +96,7 @@ export function countStale(
   };
 }
 
-/** Returns a warning with the number of stale fills; empty without stale fills. */
+/** Returns a warning with the number of stale fills. Returns an empty list without stale fills. */
 export function reportStaleFills({ fills, rebalances }: StaleCount): Finding[] {
   if (fills === 0) return [];
   const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];

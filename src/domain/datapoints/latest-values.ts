@@ -36,7 +36,7 @@ export function writeLatestValues(values: Float64Array, latest: LatestInput): vo
   }
 }
 
-/** Returns the latest value of a security that has none on the session; NaN if no value is valid. */
+/** Returns the latest value of a security that has none on the session. Returns NaN if no value is valid. */
 function findCarriedValue({ rebase, ...latest }: LatestInput, column: number): number {
   const { sm, series, end } = latest;
   const session = findLatestSession({ ...latest, column });

@@ -85,7 +85,7 @@ export function isBlank(value: ReferenceValue): boolean {
   return value === null || value === '';
 }
 
-/** Returns the value that applies on a day; null before the first spell. */
+/** Returns the value that applies on a day. Returns null before the first spell. */
 export function findSpell(spells: readonly ReferenceSpell[], day: Day): ReferenceValue {
   for (let i = spells.length - 1; i >= 0; i--) {
     const spell = spells[i]!;

@@ -51,7 +51,7 @@ export function findConflict(
   return proof === null ? null : findIrreducibleSet(trying, problem, { origins: listOrigins(problem, proof), proof });
 }
 
-/** Returns a proof that the rows of an assembly are infeasible; null if they are feasible. */
+/** Returns a proof that the rows of an assembly are infeasible. Returns null if they are feasible. */
 export function proveInfeasibility(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
   return checkFeasibility(solver, problem, assembly).proof;
 }
@@ -102,7 +102,7 @@ export function computeGap({ certificate, crossed }: Proof, { program }: Assembl
   return measureInfeasibility(program, certificate!); // a proof without crossed bounds has a certificate
 }
 
-/** Returns the security whose bounds contradict each other most; null if there is none. */
+/** Returns the security whose bounds contradict each other most. Returns null if there is none. */
 function findCrossedBounds({ lower, upper, n }: Program): number | null {
   let result: number | null = null;
   let worstGap = FEASIBILITY_TOLERANCE;

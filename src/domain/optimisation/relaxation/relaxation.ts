@@ -206,7 +206,7 @@ export function checkMoves(
   return { kind: 'undecided', nudge: 0 };
 }
 
-/** Returns the move at which an infeasibility gap becomes zero; undefined if there is none within reach. */
+/** Returns the move at which an infeasibility gap becomes zero. Returns undefined if there is none within reach. */
 function findGapEnd(gap: (move: number) => number, reach: number, room: number): number | undefined {
   let near = 0;
   let far = Math.min(reach, room);

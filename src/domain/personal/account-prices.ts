@@ -37,8 +37,8 @@ export function computeBasisPointSaving(
 type SolutionParts = Pick<AccountSolution, 'figures' | 'certificates' | 'bound'>;
 
 /**
- * Returns an upper bound of the savings from trades below the minimum, as a fraction of the account value; 0 without a
- * minimum.
+ * Returns an upper bound of the savings from trades below the minimum, as a fraction of the account value. Returns 0
+ * without a minimum.
  */
 export function computeMinimumTradeCost(program: AccountProgram, { figures, certificates }: SolutionParts): number {
   if (!program.minimumTrade.some((least) => least > 0)) return 0;

@@ -31,8 +31,8 @@ export function rebase(series: Float64Array, base: number): Float64Array {
 }
 
 /**
- * Computes the return of each calendar year: the last level of the year over the last level of the previous year; the
- * first year over the first level.
+ * Computes the return of each calendar year. It is the last level of the year over the last level of the previous year.
+ * For the first year it is the last level over the first level.
  * @returns pairs of year and return, ascending; they compound to the total return.
  */
 export function computeAnnualReturns(

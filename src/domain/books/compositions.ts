@@ -73,7 +73,7 @@ export interface Composition {
   readonly selected?: SelectionReference;
   /** Close of a rebalance that is spread over several closes. */
   readonly phase?: PhaseClose;
-  /** Portfolios that the remaining closes of the phase combine; absent after the last close. */
+  /** Portfolios that the remaining closes of the rebalance combine; absent after the last close. */
   readonly transition?: Transition;
 }
 

@@ -15,7 +15,7 @@ import { requireBookEnd, type StoredBook } from './resumed-book.js';
 export interface MemberWatch extends WatchInput {
   /** Composer with every version of the definition. */
   readonly whole: Composer;
-  /** Composer with the version that this watch covers. */
+  /** Composer with the version of the definition that is searched. */
   readonly composer: Composer;
   readonly document: IndexDocument;
   readonly events: EventsSpec;

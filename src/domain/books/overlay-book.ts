@@ -238,7 +238,7 @@ function createOpeningEvent(width: number, valueBefore: number): BookEvent {
 
 interface CombinedEventInput {
   readonly t: number;
-  /** Events of the underlying books at session `t`, one per layer. */
+  /** Events of the underlying books at session `t`, one per book. */
   readonly layerEvents: readonly (BookEvent | undefined)[];
   readonly layers: readonly Layer[];
   readonly width: number;

@@ -15,8 +15,8 @@ export interface StaleFills {
 }
 
 /**
- * Returns the trades of a book at carried prices, by rebalance session. While an exchange is closed, the price of its
- * latest session is not stale.
+ * Returns the trades of a book at prices of an earlier session, by rebalance session. While an exchange is closed, the
+ * price of its latest session is not stale.
  * @cost O(E H)
  */
 export function listStaleFills(book: Book): ReadonlyMap<number, StaleFills> {

@@ -12,7 +12,7 @@ interface LatestInput {
    * securities.
    */
   readonly suspendedSessions?: number | undefined;
-  /** Converts a carried close to the share basis of the session. */
+  /** Converts an earlier close to the share basis of the session. */
   readonly rebase: boolean;
 }
 

@@ -3,7 +3,7 @@ import type { MarketData, ReferenceValue } from './market-data.js';
 
 /** Reference value with the days on which it applies: from `from` until the next value begins. */
 export interface ReferenceSpell {
-  /** First day of the spell; -Infinity if the value was always valid. */
+  /** First day on which the value applies; -Infinity if it was always valid. */
   readonly from: number;
   readonly value: ReferenceValue;
 }

@@ -9,7 +9,8 @@ import { assembleProgram, type AssembledProgram, type Assembly } from './assembl
 import { describeRow, type Origin, type RowWithOrigin, type Problem } from './problem.js';
 
 /**
- * Proof that rows are infeasible: multipliers (`certificate`), or one security with contradictory bounds (`crossed`).
+ * Proof that rows are infeasible. It consists of multipliers (`certificate`), or of one security with contradictory
+ * bounds (`crossed`).
  */
 export interface Proof {
   readonly assembled: AssembledProgram;
@@ -31,7 +32,7 @@ export interface ConflictRow {
   readonly index: number | null;
   readonly type: string;
   readonly label: string;
-  /** Multiplier of the row in the certificate; the multipliers sum to 1. */
+  /** Multiplier of the row in the proof. All multipliers sum to 1. */
   readonly multiplier: number;
 }
 
@@ -214,8 +215,8 @@ function listUses(problem: Problem, { assembled, includes, certificate, crossed 
 }
 
 /**
- * Returns the net force of a certificate's rows and norms on each security. Also returns the magnitude of the largest
- * single force.
+ * Returns the net force of a proof's rows and norms on each security. Also returns the magnitude of the largest single
+ * force.
  */
 function computeForces(
   program: Program,
@@ -243,7 +244,7 @@ function computeForces(
   return { forces, size };
 }
 
-/** Returns the slope of a certificate's sum just outside a weight bound, including kinks. */
+/** Returns the slope of a proof's sum just outside a weight bound, including kinks. */
 function computeSlopeNextTo(
   { lower, upper, kinks }: Program,
   prices: Float64Array,

@@ -12,7 +12,7 @@ import { solveProblem } from '../search.js';
 import type { Solvers } from '../solvers.js';
 import { solveConvex } from '../solve-convex.js';
 
-/** Change of a single parameter that restores feasibility. */
+/** Change of a single parameter that makes the rows feasible. */
 export interface Relaxation {
   readonly id: string;
   readonly index: number | null;

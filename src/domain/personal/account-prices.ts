@@ -6,7 +6,10 @@ import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 
 const BASIS_POINT = 1e-4;
-/** Maximum gap of the certificate, as a fraction of a saving. If the gap is larger, the saving is not stated. */
+/**
+ * Maximum gap between the solution and its proven bound, as a fraction of a saving. If the gap is larger, the saving is
+ * not stated.
+ */
 const GAP_SHARE = 0.5;
 
 /**

@@ -35,7 +35,8 @@ export function measureProcessMs(): number {
 }
 
 /**
- * Returns the processor time of a process and its descendants in ms, including ended ones; counted in ticks of 10 ms.
+ * Returns the processor time of a process and its descendants in ms, in ticks of 10 ms. Processes that have ended are
+ * included.
  */
 export function measureTreeMs(pid: number): number {
   const TICK_MS = 10;

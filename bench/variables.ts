@@ -6,7 +6,7 @@ import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
 export interface VariableDeclaration {
   /** Default values. Each key is a part of the path of a bench that reads the variable; '' means no value. */
   readonly of: Readonly<Record<string, number | string>>;
-  /** Minimum of a number. Default: 1. */
+  /** Smallest number that is accepted. Default: 1. */
   readonly least?: number;
   /** A number must be a multiple of this step. */
   readonly step?: number;
@@ -18,7 +18,7 @@ export const SETTLED_MS = 3000;
 /** Constituents of the smallest index in the bench of many indices. */
 export const FEWEST_NAMES = 20;
 
-/** Number of different holding counts in a sweep; each cap of the grid is combined with every count. */
+/** Number of different holding counts in a sweep. Each cap of the grid is combined with every count. */
 export const SWEEP_COUNTS = 20;
 
 const TAILS = 'optimisation/tails';
@@ -129,7 +129,7 @@ export function readNumber(variable: VariableName): number {
 }
 
 /**
- * Returns the comma-separated words of an environment variable; default: all known words. An unknown word ends the
+ * Returns the comma-separated words in an environment variable. Default: all known words. An unknown word ends the
  * process.
  */
 export function readChoices<Word extends string>(variable: VariableName, accepted: readonly Word[]): readonly Word[] {
@@ -156,7 +156,7 @@ export function readText(variable: VariableName): string | undefined {
   return process.env[variable] ?? (String(getDefault(variable)) || undefined);
 }
 
-/** Returns the folder of an environment variable; a missing folder ends the process with an error message. */
+/** Returns the folder in an environment variable. If the folder is missing, ends the process with an error message. */
 export function readFolder(variable: VariableName): string | undefined {
   const folder = readText(variable);
   if (folder !== undefined && !existsSync(folder)) refuse(`${variable} is "${folder}", which is not there`);

@@ -6,7 +6,7 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 /** Last day of a seeded market, exclusive, in days since 1970-01-01. */
 const LAST_DAY = 20_000;
 
-/** Returns a market of random walks with quarterly dividends; each run creates identical data. */
+/** Returns a market of random walks with quarterly dividends. Each call with equal arguments creates identical data. */
 export function createSeededMarket(
   calendars: ExchangeCalendars,
   { names, sessions }: { readonly names: number; readonly sessions: number },

@@ -57,7 +57,7 @@ async function verifyAudit({ log = entries, sealed = seals, key = KEY }: AuditFi
   return `${status} ${out}${err}`.trimEnd();
 }
 
-/** Recomputes the numbers and hashes of entries, as an attacker without a signing key would. */
+/** Computes the numbers and hashes of entries again. An attacker without a signing key could do the same. */
 function rehashEntries(log: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return log.map((entry, i) => {

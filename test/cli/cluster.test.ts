@@ -49,7 +49,10 @@ async function readViews(first: string, second: string): Promise<unknown> {
   ]);
 }
 
-/** Returns the guide's commands that start processes, without homes and ports, which each reader chooses. */
+/**
+ * Returns the commands of the guide that start processes. Leaves out homes and ports, because each reader chooses
+ * these.
+ */
 function listGuideCommands(): { readonly verb: string; readonly words: string[] }[] {
   const page = readFileSync('data/guide/several-machines.md', 'utf8');
   return [...page.matchAll(/^ {4}divisor (serve|worker) (.*) &$/gm)].map(([, verb = '', flags = '']) => ({

@@ -56,7 +56,7 @@ function listFields({ properties, required = [] }: JsonSchema): Field[] {
   }));
 }
 
-/** Returns a description as one line; undefined if the value is not a description. */
+/** Returns a description as one line, or undefined if the value is not a description. */
 export function findOneLine(text: unknown): string | undefined {
   return typeof text === 'string' && text !== '' ? text.replaceAll(/\s*\n\s*/g, ' ') : undefined;
 }

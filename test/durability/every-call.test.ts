@@ -119,7 +119,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       const { happened, left } = await checkAfterRestart(copy, effect);
       expect(happened || !outcomes.at(-1)!, location).toBe(true);
       expect(left, location).toEqual([]);
-      // An accepted job ends after a restart; nothing else changes.
+      // After a restart, an accepted job ends. Nothing else changes.
       if (effect.jobId === undefined) expect(happened, location).toBe(outcomes.at(-1));
     }
     expect([outcomes[0], outcomes.at(-1), outcomes.toSorted()]).toEqual([false, true, outcomes]);

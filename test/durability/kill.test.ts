@@ -18,7 +18,7 @@ const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 1);
 const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_120);
 /** Latest time of a kill in a round, in ms. The rounds of a long test are longer. */
 const MOMENT_MS_MAX = ROUNDS > 10 ? 5000 : 800;
-/** Minimum number of acknowledged writes in a round before its kill. */
+/** Minimum number of writes that are acknowledged in a round before its kill. */
 const WRITES_MIN = 60;
 const DOCUMENT_WRITERS = 12;
 const JOB_WRITERS = 4;
@@ -277,7 +277,7 @@ function createClients() {
       }
     },
 
-    /** Starts all clients. `end` stops the clients and waits for pending requests. */
+    /** Starts all clients. `end` stops the clients and waits until all requests have been answered. */
     work(url: string): { end(): Promise<void> } {
       let isOver = false;
       const workers = [

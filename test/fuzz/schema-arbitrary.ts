@@ -115,7 +115,7 @@ function createTextArbitrary(schema: JsonSchema): fc.Arbitrary<string> {
     try {
       return fc.stringMatching(new RegExp(pattern));
     } catch {
-      // The generator does not support this construct; any string is nearly valid.
+      // The generator does not support this construct. Any string is nearly valid.
       return fc.string({ minLength, maxLength });
     }
   }

@@ -140,7 +140,7 @@ export const SAMPLE_ITEM = { id: 'one', etag: 'e1', body: { name: 'One' } };
 export interface LongAnswers {
   /** Number of streams that were cancelled because their reader disconnected. */
   cancelled: number;
-  /** Completes the pending requests to /wait. */
+  /** Completes the requests to /wait that have not been answered yet. */
   release: () => void;
   released: Promise<void>;
   /** Number of requests to /wait whose client disconnected. */

@@ -55,7 +55,7 @@ export function createMarket(store: RawStore): Market {
   const findFact = (i: number, t: number, name: string) =>
     store.facts[i]!.findLast(({ from }) => from <= dates[t]!)?.facts[name];
   const listSessionsTo = (t: number, count: number) => Array.from({ length: count }, (_, k) => t - count + 1 + k);
-  /** Session of the latest bar, by security and session; -1 before the first. */
+  /** Session of the latest bar by security and session, or -1 before the first bar. */
   const bar = close.map((row) => {
     let latest = -1;
     return Int32Array.from(row, (value, t) => (latest = Number.isNaN(value) ? latest : t));

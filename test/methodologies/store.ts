@@ -86,7 +86,7 @@ export interface RawStore {
   readonly dividends: readonly (readonly { readonly date: string; readonly value: number }[])[];
   /** Special dividend by security and then by session; 0 if there is none. */
   readonly special: readonly Float64Array[];
-  /** Session at whose close a security is delisted; -1 if it is never delisted. */
+  /** Session at the close of which a security is delisted, or -1 if it is never delisted. */
   readonly delisted: readonly number[];
   /** Rows of reference data by security, each valid from a date on. */
   readonly facts: readonly (readonly { readonly from: string; readonly facts: Facts }[])[];
@@ -116,7 +116,7 @@ function listSessionsBetween(first: string, last: string): string[] {
   return dates;
 }
 
-/** Draws the store; every call returns the same store. */
+/** Draws the store. Every call returns the same store. */
 export function drawStore(): RawStore {
   const random = createGenerator(SEED);
   const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

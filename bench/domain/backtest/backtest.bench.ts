@@ -148,7 +148,7 @@ interface TradeColumns {
   readonly costs: Float64Array;
 }
 
-/** Returns the trade columns of a run of the service; numpy computes the same columns as part of its run. */
+/** Returns the trade columns of a run of the service. numpy computes the same columns as part of its run. */
 function computeTradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColumns {
   const { count, at, slot, notional } = trades;
   const close = market.fields.get('CLOSE')!;

@@ -223,7 +223,9 @@ function measureTime(work: () => void): number {
   return (user + system) / 1000;
 }
 
-/** Returns the largest relative difference of two arrays; Infinity if a value is missing in only one of them. */
+/**
+ * Returns the largest relative difference of two arrays. Returns Infinity if a value is missing in only one of them.
+ */
 function computeLargestDifference(left: readonly Float64Array[], right: readonly Float64Array[]): number {
   let largest = 0;
   left.forEach((values, t) =>

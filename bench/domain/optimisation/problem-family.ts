@@ -5,13 +5,13 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createDenseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
-/** Securities of an index, the sessions of its risk model, and all data that constraint rows read. */
+/** Securities of an index, the sessions of its risk model, and the data for constraint rows. */
 export interface Family {
   readonly identifiers: readonly string[];
   readonly index: Float64Array;
   readonly previous: Float64Array;
   readonly metric: Metric;
-  /** Annualised expected returns, [N]. */
+  /** Annualised expected return of each security, [N]. */
   readonly means: Float64Array;
   readonly sectors: readonly string[];
   readonly values: Float64Array;

@@ -67,7 +67,7 @@ const peers = readChoices('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).
   }
 });
 
-// Compiles the code, as in a running service.
+// Compiles the code first, because it is already compiled in a running service.
 for (const measure of ['loss', 'drawdown'] as const)
   for (let warm = 0; warm < 3; warm++)
     solveProblem(buildProblem({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));

@@ -150,7 +150,10 @@ function createRepeatedBacktest(frequency: 'monthly'): ComparedWork {
   return { ...repeatedWork, name: `backtest, ${frequency}, repeated` };
 }
 
-/** Returns the backtest as a loop over sessions, as in a notebook, with only the index and the portfolio. */
+/**
+ * Returns the backtest as a loop over sessions, as a notebook would have it. It computes only the index and the
+ * portfolio.
+ */
 function createSessionBacktest(frequency: 'quarterly'): ComparedWork {
   const vectorised = createBacktest(frequency, 1);
   return {
@@ -177,8 +180,8 @@ async function readGrowths(service: RunningService): Promise<readonly number[]> 
 }
 
 /**
- * Returns a sweep of variants that differ in costs. The peer simulates each variant, as does the service except for
- * variants known to hold the same portfolio.
+ * Returns a sweep of variants that differ in costs. The peer simulates each variant. The service also does so, except
+ * for variants that are known to hold the same portfolio.
  */
 function sweep(variants: number): ComparedWork {
   const costs = Array.from({ length: variants }, (_, bps) => bps);

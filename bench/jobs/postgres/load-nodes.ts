@@ -15,7 +15,7 @@ export interface LoadOrder {
   readonly workMs: number;
   /** True if each worker also has a second connection, which holds the database lock and receives cancellations. */
   readonly hasListeners: boolean;
-  /** True if the process also has a front. */
+  /** True if the process also submits jobs, as a service that answers requests does. */
   readonly hasFront: boolean;
 }
 

@@ -247,15 +247,15 @@ interface ServerUsage {
   /** Processor time of all processes of the server. */
   readonly ms: number;
   readonly wallMs: number;
-  /** Processor time divided by wall-clock time, as text. */
+  /** Processor time divided by wall-clock time, formatted as text. */
   readonly share: string;
   /** Bytes of write-ahead log. */
   readonly bytes: number;
 }
 
 /**
- * Returns a meter of the processes of a local PostgreSQL server; connections that close during a measurement are
- * ignored.
+ * Returns functions that measure the processes of a local PostgreSQL server. Connections that close during a
+ * measurement are ignored.
  */
 async function createServerMeter(client: Client) {
   const { rows } = await client.query<{ data: string }>(`SELECT current_setting('data_directory') AS data`);

@@ -152,7 +152,7 @@ function createQuadratic({ n, metric, curvature, centre, linear, lower, upper, r
 }
 
 interface FamilySize {
-  /** Number of constituents of the index; a third is excluded before the solver receives the problem. */
+  /** Number of constituents of the index. A third of them is excluded before the solver receives the problem. */
   readonly names: number;
   readonly observations: number;
   /** One-way turnover limit; null for no limit. */

@@ -28,7 +28,7 @@ const LONG_ONLY = {
 };
 const createOptimisation = (objective: object) => ({ index_id: 'WIDE', constraint_set_id: 'core', objective });
 
-/** Jobs by family; each job is cancelled during its longest phase. */
+/** Jobs by family. Each job is cancelled during its longest phase. */
 const FAMILIES: readonly (readonly [family: string, path: string, body: object])[] = [
   ['backtest', '/analytics/WIDE/backtest', {}],
   ['optimisation', '/optimise/runs', createOptimisation({ type: 'min_variance' })],
@@ -51,8 +51,8 @@ interface Task {
 }
 
 /**
- * Returns the fields of `/proc/.../stat` after the process name, which may contain any character; undefined if the
- * process has ended.
+ * Returns the fields of `/proc/.../stat` after the process name, because the name may contain any character. Returns
+ * undefined if the process has ended.
  */
 function readTask(path: string): Task | undefined {
   try {

@@ -28,8 +28,8 @@ const FULL_PLAN: FaultPlan = {
 const SHARE = 0.05;
 
 /**
- * Returns the plan of a run. `CLUSTER_SHARE=1` selects the full plan; a variable such as `CLUSTER_WORKER_KILLS=50`
- * overrides one number.
+ * Returns the plan of a test. `CLUSTER_SHARE=1` selects the full plan. A variable such as `CLUSTER_WORKER_KILLS=50`
+ * sets one number.
  */
 export function createFaultPlan(environment: NodeJS.ProcessEnv): FaultPlan {
   const share = Number(environment['CLUSTER_SHARE'] ?? SHARE);

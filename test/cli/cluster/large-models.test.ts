@@ -54,7 +54,7 @@ interface ResourceUsage {
   readonly peakBytes: number;
 }
 
-/** Returns the resource use of a process, and restarts the measurement of its peak memory. */
+/** Returns the resource use of a process. Also starts a new measurement of its peak memory. */
 function readUsage({ child: { pid } }: ListeningProcess): ResourceUsage {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;

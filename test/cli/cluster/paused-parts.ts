@@ -5,9 +5,9 @@ import type { RunningCluster } from './running-cluster.js';
 /** A job that is divided into parts, the node that runs it, and the node that has claimed parts. */
 export interface HeldParts {
   readonly jobId: string;
-  /** Node that runs the job. */
+  /** Node that runs the job itself. */
   readonly own: string;
-  /** Node that has claimed parts. */
+  /** Other node, which has claimed parts of the job. */
   readonly other: string;
 }
 

@@ -34,7 +34,7 @@ export interface RunningCluster {
   /** Environment variables of every process. */
   readonly environment: Record<string, string>;
   startWorker(): Promise<ListeningProcess>;
-  /** Starts another front in this process. */
+  /** Starts another service in this process that answers requests of the cluster. */
   startFront(flags?: readonly string[]): Promise<RunningService>;
   query<R extends object>(sql: string, values?: readonly unknown[]): Promise<readonly R[]>;
   row(jobId: string): Promise<JobRow>;

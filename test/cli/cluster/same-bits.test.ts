@@ -24,7 +24,7 @@ async function openEmbeddedWith(threads: number) {
   }
 }
 
-/** Returns a worker that runs a job; undefined if no job is left. */
+/** Returns a worker that runs a job, or undefined if no job is left. */
 async function findHolder(
   { query }: RunningCluster,
   workers: readonly ListeningProcess[],

@@ -13,7 +13,7 @@ if (!IS_SOAK)
 
 const LEASE_S = 5;
 
-/** Ids of indices, each with a separate run. */
+/** Ids of indices. Each has a separate run. */
 const IDS = ['KILLED', 'PAUSED', 'STOPPED'];
 
 describe.skipIf(!hasPostgresql)('the job of a worker', () => {

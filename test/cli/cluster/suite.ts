@@ -12,10 +12,10 @@ export interface Suite {
 
 type SuiteRequest = readonly [path: string, body: Readonly<Record<string, unknown>>];
 
-/** Indices of the suite, by weighting. */
+/** Indices of the suite. Each has another weighting. */
 const WEIGHTINGS = { CAPPED: { type: 'MarketCapWeight', cap: 0.4 }, EVENLY: { type: 'EqualWeight' } };
 const CONSTRAINTS = [{ id: 'position', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
-/** Jobs in stages; each stage needs results of the previous stage. */
+/** Jobs in stages. Each stage needs results of the previous stage. */
 const STAGES: readonly (readonly SuiteRequest[])[] = [
   [
     ['/analytics/CAPPED/backtest', { transaction_cost_bps: 10 }],

@@ -11,7 +11,7 @@ const HOSTILE = '<img src=x onerror=alert(1)>';
 const FORMULA = '=HYPERLINK("http://example.org","x")';
 
 /**
- * Identifiers of three thousand securities; the first identifier is a script, and the first security's name is a
+ * Identifiers of three thousand securities. The first identifier is a script. The name of the first security is a
  * formula.
  */
 const identifiers = [HOSTILE, ...Array.from({ length: NAMES - 1 }, (_, n) => `N${String(n).padStart(4, '0')}`)];

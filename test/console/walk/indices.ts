@@ -261,7 +261,7 @@ export function describeIndices(desk: () => Desk): void {
     expect([costs < 0, effects!.reduce((sum, effect) => sum + effect.total_return, 0)]).toEqual([true, total]);
     await causes.getByRole('row', { name: `Terms of the run −${Math.abs(100 * costs).toFixed(4)}%` }).waitFor();
     await page.getByRole('region', { name: 'Changes of the terms' }).getByText('Transaction cost').waitFor();
-    // The newest run is in the first row below the titles; the selected run is two rows lower.
+    // The newest run is in the first row below the titles. The selected run is two rows lower.
     await page
       .getByRole('grid', { name: 'runs of CORE' })
       .getByRole('row')

@@ -96,7 +96,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
   ];
 }
 
-/** Opens an address as a link does, and waits until no request is pending. */
+/** Opens an address as a link does. Waits until all requests have been answered. */
 async function visit(page: Page, address: string): Promise<void> {
   await follow(page, address);
   await waitForCalm(page);

@@ -26,7 +26,7 @@ describe('an index that waits for a bar', () => {
       drift: { held: 1, change: 0 },
       entered: { date: day('2024-03-07'), event: 'order', orderedOn: day('2024-03-06'), price: 55, weight: 1 },
     });
-    // A was sold at once; the proceeds remain cash until B trades.
+    // A was sold at once. The proceeds remain cash until B trades.
     expect(ask('A', '2024-03-06')).toMatchObject({
       weight: null,
       held: null,

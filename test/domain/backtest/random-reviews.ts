@@ -17,7 +17,7 @@ export const randomDates = {
   phase: fc.constantFrom(undefined, undefined, undefined, { sessions: 3 }, { fractions: [0.5, 0.3, 0.2] }),
 };
 
-/** Random reviews in addition to the rebalance; most documents have no such review. */
+/** Random reviews in addition to the rebalance. Most documents have no such review. */
 export const randomReviews = fc.option(
   fc
     .array(

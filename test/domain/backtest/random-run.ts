@@ -125,7 +125,7 @@ export function runOn(
   });
 }
 
-/** Returns a run; undefined if the random market was refused for an expected reason. */
+/** Returns a run, or undefined if the random market was refused for an expected reason. */
 export function tryRun(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run | undefined {
   try {
     return run(market, document, request);

@@ -50,7 +50,7 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['RIC_25_5_50', weightCapped(0.1), ['100%', '50%', 'at most 5%']],
     ['SEC_75_5_10', weightCapped(0.06), ['75%', 'at most 5%']],
     ['UCITS_5_10_40', selectLargest(12), ['12 securities', '100%', '40%']],
-    // Four weights of 12% each exceed 10%; five weights of 9% together exceed 40%.
+    // Four weights of 12% each exceed 10%. Five weights of 9% together exceed 40%.
     ['UCITS_5_10_40', weightInStages(0.12, 0.045, 0.36), ['in stages', '12%', '10%']],
     ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.48), ['in stages', '45%', '40%']],
     ['UCITS_5_10_40', weightInStages(0.09, 0.06, 0.36), ['in stages', '40%']],

@@ -187,7 +187,7 @@ test('the distance on each session is that of its close: of two securities, each
       withDistances: true,
     },
   );
-  // The distance is one of two changes. Either the security rises by x with w (1 + x) / (1 + w x) = 0.35, so x = (0.35
+  // The distance is one of two changes. The security rises by x, so that w (1 + x) / (1 + w x) = 0.35. Then x is (0.35
   // - w) / (0.65 w). Or another security falls by (w / 0.35 - 1) / v.
   expect(distances.map((distance) => distance?.name ?? null)).toEqual([0, 1, null]);
   expect(distances[0]!.move).toBeCloseTo(0.05 / (0.65 * 0.3), 12);

@@ -117,7 +117,7 @@ test('a net return buys back what a withholding tax of a quarter leaves of a div
   expect(4 * shares!).toBeCloseTo(4 + 1 / 3, 12);
   expect(weight).toBeCloseTo(195 / 995, 12);
   expect(computeValue(4, 45) / divisor!).toBeCloseTo(995, 10);
-  // A short position pays the whole dividend, as in a total return.
+  // A short position pays the whole dividend. In a total return, it does the same.
   const shortPosition = { ...createPositionBefore('net'), weight: -0.2 };
   expect(computeProForma(createAction('DIVIDEND', 5), shortPosition, returnUnknown)).toEqual(
     computeProForma(createAction('DIVIDEND', 5), { ...shortPosition, variant: 'total' }, returnUnknown),
@@ -232,8 +232,8 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   expect(computeValue(5, 46) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
   const by = Object.fromEntries(computeRightsChoices(rights, createPositionBefore()).map((one) => [one.choice, one]));
-  // Holdings that four shares become with each choice: five after paying 30; four, and 16 in cash; four plus 16 / 46 of
-  // a share; four.
+  // Each choice changes the four shares: to five after paying 30; to four and 16 in cash; to four plus 16 / 46 of a
+  // share; or not at all.
   expect([by['take_up']!.shares, by['take_up']!.cash]).toEqual([1.25, -7.5]);
   expect(by['take_up']!.weight).toBeCloseTo((5 * 46) / computeValue(5, 46), 12);
   expect([by['sell']!.shares, by['sell']!.cash]).toEqual([1, 4]);

@@ -16,7 +16,7 @@ const DAYS = listWeekdays(SESSIONS);
 const STEPS = [...Array.from({ length: 60 }, () => 0), 1, 2, -3, 4, 7, null, null];
 
 const randomCase = fc.record({
-  /** Change of the share count by security and session; null if the data has no count. */
+  /** Change of the share count by security and session, or null if the data has no count. */
   steps: fc.array(fc.constantFrom(...STEPS), { minLength: 500, maxLength: 500 }),
   prices: fc.array(fc.integer({ min: -30, max: 30 }), { minLength: 500, maxLength: 500 }),
   hasFloat: fc.boolean(),
@@ -26,7 +26,7 @@ const randomCase = fc.record({
 });
 type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
-/** Returns the share counts of a security in the data; null where the data has no count. */
+/** Returns the share counts of a security in the data. A count is null if the data has none. */
 function listCounts({ steps, split }: RandomCase, n: number): (number | null)[] {
   let count = 100 + 20 * n;
   return DAYS.map((_, t) => {

@@ -147,7 +147,7 @@ describe('risk parity', () => {
     const budgetProblem = createMarket({ type: 'risk_parity', budgets }, { rows });
     const report = budgetProblem.warnings.map(({ message, path }) => `${path}: ${message}`).join();
     expect(report).toContain('objective.budgets: No security that may be held has the budget of N003');
-    // The named security, the members of S1 and N003 may not be held; the other securities have no budget.
+    // The named security, the members of S1 and N003 may not be held. The other securities have no budget.
     const rest = NAMES - 2 - Array.from({ length: NAMES }).filter((_, i) => i % 5 === 1).length;
     expect(report).toContain(
       `objective.budgets: ${rest} of ${NAMES} securities have no risk budget and no weight: N000,`,

@@ -4,8 +4,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 export interface WindowInput {
   /**
-   * Returns by session and security, null where the security has no price. The returns of the first session are not
-   * used.
+   * Return of each security on each session, or null if it has no price. The returns of the first session are not used.
    */
   readonly returns: readonly (readonly (number | null)[])[];
   readonly sectors?: readonly string[];

@@ -196,7 +196,7 @@ describe('a preview of a decision date is the decision of the run', () => {
 
 describe('currencies', () => {
   const fields = {
-    // Rates of EURUSD are 1.25 and 1.50; GBPUSD is missing.
+    // Rates of EURUSD are 1.25 and 1.50. GBPUSD is missing.
     CLOSE: [
       [10, 10, 1.25, 10, 800],
       [10, 10, 1.5, 10, 800],

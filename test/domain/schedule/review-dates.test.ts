@@ -70,7 +70,7 @@ describe('dates of a review on the sessions of New York', () => {
       reference: { rule: 'sessions_before', sessions: 5 },
       announcement: { rule: 'weekday_before', weekday: 2, weeks: 0 },
     };
-    // Good Friday 2024 is 29 March; Thanksgiving is 28 November, and Christmas is a Wednesday.
+    // Good Friday 2024 is 29 March. Thanksgiving is 28 November. Christmas is a Wednesday.
     expect(listRows(spec, '2024-03-15', '2024-04-08').map((row) => row.slice(0, 32))).toEqual([
       '2024-03-22 2024-03-15 2024-03-20',
       '2024-03-28 2024-03-21 2024-03-27',

@@ -42,7 +42,7 @@ export interface Desk {
   split(security: string): void;
   /** Refreshes the whole store, as a user does after a correction. */
   refreshWhole(): Promise<void>;
-  /** Starts a day and waits until its round has ended. */
+  /** Starts a day. Waits until the service has done all that it can do now for this day. */
   performed(date: string): Promise<ScheduleDay>;
   /**
    * Returns the number of rounds that ended because the database or the object store did not respond. This can happen

@@ -19,7 +19,7 @@ export interface StatusFacts {
 /** Checks the statuses of jobs in the order in which clients receive them. */
 export interface StatusChecks {
   check(status: JobStatus): void;
-  /** Latest status received, by incarnation. */
+  /** Latest status that a client received, by submission. */
   readonly seen: ReadonlyMap<string, JobStatus>;
 }
 
@@ -29,7 +29,7 @@ const GRACE_MS = 3000;
 export function createStatusChecks(world: World, { leaseMs, startedBy, attempts }: StatusFacts): StatusChecks {
   const { agenda, say } = world;
   const seen = new Map<string, JobStatus>();
-  /** Process that returned the latest status, by incarnation. */
+  /** Process that returned the latest status, by submission. */
   const seenBy = new Map<string, number>();
   /** Time at which the attempt was last seen working. The key consists of the submission and the attempt. */
   const idleSince = new Map<string, number>();

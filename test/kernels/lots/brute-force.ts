@@ -1,6 +1,6 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 
-/** A possible net trade in a security, with the realised gains of its lots. */
+/** A possible net trade in a security, and the gains that it realises in its lots. */
 interface Choice {
   readonly trade: number;
   readonly short: number;

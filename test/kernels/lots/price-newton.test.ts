@@ -48,7 +48,7 @@ describe('solveByPrices', () => {
       ownSolution.weights.forEach((weight, i) => expect(weight).toBeCloseTo(otherSolution.weights[i]!, 7));
       const objective = computeObjective(form, ownSolution.traded, ownSolution.weights);
       expect(objective).toBeCloseTo(computeObjective(form, otherSolution.traded, otherSolution.weights), 10);
-      // The order of lots makes a sale more expensive than the convex hull of its cost.
+      // Because of the order of lots, the cost of a sale is above the convex hull of the cost.
       expect(computeDualBound(form.program, form.side, ownSolution.multipliers).bound).toBeGreaterThan(
         objective - 1e-10,
       );

@@ -5,7 +5,7 @@ import { computeAverageCorrelation, shrink, createShrinkageTarget } from '#kerne
 import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 
-/** Computes the shrinkage targets entry by entry, as defined in the contract and in the papers. */
+/** Computes the shrinkage targets entry by entry. The contract and the papers define them. */
 function computeTargetByDefinition(
   kind: 'constant_correlation' | 'scaled_identity',
   a: Float64Array,

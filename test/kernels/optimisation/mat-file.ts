@@ -13,7 +13,7 @@ const COMPRESSED = 15;
 const MATRIX = 14;
 const SPARSE_CLASS = 5;
 
-/** Reads the matrices of a file by name. They must be little endian and numeric, as written by scipy. */
+/** Reads the matrices of a file by name. They must be little endian and numeric, as scipy writes them. */
 export function readMatFile(path: string): Map<string, MatMatrix> {
   const file = readFileSync(path);
   const results = new Map<string, MatMatrix>();

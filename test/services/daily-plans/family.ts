@@ -94,7 +94,7 @@ export const schedule = (change: object): object => ({
 export const readDay = async (service: RunningService, date: string, id = 'close') =>
   (await service.ask<ScheduleDay>('GET', `/schedules/${id}/days/${date}`)).body;
 
-/** Waits until a round of a day has ended. */
+/** Waits until the service has done all that it can do now for a day. */
 export async function waitForSettledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
   return waitFor(async () => {
     const day = await readDay(service, date, id);
@@ -105,7 +105,7 @@ export async function waitForSettledDay(service: RunningService, date: string, i
   });
 }
 
-/** Starts a day and waits until its round has ended. */
+/** Starts a day. Waits until the service has done all that it can do now for this day. */
 export async function performDay(service: RunningService, date: string, request: object = {}, id = 'close') {
   const before = (await readDay(service, date, id)).rounds ?? 0;
   const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);

@@ -16,7 +16,7 @@ export interface Answer {
 export interface TestService {
   readonly home: string;
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
-  /** Calls an operation. Fails unless the response conforms to the document that the service publishes. */
+  /** Calls an operation. Fails if the response does not conform to the document that the service publishes. */
   checked(operation: string, path: string, body?: unknown): Promise<Answer>;
   /** Waits for a job to end and returns the response. */
   finished(jobId: string): Promise<Answer>;

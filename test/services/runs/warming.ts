@@ -8,7 +8,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { createWarmUp } from '#services/runs/warm-up.js';
 import type { WarmUpDependencies } from '#services/runs/warm-up.js';
 
-/** Number of threads in the heavy lane. */
+/** Number of threads for expensive jobs. */
 export const WORKERS = 2;
 
 export function createServedMarket(

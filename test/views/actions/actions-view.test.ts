@@ -335,7 +335,7 @@ test('a spin-off has the shares of the spun-off security, before and after, and 
     received: { identifier: 'S', ratio: 0.25, weight: 0 },
   });
   expect(settledIndex.held.find(({ identifier }) => identifier === 'S')!.shares).toBeCloseTo(0.25, 12);
-  // If a security has a price by the close of the day, it has the weight of this price: 4 of a level of 46 + 50 + 4.
+  // If a security has a price by the close of the day, this price determines its weight: 4 of a level of 46 + 50 + 4.
   const tradedIndex = showWholeIndexUntil(3, { ...close, S: [null, null, 16, 16] }, actions);
   expect(tradedIndex.shown[0]!.received!.weight).toBeCloseTo(0.04, 12);
 });

@@ -27,7 +27,7 @@ export function describeReruns(work: SharedWork): void {
 
     const findWorker = (node: string): ListeningProcess => work.workers.find(({ home }) => node.endsWith(home))!;
 
-    /** Starts a rerun after a change of the data and lets another node claim some of its parts. */
+    /** Starts a job that runs all indices again after a change of the data. Another node claims some of its parts. */
     async function startPausedRerun(name: string) {
       const before = (await cluster.nodes())[0]!.market;
       await prepare(cluster.front, [], { ...MARKET, store_id: `market${++seed}`, seed });

@@ -29,7 +29,7 @@ import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-
 import { formatOverview, formatResult, runOverviewJson, runResultJson } from '../run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
-/** Returns a run; undefined if the random market or benchmark was refused. */
+/** Returns a run, or undefined if the random market or benchmark was refused. */
 function runOf(...runTerms: Parameters<typeof tryRun>): Run | undefined {
   try {
     return tryRun(...runTerms);

@@ -242,7 +242,7 @@ export const randomDerivation = fc
       universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'HH'] },
       rebalance: { frequency: parentFrequency },
       pipeline: {
-        // If the candidates come from the universe, the parent holds only some of its securities.
+        // If the candidates come from the universe, the parent must hold only some of its securities.
         selection: candidates === 'parent' ? [] : [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 3 } }],
         treatment: { dividends: 'total' },
         weighting,

@@ -12,8 +12,8 @@ const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
 
 /**
- * Returns a run that has every possible block: costs, a cap, a pending order, a foreign security, a dividend and a
- * benchmark.
+ * Returns a run that has every possible block: costs, a cap, an order that waits for a price, a foreign security, a
+ * dividend and a benchmark.
  */
 function createRichRun(): Uint8Array<ArrayBuffer> {
   const market = buildMarket({

@@ -42,7 +42,7 @@ export function describeReference(): void {
     });
 
     test('coverage through time counts the securities with a price, and those that should have one', async () => {
-      // A has no bar on the 8th, although it has earlier and later bars; B ends on the 8th
+      // A has no bar on the 8th, but earlier and later bars; B ends on the 8th
       expect(await service.ok<CoverageHistoryResponse>('GET', '/data/coverage/history')).toEqual({
         store_id: 'reads',
         dates: ['2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'],

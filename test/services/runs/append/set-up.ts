@@ -93,7 +93,7 @@ export async function runWhole(id = 'GROWS', request: object = REQUEST): Promise
 
 export const readText = async (path: string): Promise<string> => (await service.download(path)).text();
 
-/** Returns JSON text without the time and origin of its computation. */
+/** Returns JSON text without the members that state when and where it was computed. */
 export const formatNumbers = (json: string): string =>
   json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
 

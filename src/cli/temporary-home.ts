@@ -12,7 +12,7 @@ export interface TemporaryHome {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** Serves an empty home on loopback while `use` works with it, then removes the home. */
+/** Serves an empty home on this machine while `use` runs. Then removes the home. */
 export async function runWithTemporaryHome<T>(
   { name, port, environment }: TemporaryHome,
   use: (url: string) => Promise<T>,
@@ -31,7 +31,7 @@ export async function runWithTemporaryHome<T>(
   }
 }
 
-/** Removes keys from the environment: a temporary home on loopback needs none. */
+/** Removes the API keys and the settings of host, home and database from the environment of a temporary service. */
 function removeKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { DIVISOR_API_KEYS: _keys, HOST: _host, DIVISOR_HOME: _home, DATABASE_URL: _database, ...rest } = environment;
   return rest;

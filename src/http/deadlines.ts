@@ -1,13 +1,13 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
-/** Deadline of requests, after which they are refused. */
+/** Limit of the duration of requests. */
 export interface Deadlines {
   /** Resolves with the result of the work. @throws Refusal OVERLOADED if the work has not ended by the deadline */
   within<T>(work: Promise<T>): Promise<T>;
 }
 
-/** Interval of the single timer for all requests, which costs less than one timer per request. */
+/** Interval in ms of the timer that checks all requests. One timer for all costs less than one timer per request. */
 const LOOK_MS = 1000;
 
 export function createDeadlines(seconds: number = LIMITS.MAX_REQUEST_SECONDS): Deadlines {

@@ -40,7 +40,7 @@ export function formatStatement(statement: BenchmarkStatement): string {
             `${formatCount(publication.closes, 'close')} from ${publication.first} through ${publication.through}, on the sessions of ${calendar.code}; ${formatCount(publication.restatements, 'restatement')}.`,
           ],
     ],
-    // The notices of errors are complete sentences for clients.
+    // Each error has a notice, a complete sentence for clients.
     [
       'Errors',
       statement.errors.length === 0

@@ -15,7 +15,7 @@ import {
   type Queues,
 } from './queue-port-world.js';
 
-/** Tests the guarantees of every queue on one queue implementation. */
+/** Declares the tests that every implementation of the queue must pass. */
 export function describeJobQueue(name: string, open: OpenQueue): void {
   describe(name, () => {
     const queues = createQueues(open);

@@ -67,8 +67,8 @@ interface ServedInput extends BenchmarkInput {
 }
 
 /**
- * Returns the book up to the end of the market; undefined if an event after the requested day is refused, because the
- * day itself may be valid.
+ * Returns the book up to the end of the market. Undefined if the rules refuse an event: it may be later than the
+ * requested day, so the caller computes the book only up to that day.
  */
 function findWholeBook(engine: Engine, input: ServedInput): Book | undefined {
   try {

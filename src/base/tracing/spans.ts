@@ -82,7 +82,7 @@ export interface OpenSpan {
   end(error?: string, more?: Attributes): void;
 }
 
-/** Starts a span in a trace; undefined if tracing is off, or there is no trace. */
+/** Starts a span in a trace. Returns undefined if tracing is off or if there is no trace. */
 export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefined {
   const { kind = 'internal', parent = findCurrentSpan(), attributes = {} } = order;
   if (tracer === undefined || parent?.isSampled !== true) return undefined;
@@ -147,7 +147,7 @@ export function parseTraceParent(text: string | null | undefined): SpanContext |
   return { traceId, spanId, isSampled: (Number.parseInt(flags!, 16) & 1) === 1 };
 }
 
-/** Returns random bytes as hexadecimal text; all zeros are rejected, because an identifier of zeros is invalid. */
+/** Returns random bytes as hexadecimal text. Never returns only zeros, because an identifier of zeros is invalid. */
 function createRandomHex(bytes: number): string {
   const randomBytes = crypto.getRandomValues(new Uint8Array(bytes));
   const text = Array.from(randomBytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

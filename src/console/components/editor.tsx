@@ -61,6 +61,8 @@ interface EditorProps {
   readonly isReady?: (document: JsonObject) => boolean;
   /** Member that holds the id. The id is part of the address under which the document is saved. */
   readonly idMember?: string;
+  /** Members that must not be empty, in addition to the id and the name. */
+  readonly required?: readonly string[];
   /** False for a document with a reason in each row. Default: each version has a reason. */
   readonly hasNote?: boolean;
   /** Document whose versions are listed below the editor. */
@@ -86,13 +88,13 @@ interface EditorProps {
  */
 export function Editor(props: EditorProps) {
   const { title, above, opened, actions, remove, versioned, onReload, children, scope = 'write' } = props;
-  const { isReady = () => true, hasNote = true, idMember } = props;
+  const { isReady = () => true, hasNote = true } = props;
   const { edited, trouble, clash, resolve } = useEdited(props);
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
   const report = (isSaved: boolean, document: JsonObject) => isSaved && props.onSaved(document);
-  const missing = listMissing(edited.document, idMember);
-  const canSave = !isWrong && (isStored ? edited.isChanged : missing.length === 0) && isReady(edited.document);
+  const missing = listMissing(edited.document, props);
+  const canSave = !isWrong && missing.length === 0 && (!isStored || edited.isChanged) && isReady(edited.document);
   // The pressed button stays disabled until the next change and loses the focus, which is moved to the heading.
   const isPressed = useRef(false);
   useLayoutEffect(() => {
@@ -109,7 +111,7 @@ export function Editor(props: EditorProps) {
           <>
             {actions?.(edited)}
             {isStored && remove !== undefined && <Remove {...props} remove={remove} />}
-            {!isStored && missing.length > 0 && <span class="quiet">Required: {missing.join(' and ')}</span>}
+            {missing.length > 0 && <span class="quiet">Required: {missing.join(', ')}</span>}
             {hasNote && <NoteInput value={edited.note} onChange={edited.setNote} />}
             <Button
               kind="main"
@@ -159,11 +161,17 @@ function RefusedChange({ trouble }: { readonly trouble: Trouble }) {
   );
 }
 
-/** Returns the labels of the missing members that name a new document: its id and, if its kind has a name, its name. */
-const listMissing = (document: JsonObject, idMember: string | undefined): readonly string[] => [
-  ...(idMember !== undefined && document[idMember] === '' ? ['id'] : []),
-  ...(document['name'] === '' ? ['name'] : []),
-];
+/** Returns the empty members of a document that must have a value: its id, its name and those of its kind. */
+function listMissing(
+  document: JsonObject,
+  { idMember, required = [] }: Pick<EditorProps, 'idMember' | 'required'>,
+): readonly string[] {
+  const isEmpty = (member: string): boolean => {
+    const value = document[member];
+    return value === '' || (Array.isArray(value) && value.length === 0);
+  };
+  return [...(idMember !== undefined && isEmpty(idMember) ? ['id'] : []), ...['name', ...required].filter(isEmpty)];
+}
 
 interface EditorState {
   readonly edited: EditedDocument;

@@ -9,7 +9,9 @@ export function computeReturns(level: Float64Array): Float64Array {
   return returns;
 }
 
-/** Computes the level relative to its running peak, 0 at a high and negative below it, on the axis of the level. */
+/**
+ * Computes the level over its running peak, minus 1, for each date of the level: 0 at a new high, negative below it.
+ */
 export function computeDrawdown(level: Float64Array): Float64Array {
   const drawdown = new Float64Array(level.length);
   let peak = -Infinity;

@@ -6,7 +6,7 @@ export interface StaleState {
   readonly data: boolean;
   /** True if this engine version may produce other results. */
   readonly engine: boolean;
-  /** Name of the run's store if another store is in use now; otherwise null. */
+  /** Differences between the stored run and a new run, one sentence each. */
   readonly reasons: readonly string[];
   /** Name of the run's store; null if that store is in use. */
   readonly store_id: string | null;

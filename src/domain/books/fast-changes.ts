@@ -51,7 +51,7 @@ export const applyFastExit: MemberChange = (watch, watchPosition) => {
   });
 };
 
-/** Adds new securities that rank high enough, each as a replacement for the lowest-ranked constituent. */
+/** Adds new securities that rank high enough. Each replaces the constituent with the lowest rank. */
 export const applyFastEntry: MemberChange = (watch, watchPosition) => {
   const { events, entries, pool, composer, indexId } = watch;
   const { fast_entry: entry } = events;

@@ -14,7 +14,7 @@ export interface ShareChangeTerms {
 }
 
 /**
- * Share counts of securities, NaN if unknown, [n] each: the counts that give the index shares, and the latest counts in
+ * Share counts of securities, NaN if unknown, [n] each. Index shares use `adopted`; `latest` are the latest counts in
  * the data.
  */
 export interface SecurityCounts {

@@ -92,8 +92,8 @@ function describeReach({ row, value }: RowWithoutGuarantee): string {
 }
 
 /**
- * Returns the number of securities of a definition, from its last rule that states a count, or from its list; null if
- * neither states it.
+ * Returns the number of securities of a definition. The number comes from its last rule that states a count, or from
+ * its list. Returns null if neither states it.
  */
 function countSecurities({ universe, pipeline: { selection } }: RuleDocument): number | null {
   const count = selection.findLast(({ params }) => typeof params['count'] === 'number')?.params['count'];

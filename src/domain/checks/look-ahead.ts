@@ -14,7 +14,7 @@ interface DatedMarket {
 }
 
 /**
- * Warns if the stored risk model of a definition contains returns after its first decision; a run refuses such a model.
+ * Warns if the stored risk model of a definition contains returns after its first decision. A run refuses such a model.
  */
 export function checkLookAhead(document: IndexDocument, { calendar, firstDay, observedEndOf }: DatedMarket): Finding[] {
   const use = findModelUse(document);

@@ -61,8 +61,8 @@ function reportWithinPhase(
 }
 
 /**
- * Warns if a later review in the document has the same date and scope and overrides this one. Dates covered by a
- * previous warning are not reported again.
+ * Warns if a later review in the document has the same date and scope and overrides this one. Skips dates that an
+ * earlier warning covers.
  */
 function reportOverridden(datedReview: DatedReview, otherDatedReviews: readonly DatedReview[]): Finding[] {
   const freePositions = new Set(datedReview.positions);

@@ -6,7 +6,7 @@ import type { PriceSeries } from './series.js';
 /** Maximum rate. A rate above 100% per year was probably given in percent, or is a price. */
 export const RATE_MAX = 1;
 
-/** Factor of series of rates, which are in percent per year. */
+/** Divisor of series of rates. They are in percent per year. */
 const PERCENT = 100;
 
 const isBeyond = (value: number): boolean => Math.abs(value) > RATE_MAX * PERCENT;

@@ -16,7 +16,7 @@ export const tailParams = defineObject(() => ({
   }),
 }));
 
-/** Describes the tail as a share of the scenarios, in words. */
+/** Formats the share of the scenarios that is in the tail, for example `5%`. */
 export function describeTailShare(confidence: number): string {
   return `${Number((100 * (1 - confidence)).toPrecision(6))}%`;
 }

@@ -36,9 +36,10 @@ export interface ConflictRow {
 }
 
 /**
- * Finds an irreducible set of conflicting rows; null if the rows are feasible.
+ * Finds a set of conflicting rows of which none can be removed. Returns null if the rows are feasible.
  * @param includes selects the rows to consider. Default: all rows.
- * @param trying solver for the tests of single rows after the first proof. A row remains in the set if it fails.
+ * @param trying solver for the tests of single rows after the first proof. If it fails, the tested row remains in the
+ * set.
  * @cost a linear program per row, and the least average of each tail
  */
 export function findConflict(
@@ -57,13 +58,11 @@ export function proveInfeasibility(solver: Solver, problem: Problem, assembly: A
 
 export interface FeasibilityCheck {
   readonly proof: Proof | null;
-  /** Weights that satisfy all rows, if norm rows are among them; null if none are known. */
+  /** Weights that satisfy all rows, if norm rows are among them. Null if none are known. */
   readonly weights: Float64Array | null;
 }
 
-/**
- * Returns a proof that the rows of an assembly are infeasible, or weights that show feasibility, if either is found.
- */
+/** Returns a proof that the rows of an assembly are infeasible, or weights that satisfy them. May find neither. */
 export function checkFeasibility(solver: Solver, problem: Problem, assembly: Assembly): FeasibilityCheck {
   const { includes = () => true } = assembly;
   let tails: TailLimitState | undefined;
@@ -94,7 +93,8 @@ export function checkFeasibility(solver: Solver, problem: Problem, assembly: Ass
 const PLANES_MAX = 200;
 
 /**
- * Returns the margin by which a proof holds in another assembly of the rows; zero or less if it proves nothing there.
+ * Returns the margin by which a proof holds in another assembly of the rows. If it is zero or less, the proof does not
+ * hold there.
  */
 export function computeGap({ certificate, crossed }: Proof, { program }: AssembledProgram): number {
   if (crossed !== null)
@@ -114,7 +114,7 @@ function findCrossedBounds({ lower, upper, n }: Program): number | null {
   return result;
 }
 
-/** Splits a proof by contradictory bounds into one proof per security; returns any other proof unchanged. */
+/** Splits a proof by contradictory bounds into one proof per security. Returns any other proof unchanged. */
 export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
   const {
     crossed,
@@ -126,7 +126,9 @@ export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
   );
 }
 
-/** Returns the margin as `computeGap`, but for a proof by contradictory bounds only that of its security. */
+/**
+ * Returns the margin as `computeGap` does. For a proof by contradictory bounds, it is only the margin of its security.
+ */
 export function computeRowGap(proof: Proof, assembled: AssembledProgram): number {
   const { crossed } = proof;
   return crossed === null
@@ -212,8 +214,8 @@ function listUses(problem: Problem, { assembled, includes, certificate, crossed 
 }
 
 /**
- * Returns the net force of a certificate's rows and norms on each security, and the magnitude of the largest single
- * force.
+ * Returns the net force of a certificate's rows and norms on each security. Also returns the magnitude of the largest
+ * single force.
  */
 function computeForces(
   program: Program,
@@ -290,7 +292,10 @@ export function listConflictRows(problem: Problem, { origins, proof }: Conflict)
   }));
 }
 
-/** Returns the label of a row in a conflict with its strongest side; with the member if the proof uses only one. */
+/**
+ * Returns the label of a row in a conflict with its strongest side. The label contains the member if the proof uses
+ * only one.
+ */
 function formatConflictLabel(origin: Origin, uses: readonly ProofRowUse[]): string {
   const strongestUse = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
   if (strongestUse === undefined) return origin.name;

@@ -18,7 +18,7 @@ export interface UnreachablePointer {
 }
 
 /**
- * Sets a value at a pointer, in place: replaces a member or an element, adds a member to an object, or appends an
+ * Sets a value at a pointer, in place. Replaces a member or an element, adds a member to an object, or appends an
  * element to a list (by its index or `-`).
  * @returns the part of the pointer that does not exist; undefined if the value was set
  */

@@ -62,8 +62,8 @@ export function toDay({ year, month, day }: CivilDate): Day {
 
 /**
  * Returns the civil date of a day in the proleptic Gregorian calendar.
- * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so that the leap day is their
- * last day.
+ * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so the leap day is their last
+ * day.
  */
 export function toCivilDate(day: Day): CivilDate {
   const shiftedDay = Math.floor(day) + DAYS_BEFORE_1970;

@@ -7,8 +7,9 @@ import type { Lane } from '../compute-pool.js';
  * other values, because payloads, settings of documents or index mathematics changed. Such a node claims rows by their
  * kind, which contains the generation.
  *
- * | generation | releases | | 1, not written | up to 0.3.0 | | 2 | 0.4.0 | | 3 | from 0.5.0: plug-ins call functions of
- * `rows` |
+ * - 1, not written: up to 0.3.0
+ * - 2: 0.4.0
+ * - 3: from 0.5.0, because plug-ins call functions of `rows`
  */
 const GENERATION = 3;
 const SEPARATOR = '/';

@@ -22,7 +22,7 @@ export interface ServedMarkets extends Markets {
    * Returns the event that this market is served. The transaction that makes its dataset active publishes the event.
    */
   activation(market: ServedMarket): CommitEvent<'market-activated'>;
-  /** Serves the market of an event from `activation`. @throws Error if its content is not in this process */
+  /** Serves the market that the event activates. @throws Error if this process has not loaded its content */
   activate(event: CommitEvents['market-activated']): void;
   /** Updates the declared properties of the served market. Does nothing if it has another content than the event. */
   declare(event: CommitEvents['market-declared']): void;

@@ -34,16 +34,16 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
   return {
     allows: isAllowed,
     async resolve(location, kind) {
-      const notAllowed = {
+      const refusedLocation = {
         problem: {
           code: 'LOCATION_NOT_ALLOWED' as const,
           path: 'location',
           message: `The location is not inside one of the folders that the operator allows (--data-roots, DIVISOR_DATA_ROOTS)${machinePhrase}.`,
         },
       };
-      if (!isAbsolute(location) || location.includes('\0')) return notAllowed;
+      if (!isAbsolute(location) || location.includes('\0')) return refusedLocation;
       const path = await resolveAbsentPath(resolve(location));
-      if (!(await isAllowed(path))) return notAllowed;
+      if (!(await isAllowed(path))) return refusedLocation;
       const result = await stat(path).catch(() => undefined);
       const isKind = kind === 'folder' ? result?.isDirectory() : result?.isFile();
       if (isKind === true) return { path };

@@ -43,7 +43,7 @@ export async function* readLogBatches(
  * Returns the date of the last close in a log. Restatements may follow it.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
-export async function findPublishedBatches(
+export async function findLastClose(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
   { batches }: PublicationHead,

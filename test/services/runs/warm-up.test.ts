@@ -16,7 +16,7 @@ afterEach(async () => {
 const CODE_AND_MARKET = ['light warm-up code', 'light warm-up market', 'heavy warm-up code'];
 const RUN = 'heavy warm-up run';
 const PRACTICE_COUNT = 12;
-/** Warm-up runs that a thread computes once. */
+/** Requests of a thread for practice runs: a fixed number after each start of the thread. */
 const RUNS = Array.from({ length: PRACTICE_COUNT }, () => RUN);
 /** All warm-up requests of a thread: code, market and runs. */
 const ALL_WARMED = [...CODE_AND_MARKET, ...RUNS];
@@ -286,7 +286,7 @@ test('after it is closed, it starts nothing and waits for nothing', async () => 
 });
 
 const EXPOSURES = '/analytics/EQ/exposures?fields=AGE,BETA,MOMENTUM,RETURN,VALUE_TRADED,VOLATILITY,VOLUME';
-/** Ranges of the run's dates, in a different order. */
+/** Ranges of dates of the run. They are not in the order of time. */
 const RANGES = [
   'start=2020-09-01',
   'start=2019-11-15&end=2020-02-03',

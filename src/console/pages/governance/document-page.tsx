@@ -50,6 +50,7 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
           ]}
           scope={scope}
           idMember={idMember}
+          required={first.document['text'] === undefined ? [] : ['text']}
           opened={first}
           versioned={id === null ? undefined : { kind, id }}
           reread={() => read(id ?? '')}

@@ -80,7 +80,7 @@ function FollowedPreview({ id, tracked }: NeverRunProps) {
   );
 }
 
-/** Casts a stored definition to a request body: null members are accepted. */
+/** Returns the request body of a preview of a stored definition, whose members may be null. */
 const createBody = (index: IndexDocument | null) => createDraftBody(index as unknown as JsonObject);
 
 /** Number of securities in the list of the largest weights, and on a phone. */

@@ -14,7 +14,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatDuration, computeSecondsBetween } from '../../words/dates.js';
-import { formatJobTitle, KINDS } from '../../words/jobs.js';
+import { formatJobTitle, isWithoutResult, KINDS } from '../../words/jobs.js';
 import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { JobPanel } from './job-panel.js';
 
@@ -131,6 +131,7 @@ function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
     .toSorted((a, b) => a - b);
   const median = took[Math.floor(took.length / 2)];
   const failed = countJobs('failed');
+  const withoutResult = jobs.filter(isWithoutResult).length;
   return (
     <Metrics
       label="Listed jobs"
@@ -139,8 +140,11 @@ function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
         { term: 'Waiting', value: formatCount(countJobs('pending')) },
         {
           term: 'Succeeded',
-          value: formatCount(countJobs('succeeded')),
-          note: `of ${formatCount(jobs.length)} listed`,
+          value: formatCount(countJobs('succeeded') - withoutResult),
+          note:
+            withoutResult > 0
+              ? `${formatCount(withoutResult)} more without a result`
+              : `of ${formatCount(jobs.length)} listed`,
         },
         { term: 'Failed', value: formatCount(failed), kind: failed > 0 ? 'down' : '' },
         { term: 'Median duration', value: median === undefined ? MISSING_TEXT : formatDuration(median) },

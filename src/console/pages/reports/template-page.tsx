@@ -40,6 +40,7 @@ export function TemplatePage({ params }: PageProps) {
           title={id ?? 'New template'}
           above={[{ address: '/console/reports', text: 'Reports' }]}
           idMember="template_id"
+          required={['blocks']}
           opened={first}
           actions={(edited) => may('run') && <Preview edited={edited} />}
           versioned={id === null ? undefined : { kind: 'template', id }}

@@ -35,7 +35,7 @@ export function SchedulePage({ params }: PageProps) {
           ]}
           idMember="schedule_id"
           opened={first}
-          isReady={({ indices }) => Array.isArray(indices) && indices.length > 0}
+          required={['indices']}
           versioned={id === null ? undefined : { kind: 'schedule', id }}
           reread={() => load(id ?? '')}
           save={put}

@@ -74,8 +74,8 @@ interface HoldingsLookBackInput extends Pick<ResumedIndex, 'before'> {
 }
 
 /**
- * Returns the look-back of a rebalance that depends on the holdings of its index; empty for all others. The look-back
- * begins at the composition in force.
+ * Returns the look-back of a rebalance that depends on the holdings of its index. The look-back begins at the
+ * composition in force. Returns an empty list for all other rebalances.
  */
 function listHoldingsLookBack(
   document: IndexDocument,

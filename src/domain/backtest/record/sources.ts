@@ -171,7 +171,7 @@ export function toAppendedBenchmark(added: AppendedRecord): AppendedBook | null 
   );
 }
 
-/** Returns the days of a book without its first session, which is already stored. */
+/** Returns the days of a book after its first session. The first session is stored already. */
 export function listLaterDays({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from + 1, from + length);
 }
@@ -190,8 +190,8 @@ export function removeFirstSession(book: Book): Book {
 }
 
 /**
- * Returns the calendar's session before the first session of the run; the previous calendar day if the calendar begins
- * there.
+ * Returns the session of the calendar before the first session of the run. If the calendar begins with the run, returns
+ * the previous calendar day.
  */
 export function findPreviousDay({ sm, from }: Book): number {
   const { sessions } = sm.calendar;

@@ -30,8 +30,8 @@ export function listAppendedRates(source: AppendedSessions): Float64Array | null
 }
 
 /**
- * Returns one row of rates per foreign security, [securities x T]: version 0.1.0 stored rates per security, not per
- * currency.
+ * Returns one row of rates per foreign security, [securities x T]. Version 0.1.0 stored rates in this form, not one row
+ * per currency.
  */
 export function groupRatesByCurrency(columns: BlockReader): Float64Array {
   const { foreign, dates } = columns.header;

@@ -41,10 +41,11 @@ export interface CheckInput {
   /** Session before `date`. */
   readonly previous: Day;
   /**
-   * Composition at the close of the session, or of the last session of the run if that is earlier; null without a run.
+   * Composition at the close of the session, or at the close of the run's last session if that is earlier. Null without
+   * a run.
    */
   readonly closing: CheckedComposition | null;
-  /** Composition before the session opens; null if the run has no opening file. */
+  /** Composition before the session opens. Null if the run has no opening file. */
   readonly opening: CheckedComposition | null;
   /** Levels of the run by session, up to `date`. */
   readonly levels: ReadonlyMap<Day, CheckedLevels>;
@@ -70,7 +71,7 @@ export interface CheckInput {
   issuerOf(identifier: string): string;
   /** Returns the value of a series on a day; NaN without a value. */
   seriesOn(identifier: string, day: Day): number;
-  /** Securities whose changed history the refresh of the day rejected; null on a day without a refresh. */
+  /** Securities whose changed history the refresh of the day rejected. Null on a day without a refresh. */
   readonly restated: ReadonlySet<string> | null;
 }
 
@@ -100,7 +101,7 @@ export interface CheckKind<P = never> {
   readonly schema: z.ZodObject;
   /** Sentence for the guide and the contract. */
   readonly help: string;
-  /** True if the check needs the run of the session: steps before the runs cannot perform it. */
+  /** True if the check needs the run of the session. A step before the runs cannot perform it. */
   readonly needsRun: boolean;
   /** Members of `CheckInput` that the check reads. */
   readonly reads: readonly ('closing' | 'opening' | 'levels' | 'published' | 'decisions')[];

@@ -11,7 +11,7 @@ export interface MaximumBracket {
   readonly high: MaximumPoint;
 }
 
-/** Smaller fraction of a golden section; the search continues in the larger part. */
+/** Smaller fraction of a golden section. The search continues in the larger part. */
 const GOLDEN_SECTION = (3 - Math.sqrt(5)) / 2;
 
 /** Distance of two points that counts as rounding, relative to 1 and the point. */
@@ -21,8 +21,8 @@ const POINT_TOLERANCE = 1e-9;
 const STEPS_MAX = 40;
 
 /**
- * Finds the maximum of a function that first rises and then falls: at the vertex of the parabola through the three best
- * points, or by golden sections if that fails.
+ * Finds the maximum of a function that first rises and then falls. The next point is the vertex of the parabola through
+ * the three best points, or a golden section if that fails.
  * @param valueOf returns the value at a point; -Infinity if there is none
  * @source Brent (1973), Algorithms for Minimization without Derivatives, chapter 5.
  */

@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CompareView } from '#contract/analytics/compare.js';
 
-/** The stores `apart` and `among` contain the same prices: benchmarks are series in one and securities in the other. */
+/** The stores `apart` and `among` contain the same prices. Benchmarks are series in one and securities in the other. */
 export interface SeriesStores {
   readonly days: readonly string[];
   computePrice(name: string, t: number): number;
   on<T>(store: 'apart' | 'among', work: () => Promise<T>): Promise<T>;
   run(id: string): Promise<unknown>;
   get<T = Record<string, unknown>>(path: string): Promise<T>;
-  /** Returns the refusal of a GET request, or of a POST request with a body. */
+  /** Returns the refusal of a request. It is a GET request, or a POST request if there is a body. */
   refusal(path: string, body?: object): Promise<unknown>;
   remove(path: string): Promise<unknown>;
 }

@@ -23,7 +23,7 @@ const defineUnary = (
 /** Returns x, or missing if it is not finite. */
 const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
-/** Creates a function that folds its operands from left to right; missing if an operand is missing. */
+/** Defines a function that combines its operands from left to right. Its value is missing if any operand is missing. */
 const defineFold = (
   entry: Omit<ElementwiseEntry, 'operands' | 'least' | 'most' | 'unit'>,
   apply: (a: number, b: number) => number,

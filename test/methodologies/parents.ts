@@ -8,7 +8,7 @@ import {
   type Weights,
 } from './plain-functions.js';
 
-/** Runs by the suffix of their ids. If the suffix is empty, the id has none. */
+/** Runs by the suffix of their ids. The empty suffix stands for an id without a suffix. */
 export type Runs = Readonly<Record<string, PlainRun>>;
 
 /** Rules of a published methodology, computed from raw data. */

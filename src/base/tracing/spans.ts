@@ -46,7 +46,7 @@ export function startTracing(started: Tracer): () => void {
 
 export const isTracing = (): boolean => tracer !== undefined;
 
-/** Returns the span to which the current work belongs; undefined if tracing is off. */
+/** Returns the span to which the current work belongs. Returns undefined if tracing is off. */
 export const findCurrentSpan = (): SpanContext | undefined =>
   tracer === undefined ? undefined : contextStorage.getStore();
 
@@ -56,7 +56,7 @@ export const readEpochMs = (): number => performance.timeOrigin + performance.no
 /** Runs a function as part of a span. */
 export const runWithinSpan = <T>(context: SpanContext, work: () => T): T => contextStorage.run(context, work);
 
-/** Creates the identifiers of a new trace; null if tracing is off. */
+/** Creates the identifiers of a new trace. Returns null if tracing is off. */
 export function createTrace(): SpanContext | null {
   if (tracer === undefined) return null;
   const traceId = createRandomHex(16);
@@ -140,7 +140,7 @@ export function reportTiming(
 export const formatTraceParent = ({ traceId, spanId, isSampled }: SpanContext): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
-/** Parses a `traceparent` written by this service; undefined for any other text. */
+/** Parses a `traceparent` written by this service. Returns undefined for any other text. */
 export function parseTraceParent(text: string | null | undefined): SpanContext | undefined {
   const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;

@@ -35,7 +35,7 @@ export function measureConcentration(weights: Iterable<number>): ConcentrationPa
   };
 }
 
-/** Returns the effective number of assets: 1 over the sum of squared weights; 0 without a position. */
+/** Returns the effective number of assets: 1 over the sum of squared weights. Returns 0 without a position. */
 export function computeEffectiveAssets(squareSum: number): number {
   return squareSum > 0 ? 1 / squareSum : 0;
 }

@@ -31,8 +31,8 @@ export function rebase(series: Float64Array, base: number): Float64Array {
 }
 
 /**
- * Computes the return of each calendar year: the last level of the year over the last level of the previous year; the
- * first year over the first level.
+ * Computes the return of each calendar year. It is the last level of the year over the last level of the previous year.
+ * For the first year it is the last level over the first level.
  * @returns pairs of year and return, ascending; they compound to the total return.
  */
 export function computeAnnualReturns(
@@ -57,12 +57,12 @@ export function computeMean(values: Float64Array): number {
   return values.length === 0 ? 0 : sum / values.length;
 }
 
-/** Returns the sample standard deviation (ddof 1); 0 with fewer than two values. */
+/** Returns the sample standard deviation (ddof 1). Returns 0 with fewer than two values. */
 export function computeDeviation(values: Float64Array): number {
   return Math.sqrt(computeCovariance(values, values));
 }
 
-/** Returns the sample covariance (ddof 1); 0 with fewer than two values. */
+/** Returns the sample covariance (ddof 1). Returns 0 with fewer than two values. */
 export function computeCovariance(a: Float64Array, b: Float64Array): number {
   if (a.length < 2) return 0;
   const meanA = computeMean(a);

@@ -43,7 +43,7 @@ export interface Run {
   /** Number of rebalances that took effect in the run. */
   readonly rebalancesWithin: number;
   readonly gaps: readonly Gap[];
-  /** Trades of the portfolio at carried prices, by rebalance session. */
+  /** Trades of the portfolio at prices of an earlier session, by rebalance session. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly findings: readonly Finding[];
   /**

@@ -25,7 +25,7 @@ export interface StaleReasons extends Readonly<Record<'definition' | 'data' | 'e
   readonly otherStore: string | null;
 }
 
-/** Combines the reasons into a staleness state; null if there are none. */
+/** Combines the reasons into a staleness state. Returns null if there are none. */
 export function combineStaleReasons({ definition, data, engine, otherStore }: StaleReasons): StaleState | null {
   const reasons = [...definition, ...data, ...engine];
   if (reasons.length === 0) return null;

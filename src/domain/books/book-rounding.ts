@@ -82,7 +82,7 @@ function computeContinuousDivisor(
   );
 }
 
-/** Returns the decimals of index shares on a day; undefined if index shares are not rounded. */
+/** Returns the decimals of index shares on a day. Returns undefined if index shares are not rounded. */
 function findShareDecimals({ input }: BookState, day: Day): number | undefined {
   return input.rounding === undefined ? undefined : findRounding(input.rounding, day).shares;
 }

@@ -219,7 +219,7 @@ export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boo
   return slot >= 0 && isHeld[slot] === 1;
 }
 
-/** Returns the position of a column in the holding period; -1 if it is not held. */
+/** Returns the position of a column in the holding period. Returns -1 if it is not held. */
 export function findSlot({ slotOf, isHeld, places }: BookState, column: number): number {
   const slot = slotOf[column]!;
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;

@@ -47,8 +47,8 @@ export interface BookInput {
   /** Cost per unit of traded notional; 0 for an index. */
   readonly costRate: number;
   /**
-   * Securities that can be traded: all at carried prices (index), or only those with a recent price (portfolio). With
-   * `stale_targets: "defer"` both wait for a price bar.
+   * Securities that can be traded: all of them, if necessary at an earlier price (index), or only those with a recent
+   * price (portfolio). With `stale_targets: "defer"` both wait for a price bar.
    */
   readonly fills: 'all' | 'priceable';
   /** Minimum difference between weight and target for a trade. On the first session every difference is traded. */

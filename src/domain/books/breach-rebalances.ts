@@ -141,7 +141,7 @@ function findEffectiveSession(sm: SessionMarket, earliest: number, last: number)
   return session;
 }
 
-/** Returns the calendar day `count` sessions after a session; null if the calendar ends earlier. */
+/** Returns the calendar day `count` sessions after a session. Returns null if the calendar ends earlier. */
 function findDayAfter({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
   return calendar.sessions[findFirstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
 }

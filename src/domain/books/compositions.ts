@@ -73,7 +73,7 @@ export interface Composition {
   readonly selected?: SelectionReference;
   /** Close of a rebalance that is spread over several closes. */
   readonly phase?: PhaseClose;
-  /** Portfolios that the remaining closes of the phase combine; absent after the last close. */
+  /** Portfolios that the remaining closes of the rebalance combine; absent after the last close. */
   readonly transition?: Transition;
 }
 
@@ -207,7 +207,7 @@ export interface Composer {
    * @throws Refusal NO_DATA_KNOWN
    */
   seatOf(indexId: string, session: number): DecisionData;
-  /** Returns the state that decisions so far pass on to later decisions; null if there is none. */
+  /** Returns the state that decisions so far pass on to later decisions. Returns null if there is none. */
   left(indexId: string): DecisionMemory | null;
 }
 

@@ -192,7 +192,7 @@ function findPricedSession(sm: SessionMarket, session: number, first: number): n
   return position;
 }
 
-/** Returns the latest session on or before a day on which any security has a price bar; -1 if there is none. */
+/** Returns the latest session on or before a day on which any security has a price bar. Returns -1 if there is none. */
 export function findSessionWithData(sm: SessionMarket, day: Day): number {
   let session = sm.sessionAt(day);
   while (session >= 0 && !hasAnyBar(sm, session)) session--;

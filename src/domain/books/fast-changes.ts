@@ -93,7 +93,7 @@ const createRankedSecurities = (constituents: Int32Array, universe: Int32Array):
   constituents,
 });
 
-/** Returns the rank of a security; Infinity if it has no value. */
+/** Returns the rank of a security. Returns Infinity if it has no value. */
 function findRank(order: readonly number[], column: number): number {
   const position = order.indexOf(column);
   return position < 0 ? Infinity : position + 1;

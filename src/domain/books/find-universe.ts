@@ -13,7 +13,10 @@ import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
-/** Creates a reader of membership spells in the universes of a market. Each universe is searched once. */
+/**
+ * Creates a function that reads the members of a market's universes, each with the days of its membership. Each
+ * universe is searched once.
+ */
 export function createMembershipReader(
   market: Pick<MarketData, 'universes'>,
 ): (universe: string) => readonly Membership[] {

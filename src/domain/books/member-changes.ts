@@ -72,7 +72,10 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
   return { list: known, findings: watch.findings };
 }
 
-/** Creates a watch for each version of an index definition, all with one shared list of compositions. */
+/**
+ * Creates one search for changes of constituents per version of an index definition. All share one list of
+ * compositions.
+ */
 function createWatches(composer: Composer, input: WatchInput): MemberWatch[] {
   const sharedState = { known: [], findings: [] };
   return listTexts(composer.document(input.indexId)).map((text) =>

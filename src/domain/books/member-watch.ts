@@ -15,7 +15,7 @@ import { requireBookEnd, type StoredBook } from './resumed-book.js';
 export interface MemberWatch extends WatchInput {
   /** Composer with every version of the definition. */
   readonly whole: Composer;
-  /** Composer with the version that this watch covers. */
+  /** Composer with the version of the definition that is searched. */
   readonly composer: Composer;
   readonly document: IndexDocument;
   readonly events: EventsSpec;
@@ -50,7 +50,7 @@ export interface WatchPosition {
   readonly session: number;
 }
 
-/** Returns the change of constituents at a close; undefined if nothing changes. */
+/** Returns the change of constituents at a close. Returns undefined if nothing changes. */
 export type MemberChange = (watch: MemberWatch, position: WatchPosition) => Composition | undefined;
 
 /**

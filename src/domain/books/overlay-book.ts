@@ -50,7 +50,9 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
   });
 }
 
-/** Returns the valuation currency of an overlay's securities; undefined if it is the currency of the overlay. */
+/**
+ * Returns the valuation currency of an overlay's securities. Returns undefined if it is the currency of the overlay.
+ */
 export function findValuationCurrency(spec: OverlaySpec, underlyingBook: Book, currency: string): string | undefined {
   const type = findOverlayType(spec);
   const targetCurrency = type.currency(spec);
@@ -236,7 +238,7 @@ function createOpeningEvent(width: number, valueBefore: number): BookEvent {
 
 interface CombinedEventInput {
   readonly t: number;
-  /** Events of the underlying books at session `t`, one per layer. */
+  /** Events of the underlying books at session `t`, one per book. */
   readonly layerEvents: readonly (BookEvent | undefined)[];
   readonly layers: readonly Layer[];
   readonly width: number;

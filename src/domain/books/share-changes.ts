@@ -11,7 +11,7 @@ import type { BookState } from './book-state.js';
 import type { CountTimeline } from './count-timeline.js';
 import type { CountFactors, CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
 
-/** Returns the terms on which an index follows share counts; undefined if its shares change only at reviews. */
+/** Returns the terms on which an index follows share counts. Returns undefined if its shares change only at reviews. */
 export function createShareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
   const texts = [{ after: -Infinity, text: { document } }, ...listTextSpans(document, sm.calendar)].map(
     ({ after, text }) => ({ after, ...findFollowedCounts(text.document) }),

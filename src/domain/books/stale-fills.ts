@@ -15,8 +15,8 @@ export interface StaleFills {
 }
 
 /**
- * Returns the trades of a book at carried prices, by rebalance session. While an exchange is closed, the price of its
- * latest session is not stale.
+ * Returns the trades of a book at prices of an earlier session, by rebalance session. While an exchange is closed, the
+ * price of its latest session is not stale.
  * @cost O(E H)
  */
 export function listStaleFills(book: Book): ReadonlyMap<number, StaleFills> {
@@ -96,7 +96,7 @@ export function countStale(
   };
 }
 
-/** Returns a warning with the number of stale fills; empty without stale fills. */
+/** Returns a warning with the number of stale fills. Returns an empty list without stale fills. */
 export function reportStaleFills({ fills, rebalances }: StaleCount): Finding[] {
   if (fills === 0) return [];
   const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];

@@ -12,7 +12,7 @@ import { computePendingShares } from './pending-shares.js';
 import { sumMovedWeight } from './moved-weight.js';
 import { alignToColumns, type AdoptingIndex } from './take-effect.js';
 
-/** Rebalance that is spread over a phase. */
+/** Rebalance that is spread over several closes. */
 export interface PhasedRebalance {
   /** Composition in force before the phase. */
   readonly before: Composition;

@@ -147,7 +147,7 @@ function listLiterals(schema: z.ZodType): number[] | null {
   return values.every((value) => typeof value === 'number') ? values : null;
 }
 
-/** Returns the format of texts and lists; null if the schema states none. */
+/** Returns the format of texts and lists. Returns null if the schema states none. */
 function findFormat(schema: z.ZodType): Format | null {
   if (schema instanceof z.ZodObject) return 'object';
   if (schema instanceof z.ZodRecord)

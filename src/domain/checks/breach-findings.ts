@@ -64,7 +64,7 @@ function findRowWithoutGuarantee(rule: LimitRuleName, weighting: WeightingSpec):
     : findRowViolatedUnderStages(rule, ladder);
 }
 
-/** Returns the maximum weight under the cap of a weighting; null if the cap states no number. */
+/** Returns the maximum weight under the cap of a weighting. Returns null if the cap states no number. */
 function findCapBound({ cap }: WeightingSpec): number | null {
   const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : findBound(toNode(toRequest(cap)));
   return bound < 1 ? bound : null;

@@ -9,7 +9,7 @@ interface DatedMarket {
   readonly calendar: Calendar;
   /** First day with prices; null without a store. */
   readonly firstDay: Day | null;
-  /** Returns the last day of the returns of a stored risk model; undefined for an unknown model. */
+  /** Returns the last day of the returns of a stored risk model. Returns undefined for an unknown model. */
   readonly observedEndOf: (modelId: string) => string | undefined;
 }
 

@@ -42,7 +42,7 @@ function reportNeverRun({ id, path, positions }: DatedReview): Finding[] {
   return [{ severity: 'warning', code: 'NO_EFFECT', path, message }];
 }
 
-/** Reports an error if another review takes effect before the phase-in of a review is complete. */
+/** Reports an error if another review takes effect before the last close of a review. */
 function reportWithinPhase(
   { id, path, positions, rebalance, calendar }: DatedReview,
   otherDatedReview: DatedReview,

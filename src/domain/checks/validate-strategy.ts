@@ -11,7 +11,7 @@ import { checkShape } from '../schema/shape.js';
 
 /** Data against which a strategy is checked. */
 export interface StrategyContext {
-  /** Returns a stored index; undefined if it does not exist or cannot be read. */
+  /** Returns a stored index. Returns undefined if it does not exist or cannot be read. */
   readonly indexOf: (id: string) => IndexDocument | undefined;
   /** Returns true if an index is stored under an id, even if it cannot be read. */
   readonly isIndex: (id: string) => boolean;

@@ -35,11 +35,11 @@ export interface WatchedSecurities {
   readonly market: MarketData;
   /** [H] */
   readonly names: readonly string[];
-  /** Rows that currently exceed their bound; the watch updates them. */
+  /** Rows that currently exceed their bound. `begins` updates them. */
   readonly open: Set<string>;
 }
 
-/** Creates a watch of a rule over the closes of a book. */
+/** Creates a function that detects breaches of a rule over the closes of a book. */
 export function createBreachWatch({ rule, market, names, open }: WatchedSecurities): BreachWatch {
   const readHoldings = createIssuerHoldings(market, names);
   return {

@@ -51,7 +51,7 @@ export function findRowViolatedUnderStages(
   return findUnkeptByWeights(rule, [...large, ...cappedWeights, ...(left > TOLERANCE ? [left] : [])]);
 }
 
-/** Returns the first row of a rule that equal weights violate; null if there is none. */
+/** Returns the first row of a rule that equal weights violate. Returns null if there is none. */
 export function findRowViolatedByEqualWeights(rule: LimitRuleName, count: number): RowWithoutGuarantee | null {
   return findUnkeptByWeights(rule, Array<number>(count).fill(1 / count));
 }

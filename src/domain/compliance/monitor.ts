@@ -14,7 +14,7 @@ export interface Breach {
   readonly worst: { readonly at: number; readonly value: number; readonly limit: number };
 }
 
-/** Holdings and limits on one watched date. */
+/** Holdings and limits on one date. */
 export interface WatchedDate {
   readonly at: number;
   readonly rows: readonly LimitRow[];

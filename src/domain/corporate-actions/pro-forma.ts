@@ -20,8 +20,8 @@ export interface PositionBeforeAction {
 }
 
 /**
- * Returns the value of one share of another security, in shares of this security, at current prices; null without a
- * price.
+ * Returns the value of one share of another security, in shares of this security, at current prices. Returns null
+ * without a price.
  */
 export type WorthReader = (identifier: string) => number | null;
 
@@ -212,7 +212,7 @@ export interface RightsTerms {
   readonly subscription: number;
 }
 
-/** Returns the terms of a rights issue; null without a subscription price. */
+/** Returns the terms of a rights issue. Returns null without a subscription price. */
 export function computeRightsTerms({ value, subscriptionPrice: subscription }: CorporateAction): RightsTerms | null {
   return subscription === null || !(value > 0) ? null : { ratio: value, subscription };
 }

@@ -140,7 +140,7 @@ export function computeDeviation({ cells, starts, length, enough }: Windows, out
   }
 }
 
-/** Returns the first value of a window; NaN if the window has no value. */
+/** Returns the first value of a window. Returns NaN if the window has no value. */
 function findFirstValue(cells: Float64Array, from: number, length: number): number {
   let i = from;
   while (i < from + length - 1 && Number.isNaN(cells[i]!)) i++;

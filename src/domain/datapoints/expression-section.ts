@@ -78,7 +78,7 @@ export interface ExpressionSection {
   numbers(expression: DatapointExpression, columns: Int32Array): Float64Array;
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   values(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /** Returns the text values of an expression; null for numbers. */
+  /** Returns the text values of an expression. Returns null for numbers. */
   groups(expression: DatapointExpression, columns: Int32Array): Grouping | null;
   /** Returns the text column that a datapoint is or refers to. Returns undefined for numbers. */
   textField(expression: DatapointExpression): FieldRequest | undefined;

@@ -12,7 +12,7 @@ interface LatestInput {
    * securities.
    */
   readonly suspendedSessions?: number | undefined;
-  /** Converts a carried close to the share basis of the session. */
+  /** Converts an earlier close to the share basis of the session. */
   readonly rebase: boolean;
 }
 
@@ -36,7 +36,7 @@ export function writeLatestValues(values: Float64Array, latest: LatestInput): vo
   }
 }
 
-/** Returns the latest value of a security that has none on the session; NaN if no value is valid. */
+/** Returns the latest value of a security that has none on the session. Returns NaN if no value is valid. */
 function findCarriedValue({ rebase, ...latest }: LatestInput, column: number): number {
   const { sm, series, end } = latest;
   const session = findLatestSession({ ...latest, column });

@@ -126,7 +126,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
 type MarketSums = Float64Array;
 const [COUNT, SUM, SQUARES] = [0, 1, 2] as const;
 
-/** Returns the sum of squares of a market about its mean; 0 if it is constant. */
+/** Returns the sum of squares of a market about its mean. Returns 0 if it is constant. */
 function computeMarketSquares(market: MarketSums): number {
   const count = market[COUNT]!;
   const squares = market[SQUARES]! - (market[SUM]! * market[SUM]!) / count;
@@ -169,8 +169,8 @@ function createRows(returns: Series, followed: Int32Array, length: number): Rows
 interface Market {
   follow(universe: Int32Array): void;
   /**
-   * Returns the market return on a session; NaN if no security has a return. @cost each session is averaged once for
-   * all windows that contain it
+   * Returns the market return on a session. Returns NaN if no security has a return. @cost each session is averaged
+   * once for all windows that contain it
    */
   on(session: number): number;
   /** Returns the sums over a window; valid until the next call. */

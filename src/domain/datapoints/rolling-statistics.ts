@@ -89,7 +89,7 @@ export function createRollingStatistics(
 }
 
 /**
- * Returns a function that returns the positions of securities among the followed securities; null if one is not
+ * Returns a function that returns the positions of securities among the followed securities. Returns null if one is not
  * followed.
  */
 function createPositionFinder(followed: Int32Array): (columns: Int32Array) => Int32Array | null {

@@ -262,7 +262,7 @@ function createCarriedSeries(series: Series, sessionsMax: number): Series {
 
 /**
  * Returns the series of returns on every session (growth - 1). Without a price bar, growth is the cash of corporate
- * actions over the carried price.
+ * actions over the latest price.
  */
 function createReturnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {

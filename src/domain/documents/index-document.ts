@@ -116,7 +116,7 @@ export function listWatchlists(universe: UniverseSpec | undefined): string[] {
   return [...directWatchlists, ...(universe.of ?? []).flatMap(listWatchlists)];
 }
 
-/** Returns the securities that a universe or its watchlist lists; undefined if it lists none. */
+/** Returns the securities that a universe or its watchlist lists. Returns undefined if it lists none. */
 export function findListedIdentifiers(universe: UniverseSpec | undefined): readonly string[] | undefined {
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }

@@ -83,7 +83,7 @@ export interface Returns {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the model of expected returns in a valid specification; null without a model. */
+/** Returns the model of expected returns in a valid specification. Returns null without a model. */
 export function readExpectedReturns({
   expected_returns: spec,
 }: Pick<OptimisationSpec, 'expected_returns'>): Returns | null {

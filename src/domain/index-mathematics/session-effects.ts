@@ -63,7 +63,7 @@ export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): Effect
   return table;
 }
 
-/** Returns the effect on a security on a session; undefined without an effect. */
+/** Returns the effect on a security on a session. Returns undefined without an effect. */
 export function findEffect(table: EffectTable, session: number, column: number): SecurityEffect | undefined {
   const { columns, starts } = table;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return readEffect(table, e);

@@ -36,7 +36,7 @@ export function createWithholding(market: MarketData, tax: WithholdingTax): (ide
   };
 }
 
-/** Returns the fraction withheld for a value of the field; NaN if no rate applies. */
+/** Returns the fraction withheld for a value of the field. Returns NaN if no rate applies. */
 function findRate(value: ReferenceValue, { rates, default: others = Number.NaN }: WithholdingRates): number {
   if (isBlank(value)) return others;
   const key = String(value);

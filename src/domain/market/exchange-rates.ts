@@ -11,7 +11,8 @@ import type { SessionMarket } from './session-market.js';
 export interface ExchangeRates {
   readonly currency: string;
   /**
-   * Returns the price in the target currency of one unit of the currency of a security; NaN if the store has no rate.
+   * Returns the price in the target currency of one unit of the currency of a security. Returns NaN if the store has no
+   * rate.
    */
   rateAt(session: number, column: number): number;
   /**
@@ -27,7 +28,7 @@ export interface ExchangeRates {
   readonly isForeign: boolean;
   /** Returns true if every price of the security is in the target currency, so that its rate is always 1. */
   isNative(column: number): boolean;
-  /** Returns the market identifier of the missing rate of a security; undefined if the rate is known. */
+  /** Returns the market identifier of the missing rate of a security. Returns undefined if the rate is known. */
   missingPair(session: number, column: number): string | undefined;
   /**
    * Columns that contain exchange rates of the currencies in which securities of this store trade. They are not

@@ -27,8 +27,8 @@ export interface MarketHandle {
    */
   readonly tables: SharedArrayBuffer;
   /**
-   * Position of each action in `tables`, as Int32 rows of ex-date, 1 for an action that pays cash, first byte, length,
-   * and column of the security or -1, [A x 5].
+   * Position of each action in `tables`, as Int32 rows, [A x 5]. A row contains the ex-date, 1 for an action that pays
+   * cash, the first byte, the length, and the column of the security or -1.
    */
   readonly actionPlaces: SharedArrayBuffer;
   /** Digests of the parts of the content, if known. Parts that a later version shares need not be hashed again. */

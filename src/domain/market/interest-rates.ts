@@ -18,7 +18,9 @@ interface RateBeyond {
   readonly value: number;
 }
 
-/** Returns the first value of a series that cannot be a rate in percent per year; undefined if all values can. */
+/**
+ * Returns the first value of a series that cannot be a rate in percent per year. Returns undefined if all values can.
+ */
 export function findInvalidRate({ identifier, days, closes }: PriceSeries): RateBeyond | undefined {
   const position = closes.findIndex(isBeyond);
   return position < 0 ? undefined : { series: identifier, date: formatDay(days[position]!), value: closes[position]! };

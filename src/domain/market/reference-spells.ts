@@ -3,7 +3,7 @@ import type { MarketData, ReferenceValue } from './market-data.js';
 
 /** Reference value with the days on which it applies: from `from` until the next value begins. */
 export interface ReferenceSpell {
-  /** First day of the spell; -Infinity if the value was always valid. */
+  /** First day on which the value applies; -Infinity if it was always valid. */
   readonly from: number;
   readonly value: ReferenceValue;
 }
@@ -85,7 +85,7 @@ export function isBlank(value: ReferenceValue): boolean {
   return value === null || value === '';
 }
 
-/** Returns the value that applies on a day; null before the first spell. */
+/** Returns the value that applies on a day. Returns null before the first spell. */
 export function findSpell(spells: readonly ReferenceSpell[], day: Day): ReferenceValue {
   for (let i = spells.length - 1; i >= 0; i--) {
     const spell = spells[i]!;

@@ -28,15 +28,15 @@ export interface SessionMarket {
   readonly actions: SessionActions;
   /** State of the market before its first session; null if all sessions have rows. */
   readonly mark: MarketMark | null;
-  /** Returns the column of an identifier; -1 if the store does not contain it. */
+  /** Returns the column of an identifier. Returns -1 if the store does not contain it. */
   columnOf(identifier: string): number;
-  /** Returns the latest session on or before a day; -1 before the first session. */
+  /** Returns the latest session on or before a day. Returns -1 before the first session. */
   sessionAt(day: Day): number;
-  /** Returns the cell of a panel [T x N] on a session; NaN without a value. */
+  /** Returns the cell of a panel [T x N] on a session. Returns NaN without a value. */
   valueAt(panel: Float64Array, session: number, column: number): number;
-  /** Returns the CLOSE of the session; NaN without a bar. */
+  /** Returns the CLOSE of the session. Returns NaN without a bar. */
   closeAt(session: number, column: number): number;
-  /** Returns the latest CLOSE up to the session, divided by later split ratios; NaN before the first bar. */
+  /** Returns the latest CLOSE up to the session, divided by later split ratios. Returns NaN before the first bar. */
   carriedClose(session: number, column: number): number;
   /** Returns the number of sessions of the security's calendar since its latest bar; Infinity before the first bar. */
   barAge(session: number, column: number): number;

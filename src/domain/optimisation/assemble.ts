@@ -173,7 +173,7 @@ export function isTracking({ origin, row }: RowWithOrigin): boolean {
   return row.form === 'norm' && origin.type === 'TrackingError';
 }
 
-/** Returns the changed value of a row's parameter; undefined if it is unchanged. */
+/** Returns the changed value of a row's parameter. Returns undefined if it is unchanged. */
 export function findMovedParameter(
   origin: Origin,
   parameter: string | null,

@@ -102,7 +102,7 @@ export function createCertifiedBound(solvers: Solvers, choice: BoundedChoice): C
   };
 }
 
-/** Returns the bound of `proveBound`; undefined if the problem has none. */
+/** Returns the bound of `proveBound`. Returns undefined if the problem has none. */
 export function proveChoice(solvers: Solvers, choice: BoundedChoice, terms: ProofTerms): number | undefined {
   const countedProgram = createCountedProgram(choice);
   return countedProgram && proveBound(solvers, countedProgram, terms);
@@ -164,7 +164,7 @@ function findBestSplit({ solver, algebra }: Solvers, counted: CardinalityProgram
   return best;
 }
 
-/** Returns the program and count rows for the relaxation; undefined if the relaxation gives no bound. */
+/** Returns the program and count rows for the relaxation. Returns undefined if the relaxation gives no bound. */
 function createCountedProgram({ problem, rows, relaxed }: BoundedChoice): CardinalityProgram | undefined {
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const { program } = relaxed.assembled;
@@ -188,7 +188,7 @@ interface SplitRemainder {
 }
 
 /**
- * Factors the covariance without the split part; undefined if it is not positive definite.
+ * Factors the covariance without the split part. Returns undefined if it is not positive definite.
  * @cost n^3
  */
 function factorRemainder(algebra: DenseAlgebra, metric: Metric, split: Float64Array): SplitRemainder | undefined {

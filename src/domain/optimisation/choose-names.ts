@@ -60,7 +60,7 @@ export function createChoice(
     return best;
   }
 
-  /** Drops the securities of least saliency until no group holds too many. */
+  /** Drops securities until no group holds too many, first those whose loss raises the objective least. */
   function removeExcess(start: Uint8Array): Uint8Array | undefined {
     let heldFlags: Uint8Array = start.slice();
     const retained = markRequiredSecurities(options.base.program);

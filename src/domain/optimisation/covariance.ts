@@ -181,7 +181,7 @@ function readStoredMetric(model: StoredModel, names: SecuritiesOfDecision): Metr
   return createDenseMetric(readModelCovariance(model, names), names.identifiers.length);
 }
 
-/** Returns the factor form of a stored model; undefined for a model without factors. */
+/** Returns the factor form of a stored model. Returns undefined for a model without factors. */
 function readFactorMetric(model: StoredModel, names: SecuritiesOfDecision): Metric | undefined {
   const modelFactors = readModelFactors(model, names);
   return modelFactors && createFactorMetric(modelFactors.loadings, modelFactors.specific);

@@ -41,7 +41,7 @@ function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
   });
 }
 
-/** Returns the goal of maximising the numerator of a ratio; null if the numerator is not linear. */
+/** Returns the goal of maximising the numerator of a ratio. Returns null if the numerator is not linear. */
 function createNumeratorGoal({ goal }: Problem): Problem['goal'] | null {
   if (goal.form !== 'ratio' || goal.numerator.kind !== 'linear') return null;
   const { slopes } = goal.numerator;

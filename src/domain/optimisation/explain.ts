@@ -278,7 +278,7 @@ interface SideInput {
   readonly forces: readonly Force[];
 }
 
-/** Returns one side of a row for a security that the row involves; empty for other securities. */
+/** Returns one side of a row for a security that the row involves. Returns an empty list for other securities. */
 function listSideOfRow({ problem, solution, i, forces }: SideInput, side: RowSide): SecurityRowSide[] {
   const { row, origin } = side.placed;
   const { weights } = solution;

@@ -235,7 +235,7 @@ interface MoveCondition {
   readonly least: number;
 }
 
-/** Fraction of a certificate's steepest slope below which a slope is rounding. */
+/** Fraction of the steepest slope of a condition below which a slope is rounding. */
 const SLOPE_MIN = 1e-7;
 
 function createCut(
@@ -284,7 +284,7 @@ function findLeastMoves(
   return cheapestMoves;
 }
 
-/** Finds the moves with the least cost under cuts and fixed sums, by a linear program. */
+/** Finds the moves with the least cost under conditions and fixed sums, by a linear program. */
 function findCheapestMoves(
   solver: Solver,
   movables: readonly MovableParameter[],

@@ -18,7 +18,9 @@ export interface MeasureProblem {
   readonly limit: number | null;
 }
 
-/** Returns the problem whose objective is the measure of a tail or distance row; null for rows of other forms. */
+/**
+ * Returns the problem whose objective is the measure of a tail or distance row. Returns null for rows of other forms.
+ */
 export function createMeasureProblem(
   problem: Problem,
   rowWithOrigin: RowWithOrigin,

@@ -30,7 +30,7 @@ interface MovedSecurity {
   readonly least: number;
 }
 
-/** Returns a lower bound on the change of value by a neighbouring restriction; -Infinity if unknown. */
+/** Returns a lower bound on the change of value by a neighbouring restriction. Returns -Infinity if unknown. */
 export type NeighbourBound = (restriction: Restriction) => number;
 
 /**

@@ -9,7 +9,8 @@ import { assembleProgram, type AssembledProgram, type Assembly } from './assembl
 import { describeRow, type Origin, type RowWithOrigin, type Problem } from './problem.js';
 
 /**
- * Proof that rows are infeasible: multipliers (`certificate`), or one security with contradictory bounds (`crossed`).
+ * Proof that rows are infeasible. It consists of multipliers (`certificate`), or of one security with contradictory
+ * bounds (`crossed`).
  */
 export interface Proof {
   readonly assembled: AssembledProgram;
@@ -31,7 +32,7 @@ export interface ConflictRow {
   readonly index: number | null;
   readonly type: string;
   readonly label: string;
-  /** Multiplier of the row in the certificate; the multipliers sum to 1. */
+  /** Multiplier of the row in the proof. All multipliers sum to 1. */
   readonly multiplier: number;
 }
 
@@ -51,7 +52,7 @@ export function findConflict(
   return proof === null ? null : findIrreducibleSet(trying, problem, { origins: listOrigins(problem, proof), proof });
 }
 
-/** Returns a proof that the rows of an assembly are infeasible; null if they are feasible. */
+/** Returns a proof that the rows of an assembly are infeasible. Returns null if they are feasible. */
 export function proveInfeasibility(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
   return checkFeasibility(solver, problem, assembly).proof;
 }
@@ -102,7 +103,7 @@ export function computeGap({ certificate, crossed }: Proof, { program }: Assembl
   return measureInfeasibility(program, certificate!); // a proof without crossed bounds has a certificate
 }
 
-/** Returns the security whose bounds contradict each other most; null if there is none. */
+/** Returns the security whose bounds contradict each other most. Returns null if there is none. */
 function findCrossedBounds({ lower, upper, n }: Program): number | null {
   let result: number | null = null;
   let worstGap = FEASIBILITY_TOLERANCE;
@@ -214,8 +215,8 @@ function listUses(problem: Problem, { assembled, includes, certificate, crossed 
 }
 
 /**
- * Returns the net force of a certificate's rows and norms on each security. Also returns the magnitude of the largest
- * single force.
+ * Returns the net force of a proof's rows and norms on each security. Also returns the magnitude of the largest single
+ * force.
  */
 function computeForces(
   program: Program,
@@ -243,7 +244,7 @@ function computeForces(
   return { forces, size };
 }
 
-/** Returns the slope of a certificate's sum just outside a weight bound, including kinks. */
+/** Returns the slope of a proof's sum just outside a weight bound, including kinks. */
 function computeSlopeNextTo(
   { lower, upper, kinks }: Program,
   prices: Float64Array,

@@ -58,7 +58,7 @@ export interface RestrictedSolves {
    * security.
    */
   solveLoose(heldFlags: Uint8Array): ConvexSolution | undefined;
-  /** Solves a final choice; undefined if the solution violates a row. */
+  /** Solves a final choice. Returns undefined if the solution violates a row. */
   finish(choice: Choice): FoundChoice | undefined;
   /** Returns the restriction to held securities. Each of them may reach the single limit. */
   restrictLoosely(heldFlags: Uint8Array, isFinal: boolean): Restriction;

@@ -93,7 +93,7 @@ export function satisfiesRow(row: NonConvexRow, weights: Float64Array): boolean 
   }
 }
 
-/** Returns the largest minimum weight of held securities in the rows; 0 without a minimum. */
+/** Returns the largest minimum weight of held securities in the rows. Returns 0 without a minimum. */
 export function findThreshold(rows: readonly NonConvexRow[]): number {
   return rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
 }

@@ -197,7 +197,7 @@ function solveAmongFew(
   return { kind: 'solved', solution: { ...provenSolution, iterations: countIterations() + first.iterations } };
 }
 
-/** Returns the best choice that a proof finds, with its bound; undefined if no proof is possible. */
+/** Returns the best choice that a proof finds, with its bound. Returns undefined if no proof is possible. */
 function proveResult(
   prove: CertifiedBound['prove'],
   least: number,

@@ -21,7 +21,7 @@ export function findTrades(program: AccountProgram): AccountSolution | undefined
   return nearest !== undefined && nearest.figures.variance <= program.varianceLimit ? nearest : undefined;
 }
 
-/** Returns permitted trades with the lowest tracking error; undefined if none are found. */
+/** Returns permitted trades with the lowest tracking error. Returns undefined if none are found. */
 export function findNearestTrades(program: AccountProgram): AccountSolution | undefined {
   const answer = solveAccount({ ...program, ...NEAREST_WEIGHTS }, { nodes: 0 });
   return answer.status === 'optimal' ? answer : undefined;

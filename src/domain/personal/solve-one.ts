@@ -19,8 +19,8 @@ export interface SolvedAccount {
 
 /**
  * Solves an account. A security must not be bought if a substitute of it is sold at a loss. Purchases that violate this
- * are excluded, and the account is solved again. The certificates are those of the account without the exclusions; they
- * are valid for both.
+ * are excluded, and the account is solved again. The proofs of the bound are those of the account without the
+ * exclusions; they are valid for both.
  */
 export function solveOne(common: BatchCommon, builtAccount: BuiltAccount): SolvedAccount {
   const { program, account, names, forced } = builtAccount;

@@ -43,8 +43,8 @@ export function computeSectorFactors(
 }
 
 /**
- * Computes the returns of the market, and of each sector relative to the market, [T x K], from the mean returns of the
- * sectors, [T x K - 1].
+ * Computes the returns of the market and of each sector relative to the market, [T x K]. They follow from the mean
+ * returns of the sectors, [T x K - 1].
  */
 function computeFactorReturns(means: Float64Array, sectorCount: number): Float64Array {
   const observationCount = means.length / sectorCount;

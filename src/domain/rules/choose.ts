@@ -86,7 +86,7 @@ interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
   readonly incumbents: Uint8Array | null;
 }
 
-/** Multiplies raw weights by the datapoint of the phase-in of a pipeline. */
+/** Multiplies raw weights by the datapoint that a pipeline phases in. */
 function applyPhaseIn(
   raw: RawWeights,
   { pipeline, document, market, session, sections, incumbents, indexWeights }: PhasedInput,

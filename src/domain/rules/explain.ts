@@ -119,7 +119,7 @@ export function explainConstituent(composer: Composer, indexId: string, question
   };
 }
 
-/** Returns the derivation of the latest review that reweighted the constituents; undefined if there is none. */
+/** Returns the derivation of the latest review that reweighted the constituents. Returns undefined if there is none. */
 function traceWeighting(composer: Composer, indexId: string, composition: Composition): Trace | undefined {
   const { document, position: amendment } = findText(composer, indexId, composition);
   const review = findReview(document, composition.reviews?.at(-1));
@@ -327,7 +327,7 @@ function isReached(path: string, ruleCount: number, excludedBy: string | null): 
   return row === null ? excludedBy === null : Number(row[1]) < ruleCount;
 }
 
-/** Returns the securities to which the rule of a path was applied; undefined for the weighting. */
+/** Returns the securities to which the rule of a path was applied. Returns undefined for the weighting. */
 function findScope(path: string, verdicts: Trace['verdicts']): Int32Array | undefined {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? undefined : verdicts[Number(row[1])]?.scope.columns;

@@ -41,7 +41,7 @@ export function applyLadder({ raw, groupOf, ladder }: LadderInput): CappedOutcom
   });
 }
 
-/** Returns the maximum weight after all stages; null without a maximum. */
+/** Returns the maximum weight after all stages. Returns null without a maximum. */
 function getFinalCap({ single }: LadderCaps): number | null {
   return single === undefined ? null : single.above;
 }

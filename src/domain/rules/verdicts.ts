@@ -73,7 +73,7 @@ export function keepWithin(
     const value = values[i]!;
     keptFlags[i] = (Number.isNaN(value) ? missing === 'include' : isWithinBounds(value, findLower(i))) ? 1 : 0;
   }
-  /** Returns a bound with the distance of the value to it; empty without a bound. */
+  /** Returns a bound with the distance of the value to it. Returns an empty list without a bound. */
   const createBoundThresholds = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
     if (bound === null) return [];
     const isMet = inclusive ? spare >= 0 : spare > 0;

@@ -1,7 +1,7 @@
 /** Parsed JSON pointer: its reference tokens. */
 export type Pointer = readonly string[];
 
-/** Parses a JSON pointer; undefined if the text is not a pointer. @source RFC 6901 */
+/** Parses a JSON pointer. Returns undefined if the text is not a pointer. @source RFC 6901 */
 export function parsePointer(text: string): Pointer | undefined {
   if (text === '') return [];
   if (!text.startsWith('/') || /~(?![01])/.test(text)) return undefined;

@@ -4,7 +4,7 @@ export type Day = number;
 const TEXT = /^\d{4}-\d{2}-\d{2}$/;
 const MS_PER_DAY = 86_400_000;
 
-/** Parses `YYYY-MM-DD`; undefined if the text is not a valid date. */
+/** Parses `YYYY-MM-DD`. Returns undefined if the text is not a valid date. */
 export function parseDay(text: string): Day | undefined {
   if (!TEXT.test(text)) return undefined;
   const day = toDay({

@@ -52,7 +52,7 @@ export interface JobsService {
   /**
    * Yields every change of a job up to its final status. The first event is the current status, unless the client has
    * seen it. Ends when the caller returns the iterator.
-   * @param lastSeen number of the last status that the client received; undefined for none
+   * @param lastSeen number of the last status that the client received; undefined if it received none
    * @param client client whose streams are counted; null if clients are not distinguished
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED if too many clients listen, RATE_LIMITED when the
    * client has too many streams

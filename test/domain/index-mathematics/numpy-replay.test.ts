@@ -97,7 +97,7 @@ function runCase({ steps, paid, lag }: RandomCase): { readonly run: Run; readonl
 }
 
 /**
- * Returns the reviews on Fridays, computed by hand. The first Friday of a month reviews weights. The third Friday also
+ * Returns the reviews on Fridays, computed by hand. The first Friday of a month reviews weights. The third Friday
  * selects securities.
  */
 function listReviews(lag: number): object[] {

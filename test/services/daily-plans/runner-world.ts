@@ -35,7 +35,7 @@ export interface RunnerWorld {
   authorFault: () => string | undefined;
   put(change?: object, id?: string): Promise<void>;
   runner(fault?: Fault): DayRunner;
-  /** Returns the runner of a process that stops responding. It stops when its fault does not return. */
+  /** Returns the runner of a process. If its fault does not return, the process never responds again. */
   doomedRunner(fault: Fault): DayRunner;
   day(date: string, id?: string): Promise<DayDocument | undefined>;
   close(): Promise<void>;

@@ -32,7 +32,9 @@ interface ClientParts {
   readonly targets: readonly unknown[];
 }
 
-/** Returns the state of delivery to a client. Delivery requires an entitlement and a destination. */
+/**
+ * Returns the state of delivery to a client. A delivery needs something that the client may receive, and a destination.
+ */
 export function getClientState({ enabled, entitlements, targets }: ClientParts): {
   readonly text: string;
   readonly kind: BadgeKind;
@@ -139,7 +141,7 @@ export const clientsRegister: Register<ListedClient> = {
   ],
 };
 
-/** Renders the clients that cannot receive files, with the missing part. */
+/** Renders the clients that cannot receive files, and what each of them lacks. */
 function Incomplete({ clients }: { readonly clients: readonly ListedClient[] }) {
   const missing = clients.filter((row) => getClientState(row).kind === 'warning');
   if (missing.length === 0) return null;
@@ -166,7 +168,7 @@ function Incomplete({ clients }: { readonly clients: readonly ListedClient[] }) 
   );
 }
 
-/** Renders the latest session with files for a client, and whether all files were delivered. */
+/** Renders the latest session with files for a client. Shows if all files were delivered. */
 function Latest({ latest }: { readonly latest: ListedClient['latest_delivery'] }) {
   if (latest === null) return <span class="quiet">none yet</span>;
   const { date, files, delivered } = latest;
@@ -280,7 +282,7 @@ const KINDS = Object.keys(KIND_TEXTS) as readonly Procedure['kind'][]; // Object
 const addressNewProcedure = (kind: string): string =>
   formatAddress(formatGovernanceAddress('procedures', 'new'), { kind });
 
-/** Renders each kind of procedure, and whether the administrator has a procedure of this kind. */
+/** Renders each kind of procedure. Shows if the administrator has a procedure of this kind. */
 const Kinds = ({ procedures: all }: { readonly procedures: readonly Procedure[] }) => (
   <Section title="Kinds of procedures" aside="of the principles for financial benchmarks">
     <Entries

@@ -152,7 +152,7 @@ export function composeWithinLookBack<T>(
   return runOnMarket(input.wholeMarket());
 }
 
-/** Returns the market from the start of the look-backs; null if that is the whole market. */
+/** Returns the market from the start of the look-backs. Returns null if that is the whole market. */
 function selectMarketInLookBack(
   { calendars, checkpoint, marketSince }: ResumeRunInput,
   { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly CalendarLookBack[] },

@@ -91,7 +91,7 @@ interface ExtendedBlock {
   readonly earlier?: Required<Pick<BlockPosition, 'begins' | 'length'>>;
 }
 
-/** Returns a block with its new elements; null if the run has no such block. */
+/** Returns a block with its new elements. Returns null if the run has no such block. */
 function extendBlock(name: BlockName, added: AppendedSessions, file: ExtendedFile): ExtendedBlock | null {
   const { type, canBeAddedLater = false } = findBlock(name);
   const { stored } = file;

@@ -116,7 +116,7 @@ export function createMarketView(input: ResumeRunInput): MarketView {
   };
 }
 
-/** Returns the market by calendar, from the mark of the checkpoint on. */
+/** Returns the market by calendar, from the state that the checkpoint stores. */
 function listMarkedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
   return new Map(
     Array.from(checkpoint.marks, ([code, mark]) => {

@@ -5,8 +5,8 @@ import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
- * Checks that no breach occurs on the new sessions of an index with breach-triggered rebalances. The decision after a
- * breach needs the whole market, so such a run cannot be extended. Checks every version of the definition.
+ * Checks that no breach occurs on the new sessions of an index with breach-triggered rebalances. After a breach, the run
+ * cannot be extended, because the decision needs the whole market. Checks every version of the definition.
  * @throws CannotResumeError if a breach occurs
  */
 export function assertNoBreach(

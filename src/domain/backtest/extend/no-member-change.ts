@@ -6,8 +6,8 @@ import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResumeError } from '../../documents/full-run-reasons.js';
 
 /**
- * Checks that no constituent changes between reviews on the new sessions. New constituents are ranked and weighted on
- * the whole market, so such a run cannot be extended.
+ * Checks that no constituent changes between reviews on the new sessions. After such a change, the run cannot be
+ * extended, because new constituents are ranked and weighted on the whole market.
  * @throws CannotResumeError if a constituent changes
  */
 export function assertNoMemberChange(

@@ -231,7 +231,7 @@ export function createFieldGroup<T extends object, W, A>(fields: Fields<T, W, A>
   };
 }
 
-/** Returns a packed member of a group; undefined if absent. */
+/** Returns a packed member of a group. Returns undefined if absent. */
 export function readMember(packed: unknown, member: string): unknown {
   return typeof packed === 'object' && packed !== null ? Reflect.get(packed, member) : undefined;
 }

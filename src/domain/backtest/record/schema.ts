@@ -147,7 +147,7 @@ export const BOOK = createFieldGroup({
 });
 export type RecordedBook = FieldValue<typeof BOOK>;
 
-/** Returns the book of an index with the currency of the level; null for a plain series. */
+/** Returns the book of an index with the currency of the level. Returns null for a plain series. */
 function findPricedIndex(book: Book | undefined, compositions: Pick<Compositions, 'document'> | null | undefined) {
   return book === undefined || !compositions ? null : { book, currency: compositions.document.currency };
 }

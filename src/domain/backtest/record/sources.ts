@@ -59,7 +59,10 @@ export interface AppendedBook {
   readonly frame: AppendedFrame | null;
 }
 
-/** Returns compositions with index shares and with the index trades at carried prices. */
+/**
+ * Returns compositions with their index shares. Trades of the index without a price bar are listed with the earlier
+ * price that was used.
+ */
 export function showComposition(
   index: { readonly book: Book; readonly currency: string } | null,
   compositions: readonly Composition[],
@@ -93,7 +96,7 @@ export interface AppendedRecord {
   readonly before: { readonly [K in 'target' | 'optimised' | 'benchmark']: number };
   readonly plan: BacktestPlan;
   readonly trades: Trades;
-  /** Trades of the portfolio at carried prices, by rebalance session. */
+  /** Trades of the portfolio at prices of an earlier session, by rebalance session. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly gaps: Run['gaps'];
   /** Metrics of the whole run. */

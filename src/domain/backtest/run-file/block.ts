@@ -89,9 +89,9 @@ export interface Block<K extends NumberType> {
    * well.
    */
   readonly canBeAddedLater?: boolean;
-  /** Returns the elements of a whole run; null if the run has no such block. */
+  /** Returns the elements of a whole run. Returns null if the run has no such block. */
   readonly whole: (source: WholeRun) => BlockFiller<NumbersOf<K>> | null;
-  /** Returns the elements of an extension; null if the run has no such block. */
+  /** Returns the elements of an extension. Returns null if the run has no such block. */
   readonly added: (source: AppendedSessions) => Addition<NumbersOf<K>> | null;
   readonly compare: BlockComparison;
   readonly upgrade: BlockUpgrade;

@@ -25,7 +25,7 @@ export interface RecordedDecisions {
 }
 
 /**
- * Reads the decisions of a run; undefined if its file has no record.
+ * Reads the decisions of a run. Returns undefined if its file has no record.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
 export function readDecisions(columns: RunColumns): RecordedDecisions | undefined {

@@ -3,7 +3,7 @@ import type { AppendedSessions, BlockReader, BlockFiller } from './block.js';
 import { countSessionsBefore } from './effects.js';
 import type { ForeignRates } from './foreign-rates.js';
 
-/** Returns the exchange rates of a whole run, [F x T]; null without foreign securities. */
+/** Returns the exchange rates of a whole run, [F x T]. Returns null without foreign securities. */
 export function listWholeRates(
   { rows }: ForeignRates,
   { from, length }: Pick<Book, 'from' | 'length'>,
@@ -18,7 +18,8 @@ export function listWholeRates(
 }
 
 /**
- * Returns the exchange rates of an extended run on stored and new sessions, [F x T]; null without foreign securities.
+ * Returns the exchange rates of an extended run on stored and new sessions, [F x T]. Returns null without foreign
+ * securities.
  */
 export function listAppendedRates(source: AppendedSessions): Float64Array | null {
   const { from } = countSessionsBefore(source);

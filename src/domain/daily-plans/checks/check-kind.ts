@@ -55,7 +55,7 @@ export interface CheckInput {
   readonly decimals: Readonly<Record<'level' | 'divisor' | 'weights', number | null>>;
   /** True if the index may hold short positions. */
   readonly maySellShort: boolean;
-  /** Returns the close of a security on a day; NaN without a price. */
+  /** Returns the close of a security on a day. Returns NaN without a price. */
   closeOn(identifier: string, day: Day): number;
   /** Last days with any price, up to `date`, ascending. */
   lastDays(count: number): readonly Day[];
@@ -69,7 +69,7 @@ export interface CheckInput {
   isSession(day: Day): boolean;
   /** Returns the issuer of a security. */
   issuerOf(identifier: string): string;
-  /** Returns the value of a series on a day; NaN without a value. */
+  /** Returns the value of a series on a day. Returns NaN without a value. */
   seriesOn(identifier: string, day: Day): number;
   /** Securities whose changed history the refresh of the day rejected. Null on a day without a refresh. */
   readonly restated: ReadonlySet<string> | null;

@@ -124,7 +124,7 @@ const createWindowRequest = (window: number): Pick<FieldRequest, 'aggregate' | '
   window,
 });
 
-/** Returns the plug-in input of an operand; undefined if the node is not a plug-in. */
+/** Returns the plug-in input of an operand. Returns undefined if the node is not a plug-in. */
 function findInput(node: ExpressionNode, operand: number): PluginInput | undefined {
   const call = node.node === 'function' ? node.plugin : undefined;
   const name = call?.program?.inputs[operand]?.name;

@@ -87,7 +87,7 @@ function countScenarioSessions({ derivation: { objective } }: DerivedDocument): 
   return typeof scenarios === 'number' ? scenarios : 0;
 }
 
-/** Returns the number of returns of a style model; null for another kind of risk model. */
+/** Returns the number of returns of a style model. Returns null for another kind of risk model. */
 function findStyledReturns({ derivation: { risk_model: model } }: DerivedDocument): number | null {
   if (typeof model !== 'object' || model === null || model.estimator !== 'styles') return null;
   return model.sessions ?? LIMITS.DERIVED_RISK_SESSIONS;

@@ -59,7 +59,7 @@ export function computeOneSidedPrices(
 
 type SolvedProblem = Pick<ExplainedInput, 'problem' | 'solution'>;
 
-/** Returns the price of one side of a row; undefined without a solution, or if the work limit is reached. */
+/** Returns the price of one side of a row. Returns undefined without a solution, or if the work limit is reached. */
 function computeSinglePrice(
   weighing: Weighing,
   { problem, solution }: SolvedProblem,

@@ -89,7 +89,7 @@ interface RemovedRow extends Pick<ExplainedInput, 'solution'> {
   readonly isConvex: boolean;
 }
 
-/** Returns the minimised objective without a row; null without a solution. */
+/** Returns the minimised objective without a row. Returns null without a solution. */
 function computeObjectiveWithout(
   solvers: Solvers,
   problem: Problem,

@@ -170,7 +170,9 @@ interface ParameterStep {
   readonly outward: number;
 }
 
-/** Returns the value of a parameter after one loosening step; undefined if the class does not accept the value. */
+/**
+ * Returns the value of a parameter after one loosening step. Returns undefined if the class does not accept the value.
+ */
 function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward }: ParameterStep): number | undefined {
   const size = unit === 'value' && from !== 0 ? STEP_BY_UNIT.value * Math.abs(from) : STEP_BY_UNIT[unit];
   const to = Number((from + outward * size).toPrecision(12));

@@ -55,7 +55,7 @@ export function findMaximum(valueOf: (point: number) => number, { low, best, hig
   }
 }
 
-/** Returns the vertex of the parabola through three points; NaN if they are on a line. */
+/** Returns the vertex of the parabola through three points. Returns NaN if they are on a line. */
 function findVertex(a: MaximumPoint, b: MaximumPoint, c: MaximumPoint): number {
   const left = (a.at - b.at) * (a.value - c.value);
   const right = (a.at - c.at) * (a.value - b.value);

@@ -132,7 +132,7 @@ function addTailPlanesUntilFeasible<T>(
 export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem' | 'means' | 'restriction'> {
   /** Solution with the largest expected return within the rows. Present if another frontier found it and its planes. */
   readonly most?: ProgramResult | undefined;
-  /** Traces the frontier of a program; null without a result. */
+  /** Traces the frontier of a program. Returns null without a result. */
   readonly trace: (program: Program) => FeasibleResult<T> | null;
 }
 
@@ -156,7 +156,7 @@ export function traceWithinTails<T>({ solver, means, most, trace, ...search }: T
   return addTailPlanesUntilFeasible(search, trace);
 }
 
-/** Computes the frontier; null if the rows have no portfolio of least variance. @cost about 30 warm solves */
+/** Computes the frontier. Returns null if the rows have no portfolio of least variance. @cost about 30 warm solves */
 export function computeFrontier(input: FrontierInput): Frontier | null {
   const { solver, problem, means, points: count } = input;
   const createPoint = (weights: Float64Array) => computeFrontierPoint(problem, means, weights);

@@ -15,7 +15,7 @@ interface ProgramSolution {
   readonly answer: ProgramResult;
 }
 
-/** Solves a program, including curved costs; undefined without a solution. */
+/** Solves a program, including curved costs. Returns undefined without a solution. */
 export type InnerSolve<F extends ProgramSolution> = (program: Program, warm: ActiveState | undefined) => F | undefined;
 
 export interface UncertainProblem {
@@ -80,7 +80,7 @@ function addCharge(program: Program, widths: Float64Array, price: number): Progr
   return { ...program, kinks: [...program.kinks, kink] };
 }
 
-/** Returns the signs that bounds impose on the weights; null if any weight may have either sign. */
+/** Returns the signs that bounds impose on the weights. Returns null if any weight may have either sign. */
 function findSigns({ n, lower, upper }: Program): Float64Array | null {
   const signs = new Float64Array(n);
   for (let i = 0; i < n; i++) {

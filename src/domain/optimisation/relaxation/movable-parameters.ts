@@ -108,7 +108,7 @@ function listLimits(row: ProgramRow): SidedLimit[] {
 /** Maximum relative move. A row that moves further is in effect removed, not relaxed. */
 const MOVE_MAX = 1e4;
 
-/** Returns the largest coefficient of a row; 1 for a row other than a linear one. */
+/** Returns the largest coefficient of a row. Returns 1 for a row other than a linear one. */
 function findLargestCoefficient(row: ProgramRow): number {
   if (row.form !== 'linear') return 1;
   return (row.average?.numerator ?? row.coefficients).reduce((most, value) => Math.max(most, Math.abs(value)), 0);

@@ -12,7 +12,7 @@ import { solveProblem } from '../search.js';
 import type { Solvers } from '../solvers.js';
 import { solveConvex } from '../solve-convex.js';
 
-/** Change of a single parameter that restores feasibility. */
+/** Change of a single parameter that makes the rows feasible. */
 export interface Relaxation {
   readonly id: string;
   readonly index: number | null;
@@ -206,7 +206,7 @@ export function checkMoves(
   return { kind: 'undecided', nudge: 0 };
 }
 
-/** Returns the move at which an infeasibility gap becomes zero; undefined if there is none within reach. */
+/** Returns the move at which an infeasibility gap becomes zero. Returns undefined if there is none within reach. */
 function findGapEnd(gap: (move: number) => number, reach: number, room: number): number | undefined {
   let near = 0;
   let far = Math.min(reach, room);

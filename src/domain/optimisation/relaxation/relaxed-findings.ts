@@ -76,7 +76,7 @@ function describeForcedSales({ type, params }: Origin, all: DerivedSolve['leaver
 
 const roundDigits = (value: number): number => Number(value.toPrecision(6));
 
-/** Returns the amount by which the bound of a row side was relaxed; null if it is unchanged. */
+/** Returns the amount by which the bound of a row side was relaxed. Returns null if it is unchanged. */
 export function findRelaxation(
   { placed: { origin, row }, side }: RowSide,
   relaxed: readonly ExecutedMove[],

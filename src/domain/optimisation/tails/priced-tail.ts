@@ -195,7 +195,7 @@ interface PricedOptimum {
 }
 
 /**
- * Returns the optimum at a price; undefined without a solution.
+ * Returns the optimum at a price. Returns undefined without a solution.
  * @param rows program of `bare`, possibly with narrower bounds
  */
 function solveAtPrice(

@@ -11,7 +11,7 @@ interface StyleEntry {
   /** Datapoints of the style's descriptors. The style is omitted if a market lacks all of them. */
   readonly fields: readonly FieldRequest[];
   readonly meaning: string;
-  /** Returns the descriptor of a datapoint value; NaN if it has none. */
+  /** Returns the descriptor of a datapoint value. Returns NaN if it has none. */
   readonly of?: (value: number) => number;
 }
 

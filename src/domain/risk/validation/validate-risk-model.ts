@@ -29,7 +29,7 @@ export interface ValidationInput {
   readonly asked: readonly number[];
   readonly settings: RiskSettings;
   readonly terms: Pick<RiskValidationRequest, 'sessions' | 'horizon' | 'random' | 'eigenportfolios' | 'seed'>;
-  /** Returns the holdings of the index at the close of a day, by column; undefined on a day without weights. */
+  /** Returns the holdings of the index at the close of a day, by column. Returns undefined on a day without weights. */
   readonly heldOn: ((day: Day) => ReadonlyMap<number, number> | undefined) | null;
   readonly report: (fraction: number) => void;
 }

@@ -63,7 +63,7 @@ export interface Indices {
    * @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED
    */
   remove(indexId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<IndexDeletion>;
-  /** Returns the template of a new index. @throws Refusal VALIDATION_FAILED if the calendar does not exist */
+  /** Checks a document without storing it. @throws Refusal VALIDATION_FAILED if the body has no calendar */
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
   ruleTypes(): RuleTypes;
   overlayTypes(): OverlayTypes;

@@ -22,7 +22,7 @@ export interface Member<V, S> {
 /** Members of a contract type, in the order in which they are written. If one is missing, the code does not compile. */
 export type Members<T, S> = { readonly [M in keyof T]-?: Member<Required<T>[M], S> };
 
-/** Writes a value of a contract type as JSON without building an object first. */
+/** Writer of a contract type as JSON. It builds no object. */
 export interface JsonObject<S> {
   write(json: JsonWriter, source: S): void;
   /** Adds members to a stored value that did not exist when it was stored. */

@@ -38,8 +38,8 @@ export interface ApprovalAgreement {
 }
 
 /**
- * Function of an approval gate that admits changes. It admits `undefined` (no change), a change that requires no
- * approval, and an approved change.
+ * Admission of changes by an approval gate. It admits `undefined` (no change), a change that requires no approval, and
+ * an approved change.
  */
 export interface Admission {
   /** Admits a change inside the transaction that makes the change. The approval can then not be used again. */

@@ -15,7 +15,7 @@ export interface RunSide {
   readonly market: MarketHandle | UnavailableValue;
 }
 
-/** Explains in a sentence why a value is unavailable. */
+/** Value that is unavailable, with the reason as a sentence. */
 export interface UnavailableValue {
   readonly reason: string;
 }

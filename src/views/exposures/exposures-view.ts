@@ -54,7 +54,7 @@ export interface ExposuresInput {
     /** Cache of the benchmark's own run. Null if that run has other dates or terms. */
     readonly keep: FigureCache | null;
   } | null;
-  /** Reads the averaged datapoints for the securities of the run and the benchmark. */
+  /** Reader of the averaged datapoints, for the securities of the run and the benchmark. */
   readonly fields: FieldReader;
   /** Cache of figures. */
   readonly keep: FigureCache;

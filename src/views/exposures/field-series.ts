@@ -61,10 +61,7 @@ export interface FieldSeries {
 /** Function that returns the data of a day. The day is read only once for all datapoints. */
 type FieldReaderOnDate = (day: Day, weights: Float64Array) => FieldsOfDay;
 
-/**
- * Computes the weighted figures of a datapoint for both sides. If both sides hold the same securities, a date is read
- * only once.
- */
+/** Weighted figures of a datapoint for both sides. If both sides hold the same securities, a date is read only once. */
 export interface WeightedField {
   maker(figures: DatedFigures, side: SideName): FiguresMaker;
 }

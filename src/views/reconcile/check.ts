@@ -28,7 +28,7 @@ function toFinite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Remembers the cell whose two sides differ most. */
+/** Record of the cell whose two sides differ most. */
 export interface Furthest {
   note(left: number, right: number): void;
   /** Returns the largest difference so far; negative before the first cell. */

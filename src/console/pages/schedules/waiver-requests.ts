@@ -2,7 +2,7 @@ import type { Approval } from '#clients/typescript/divisor.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 
-/** Request to accept the findings of a check on a day that is still pending. */
+/** Pending request to accept the findings of a check on a day. */
 export interface WaiverRequest extends Pick<WaiverFacts, 'schedule_id' | 'date' | 'check' | 'index_id'> {
   readonly approval_id: number;
 }

@@ -316,7 +316,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
       .getByRole('row', { name: /^CORE / })
       .waitFor();
     await page
-      .frameLocator('iframe[title="Levels compared, Compare"]')
+      .frameLocator('iframe[title="Levels compared, portfolios after costs"]')
       .getByRole('application', { name: 'Levels compared' })
       .waitFor();
     expect(complaints).toEqual([]);
@@ -326,7 +326,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
     await page.goto(`${desk.service.url()}/console/dashboard`);
     const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
-    const rest = ['Levels compared', 'Rolling volatility', 'Returns by calendar year', 'Indices'];
+    const rest = ['Levels compared', 'Returns by calendar year', 'Rolling volatility', 'Indices'];
     await pollEventually(order).toEqual(rest.toSpliced(1, 0, 'Drawdowns compared'));
     // The charts share each row in halves.
     const tops = await Promise.all(

@@ -2,7 +2,7 @@ import type { OptimisationRunResult } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
-import { formatBindingBounds, formatOtherExcesses, type ExceededLimit } from './bounds.js';
+import { formatBindingBounds, formatOtherExcesses, removeExceeded, type ExceededLimit } from './bounds.js';
 import type { ChangeFormats, Measure } from './measures.js';
 import { formatRow, parseRowLabel } from './row-labels.js';
 
@@ -14,7 +14,7 @@ interface BindingSummaryProps {
 
 /** Renders the binding and the violated bounds of the constraints in words, and the constraint with the highest cost. */
 export function BindingSummary({ labels, exceeded, costliest }: BindingSummaryProps) {
-  const binding = formatBindingBounds(labels);
+  const binding = formatBindingBounds(removeExceeded(labels, exceeded));
   const excesses = formatOtherExcesses(exceeded);
   return (
     <>

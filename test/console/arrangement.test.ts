@@ -115,7 +115,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     for (const id of ['TAGGED-1', 'TAGGED-2'])
       await service.ask('PUT', `/indices/${id}`, { ...core, id, tags: ['pilot'] });
     await follow(page, '/');
-    await page.getByRole('button', { name: 'Run 2 stale indices' }).click();
+    await page.getByRole('button', { name: 'Run 2 indices not up to date' }).click();
     for (const id of ['TAGGED-1', 'TAGGED-2']) await service.finished(`backtest:${id}`);
     await page.getByRole('button', { name: 'Columns of indices' }).click();
     await page.getByLabel('Group by').selectOption('Tags');
@@ -239,6 +239,10 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await page.getByRole('application', { name: /^Level relative to Benchmark BROAD/ }).waitFor();
     const ratio = page.getByRole('figure').filter({ hasText: /CORE, total return \/ Benchmark/ });
     await pollEventually(() => ratio.first().textContent()).toContain(((100 * (1 + core)) / (1 + broad)).toFixed(2));
+    // An added index is removed in its row of the legend.
+    await follow(page, '/console/indices/CORE?with=BROAD');
+    await table.getByRole('button', { name: 'Remove BROAD' }).click();
+    await pollEventually(() => new URL(page.url()).searchParams.get('with')).toBe('none');
   });
 
   test('a note on a day is drawn and read out, and one on a period is shaded', async () => {

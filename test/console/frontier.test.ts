@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findChosenPoint, findPointTerms } from '#console/pages/optimise/frontier-point.js';
+import { computePointTurnover, findChosenPoint, findPointTerms } from '#console/pages/optimise/frontier-point.js';
 
 const createFrontierPoint = (aversion: number | null) => ({
   volatility: 0.1,
@@ -29,4 +29,13 @@ test('a point of a frontier is optimised by its risk aversion, the first point b
   });
   // A run of an earlier version does not record the expected returns.
   expect(findPointTerms({ volatility: 0.1, expected_return: 0.1, tracking_error: 0 }, {})).toBeNull();
+});
+
+test('the turnover of a point is half the sum of the weight changes, with the sale of unheld securities', () => {
+  const rows = [
+    { identifier: 'A', index_weight: 0.7 },
+    { identifier: 'B', index_weight: 0.3 },
+  ];
+  expect(computePointTurnover(frontier.points[0]!, rows)).toBeCloseTo(0.3, 12);
+  expect(computePointTurnover({ volatility: 0.1, expected_return: 0.1, tracking_error: 0 }, rows)).toBeNull();
 });

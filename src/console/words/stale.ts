@@ -19,3 +19,6 @@ export function formatStale({ definition, data, engine, reasons }: StaleState): 
   ].filter(Boolean);
   return parts.length === 0 ? 'out of date' : `${parts.join(', ')} changed`;
 }
+
+/** Adds a mark to the name of a stale run. */
+export const addStale = (name: string, stale: StaleState | null): string => (stale === null ? name : `${name} (stale)`);

@@ -94,7 +94,7 @@ export function describeStudies(desk: () => Desk): void {
           .count(),
       ).toBeGreaterThan(0);
     // The form that derives an index also saves the result as an index.
-    await page.getByRole('link', { name: 'Save as an index' }).click();
+    await page.getByRole('link', { name: 'Save point 3 as an index' }).click();
     await pollEventually(() =>
       page.evaluate(`document.activeElement.closest('section')?.getAttribute('aria-label')`),
     ).toBe('Derive an index');

@@ -6,6 +6,7 @@ import {
   formatFirstExcess,
   formatOtherExcesses,
   listUncoveredSecurities,
+  removeExceeded,
   type ExceededLimit,
 } from '#console/pages/optimise/bounds.js';
 
@@ -54,4 +55,11 @@ test('a violated soft limit marks its figure, other violated limits are a senten
   expect(formatOtherExcesses([EXCEEDED])).toBeNull();
   const sector = { ...EXCEEDED, type: 'GroupBounds', label: 'GroupBounds[sec]:lower:Energy', id: 'sec' };
   expect(formatOtherExcesses([EXCEEDED, sector])).toBe('Group bounds (sec), Energy 2.92%, limit 2.00%');
+});
+
+test('a violated soft bound is not among the bounds that hold a solution back', () => {
+  expect(formatBindingBounds(removeExceeded(LABELS, [EXCEEDED]))).toBe(
+    'Position bounds (pos): E at upper, 4 at lower; Active group bounds (sec): Health: Care at lower',
+  );
+  expect(removeExceeded(LABELS, [])).toEqual(LABELS);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatStale } from '#console/words/stale.js';
+import { addStale, formatStale } from '#console/words/stale.js';
 
 const staleState = { definition: false, data: false, engine: false, reasons: [] as string[], store_id: null };
 const CALENDAR = 'The calendar XNYS changed since this run: 2024-03-15.';
@@ -12,4 +12,5 @@ test('the label of a stale run states its cause: a calendar is not the definitio
   expect(formatStale({ ...staleState, definition: true, data: true, reasons: market })).toBe('calendar, data changed');
   expect(formatStale({ ...staleState, data: true, engine: true })).toBe('data, engine changed');
   expect(formatStale(staleState)).toBe('out of date');
+  expect([addStale('CORE', null), addStale('CORE', staleState)]).toEqual(['CORE', 'CORE (stale)']);
 });

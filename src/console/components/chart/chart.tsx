@@ -56,6 +56,8 @@ export interface ChartProps {
   readonly hasBrush?: boolean;
   /** True if a table shows the values at the cursor, how they changed, and how they differ. */
   readonly compares?: boolean;
+  /** Removes a line from the table at the cursor. Default: no line is removable. */
+  readonly onRemoveLine?: (id: string) => void;
 }
 
 const NO_MARKS: readonly Mark[] = [];
@@ -167,7 +169,7 @@ function ChartHead(props: ChartHeadProps) {
     <figcaption class="chart-head">
       <div class="chart-values">
         {compares ? (
-          <CursorTable label={label} dates={dates} lines={lines} at={at} from={from} unit={unit} />
+          <CursorTable {...{ label, dates, lines, at, from, unit }} onRemove={props.onRemoveLine} />
         ) : (
           <Legend date={dates[at]} {...{ at, lines, unit, mark, marksAre }} />
         )}

@@ -1,3 +1,5 @@
+import { Button } from '../button.js';
+import { Icon } from '../icon.js';
 import { formatChange, formatPoints, getSignClass } from '../../words/numbers.js';
 import { getColour, formatValueAt, type Line, type Unit } from './series.js';
 
@@ -9,13 +11,15 @@ interface CursorTableProps {
   readonly at: number;
   readonly from: number;
   readonly unit: Unit;
+  /** Removes a removable line. */
+  readonly onRemove?: ((id: string) => void) | undefined;
 }
 
 /**
  * Renders a table of the values at the cursor and their changes since a date. It also shows by how much each change
  * differs from the change of the reference line. Default reference: the first line.
  */
-export function CursorTable({ label, dates, lines, at, from, unit }: CursorTableProps) {
+export function CursorTable({ label, dates, lines, at, from, unit, onRemove }: CursorTableProps) {
   const changes = lines.map(({ values }) => computeChange(values, from, at));
   const base = Math.max(
     0,
@@ -36,11 +40,16 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
           </tr>
         </thead>
         <tbody>
-          {lines.map(({ id, label: lineLabel, values, colour, isDashed }, k) => (
+          {lines.map(({ id, label: lineLabel, values, colour, isDashed, isRemovable }, k) => (
             <tr key={id}>
               <th scope="row" title={lineLabel}>
                 <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: getColour(colour) }} />{' '}
                 {lineLabel}
+                {isRemovable === true && onRemove !== undefined && (
+                  <Button kind="bare" aria-label={`Remove ${id}`} title={`Remove ${id}`} onClick={() => onRemove(id)}>
+                    <Icon name="close" />
+                  </Button>
+                )}
               </th>
               <td>{formatValueAt(values, at, unit)}</td>
               <td class={getSignClass(changes[k])}>{formatChange(changes[k])}</td>

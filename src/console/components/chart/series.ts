@@ -17,6 +17,8 @@ export interface Line {
   readonly isFilled?: boolean;
   /** True if each value is drawn as a bar from zero. */
   readonly isBars?: boolean;
+  /** True if the user added the line and can remove it. */
+  readonly isRemovable?: boolean;
 }
 
 export interface Range {

@@ -106,7 +106,9 @@ function detectKind(schemas: Schemas, schema: Schema): FieldKind {
     case 'array': {
       const item = items && resolve(schemas, items);
       if (findKindMember(schemas, schema) !== undefined) return 'kinds';
-      return item?.type === 'string' ? 'list' : item?.properties === undefined ? 'json' : 'rows';
+      if (item?.type === 'string') return 'list';
+      if (item?.type === 'integer') return 'integers';
+      return item?.properties === undefined ? 'json' : 'rows';
     }
     case 'object': {
       if (schema.properties !== undefined) return 'object';

@@ -19,6 +19,7 @@ import { useResource, worldVersion } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { returnText, addReturn } from '../../words/returns.js';
 import { formatCount, formatDecimal } from '../../words/numbers.js';
+import { addStale } from '../../words/stale.js';
 import { createLazyComponent } from '../../components/lazy.js';
 import { createColumns, type Row } from './columns.js';
 import { Matrix } from './matrix.js';
@@ -150,9 +151,11 @@ function Levels({ view, runs }: LevelsProps) {
       const values =
         base === null ? level.data : level.data.map((value) => (value === null ? null : (100 * value) / base));
       const isRun = k < runs;
-      const name = `${id}${isRun ? ' after costs' : ''}${stale === null ? '' : ' (stale)'}`;
+      // Without a benchmark, the runs are compared with the first run.
+      const isOnlyRuns = k === 0 && runs === view.entries.length;
+      const name = addStale(`${id}${isRun ? ' after costs' : ''}`, stale);
       const label = variants.size > 1 ? addReturn(name, variant) : name;
-      return { id: String(k), label, values, colour: k + 1, ...(!isRun && { reference: id }) };
+      return { id: String(k), label, values, colour: k + 1, ...((!isRun || isOnlyRuns) && { reference: id }) };
     });
     return dashCovered(drawn);
   }, [view, runs, range?.from, range?.to]);

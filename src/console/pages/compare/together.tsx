@@ -22,12 +22,15 @@ import {
   type RollingMeasure,
 } from '../../words/compared.js';
 import { formatDecimal, formatPercent } from '../../words/numbers.js';
+import { addStale } from '../../words/stale.js';
 import { Matrix } from './matrix.js';
 
 type Entry = CompareView['entries'][number];
 
 interface Series {
   readonly id: string;
+  /** Id, with a mark if the run is stale. */
+  readonly label: string;
   readonly levels: readonly (number | null)[];
 }
 
@@ -42,7 +45,11 @@ function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosen
   const all = entries[0]?.level.index ?? [];
   const [first, last] = limitToRange(all, range);
   const dates = all.slice(first, last + 1);
-  const series = entries.map(({ index_id: id, level }) => ({ id, levels: level.data.slice(first, last + 1) }));
+  const series = entries.map(({ index_id: id, stale, level }) => ({
+    id,
+    label: addStale(id, stale),
+    levels: level.data.slice(first, last + 1),
+  }));
   return { dates, series, sessions: countSessionsOfYear(dates) };
 }
 
@@ -70,9 +77,9 @@ function Drawdowns({ data: { dates, series } }: { readonly data: LevelsInRange }
   const lines = useMemo(
     () =>
       dashCovered(
-        series.map(({ id, levels }, k): Line => ({
+        series.map(({ label, levels }, k): Line => ({
           id: String(k),
-          label: id,
+          label,
           values: computeDrawdowns(levels),
           colour: k + 1,
         })),
@@ -107,10 +114,10 @@ function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
   }, [dates, series]);
   const columns: readonly Column<Year>[] = [
     { id: 'year', title: 'Year', width: 72, value: ({ year }) => year },
-    ...series.map(({ id }, k) =>
+    ...series.map(({ label }, k) =>
       createNumericColumn<Year>({
         id: `run-${k}`,
-        title: id,
+        title: label,
         width: 96,
         grow: 1,
         of: ({ returns }) => returns[k] ?? null,
@@ -127,7 +134,7 @@ function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
         rows={rows}
         getKey={({ year }) => year}
         sort={{ column: 'year', direction: 'desc' }}
-        height={360}
+        height={460}
       />
     </Section>
   );
@@ -159,10 +166,10 @@ function Rolling({ data: { dates, series, sessions }, reference, ids }: RollingP
   const lines = useMemo(() => {
     const base = series.find(({ id }) => id === reference)?.levels ?? [];
     const terms = { reference: base, window: Number(window), sessions };
-    const drawn = series.flatMap(({ id, levels }, k): Line[] =>
+    const drawn = series.flatMap(({ id, label, levels }, k): Line[] =>
       measure !== 'volatility' && id === reference
         ? []
-        : [{ id: String(k), label: id, values: computeRolling(measure, levels, terms), colour: k + 1 }],
+        : [{ id: String(k), label, values: computeRolling(measure, levels, terms), colour: k + 1 }],
     );
     return dashCovered(drawn);
   }, [series, reference, measure, window, sessions]);

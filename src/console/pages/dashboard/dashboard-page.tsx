@@ -13,6 +13,8 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
+import { formatCompareAddress } from './compared-runs.js';
+import { RunChoice } from './run-choice.js';
 import './dashboard.css';
 
 /**
@@ -40,6 +42,7 @@ export function DashboardPage() {
         <>
           {all.length < PINS_MAX && <AddPart shown={all} />}
           {all.length > 0 && <Button onClick={() => setPins([])}>Clear</Button>}
+          <RunChoice all={all} ids={(runs.data?.summaries ?? []).map(({ index_id: id }) => id)} />
         </>
       }
     >
@@ -164,7 +167,7 @@ function createOverview(runs: Runs): readonly NewPin[] {
     .map(({ index_id: id }) => id);
   const [first] = ids;
   if (first === undefined) return [];
-  const compared = formatAddress('/console/compare', { ids: ids.slice(0, OVERVIEW_RUNS).join(',') });
+  const compared = formatCompareAddress(ids.slice(0, OVERVIEW_RUNS));
   const page = 'portfolios after costs';
   return [
     ...(ids.length === 1

@@ -35,8 +35,7 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
     <>
       {due.length > 1 && may('run') && (
         <Button kind="bare" title={due.map(({ index }) => index.id).join(', ')} onClick={() => void run()}>
-          Run{' '}
-          {selected.length === 0 ? countValues(due.length, 'stale index', 'stale indices') : `${due.length} selected`}
+          Run {selected.length === 0 ? countDue(due) : `${due.length} selected`}
         </Button>
       )}
       {selected.length > 1 && withRun.length > 1 && (
@@ -47,3 +46,9 @@ export function IndexTools({ rows, selected, asking }: IndexToolsProps) {
     </>
   );
 }
+
+/** Counts indices to run. Failed indices and indices without a run are not stale. */
+const countDue = (due: readonly Row[]): string =>
+  due.every(({ run, failed }) => failed === null && run !== null)
+    ? countValues(due.length, 'stale index', 'stale indices')
+    : `${countValues(due.length, 'index', 'indices')} not up to date`;

@@ -19,6 +19,17 @@ interface Figure {
   readonly note?: string;
 }
 
+/** State of a risk control after a close. */
+export interface RiskControl {
+  /** Target volatility, and maximum exposure; null if the definition changed since the run. */
+  readonly target: number | null;
+  readonly maxExposure: number | null;
+  /** Exposure to the underlying index; null until it is loaded. */
+  readonly exposure: number | null;
+  /** Annual volatility from which the target exposure was computed; null until it is loaded. */
+  readonly volatility: number | null;
+}
+
 /**
  * Describes the series of all figures in a response, for example `Index INDEX-1, total return, before costs of the
  * run`.
@@ -39,10 +50,19 @@ const createSignedFigure = (term: string, value: number | null, help: string, wr
 /**
  * Returns the main figures of a date range.
  *
+<<<<<<< HEAD
  * @param tracked index that the run follows; if it is also the benchmark, no figures are added
+=======
+ * @param tracked index tracked by the run; as a benchmark it adds no figures
+ * @param control state of a risk control; its exposure replaces the figures relative to the benchmark
+>>>>>>> k1
  */
-export function createFigures(view: PerformanceView, tracked: string): readonly Figure[] {
-  const { metrics, benchmark, benchmark_statistics: relative, of, return_variant: variant } = view;
+export function createFigures(
+  view: PerformanceView,
+  tracked: string,
+  control: RiskControl | null = null,
+): readonly Figure[] {
+  const { metrics, of, return_variant: variant } = view;
   const { tracking_error: error, tracking_difference: difference } = metrics;
   return [
     createSignedFigure(
@@ -55,6 +75,7 @@ export function createFigures(view: PerformanceView, tracked: string): readonly 
       term: 'Realised volatility',
       value: formatPercent(metrics.volatility),
       help: 'Annualised standard deviation of the daily returns of the range',
+      ...(control?.target != null && { note: `target ${formatPercent(control.target)}` }),
     },
     {
       term: 'Sharpe ratio',
@@ -81,23 +102,46 @@ export function createFigures(view: PerformanceView, tracked: string): readonly 
           ),
         ]
       : []),
-    ...(relative === null || benchmark === null || benchmark === tracked
-      ? []
-      : [
-          {
-            term: `Realised tracking error to ${benchmark}`,
-            value: formatPercent(relative.tracking_error),
-            help: 'Realised, annualised: to the benchmark of the run',
-          },
-          createSignedFigure(
-            `Return minus ${benchmark}`,
-            relative.excess_return,
-            'On shared dates, not annualised',
-            formatPoints,
-          ),
-        ]),
+    ...(control === null ? createRelativeFigures(view, tracked) : createControlFigures(control, view.end)),
   ];
 }
+
+/** Returns the figures relative to the benchmark of the run; empty if the run has no benchmark, or tracks it. */
+function createRelativeFigures(
+  { benchmark, benchmark_statistics: relative }: PerformanceView,
+  tracked: string,
+): readonly Figure[] {
+  if (relative === null || benchmark === null || benchmark === tracked) return [];
+  return [
+    {
+      term: `Realised tracking error to ${benchmark}`,
+      value: formatPercent(relative.tracking_error),
+      help: 'Realised, annualised: to the benchmark of the run',
+    },
+    createSignedFigure(
+      `Return minus ${benchmark}`,
+      relative.excess_return,
+      'On shared dates, not annualised',
+      formatPoints,
+    ),
+  ];
+}
+
+/** Returns the exposure of a risk control, and the volatility from which it was computed. */
+const createControlFigures = ({ exposure, maxExposure, volatility }: RiskControl, date: string): readonly Figure[] => [
+  {
+    term: 'Exposure',
+    value: formatPercent(exposure, 1),
+    ...(maxExposure !== null && { note: `at most ${formatPercent(maxExposure, 0)}` }),
+    help: `Fraction in the underlying index after the close of ${date}; the rest is cash`,
+  },
+  {
+    term: 'Volatility estimate',
+    value: formatPercent(volatility),
+    note: 'of the underlying index',
+    help: 'Annual volatility from which the target exposure was computed',
+  },
+];
 
 const capitalise = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 

@@ -233,7 +233,7 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
       ) : tab === 'methodology' ? (
         <Methodology index={index} />
       ) : (
-        <RunParts id={id} tab={tab} tracked={id} underlying={beneath ?? null} store={store ?? null} />
+        <RunParts {...{ id, tab, overlay }} tracked={id} underlying={beneath ?? null} store={store ?? null} />
       )}
     </Page>
   );
@@ -261,11 +261,12 @@ interface RunPartsProps {
   readonly tracked: string;
   /** Index below an overlay; null without an overlay. */
   readonly underlying: string | null;
+  readonly overlay?: IndexDocument['overlay'];
   /** Data store of the index; null for the served store. */
   readonly store: string | null;
 }
 
-function RunParts({ id, tab, tracked, underlying, store }: RunPartsProps) {
+function RunParts({ id, tab, tracked, underlying, overlay, store }: RunPartsProps) {
   const overview = useResource(formatOverviewKey(id), (signal) => readOverview(id, signal));
   const isOther = readShownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
@@ -280,7 +281,7 @@ function RunParts({ id, tab, tracked, underlying, store }: RunPartsProps) {
             run.stale !== null && <Stale {...{ id, store }} stale={run.stale} isStrategy={id !== tracked} />
           )}
           <WholeRun tab={tab} run={run} />
-          <Part {...{ tab, id, run, tracked, underlying }} />
+          <Part {...{ tab, id, run, tracked, underlying, overlay }} />
         </NamesStore.Provider>
       )}
     </Answered>
@@ -291,7 +292,7 @@ interface PartProps extends Omit<RunPartsProps, 'store'> {
   readonly run: OverviewView;
 }
 
-function Part({ tab, id, run, tracked, underlying }: PartProps) {
+function Part({ tab, id, run, tracked, underlying, overlay }: PartProps) {
   switch (tab) {
     case 'constituents':
       return <Constituents id={id} run={run} />;
@@ -314,6 +315,6 @@ function Part({ tab, id, run, tracked, underlying }: PartProps) {
     case 'publication':
       return <Publication id={id} run={run} />;
     default:
-      return <Performance {...{ id, run, tracked, underlying }} />;
+      return <Performance {...{ id, run, tracked, underlying, overlay }} />;
   }
 }

@@ -16,7 +16,7 @@ import { service, createTrouble } from '../../state/service.js';
 import { formatShownRunPath, formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { addReturn } from '../../words/returns.js';
-import { listOthers, OtherIndices } from './other-indices.js';
+import { listOthers, OtherIndices, removeOther } from './other-indices.js';
 import { rebase, RelativePane } from './relative-pane.js';
 
 interface LevelChartProps {
@@ -102,6 +102,7 @@ export function LevelChart(props: LevelChartProps) {
         subject={id}
         hasBrush
         compares={unit === 'rebased'}
+        onRemoveLine={(removed) => removeOther(others, removed)}
       />
       <RelativePane dates={dates} lines={lines} />
     </Section>
@@ -279,6 +280,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
     values: scaleValues(on(series)),
     colour: k > 0 ? k + 3 : isStrategy ? 2 : 1,
     isDashed: k === 0 && isStrategy,
+    isRemovable: k > 0,
     ...(k > 0 && series.id === underlying && { reference: series.id }),
     ...(k === 0 && isOnlyBenchmark && { reference: tracked }),
   }));

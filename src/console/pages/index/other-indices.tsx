@@ -1,7 +1,5 @@
 import type { PerformanceView } from '#clients/typescript/divisor.js';
 import { AddSelect } from '../../components/add-select.js';
-import { Button } from '../../components/button.js';
-import { Icon } from '../../components/icon.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -22,28 +20,25 @@ export function listOthers(underlying: string | null, performance: PerformanceVi
   return underlying === null || performance === null || performance.benchmark === underlying ? [] : [underlying];
 }
 
-/** Renders buttons that add or remove other indices with a run. */
+/** Removes one of the other indices from the chart. */
+export function removeOther(others: readonly string[], removed: string): void {
+  const rest = others.filter((other) => other !== removed);
+  setParameters({ with: rest.length === 0 ? NO_OTHERS : rest.join(',') });
+}
+
+/** Renders a selector that adds another index with a run. */
 export function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }), {
     isLater: true,
   });
   const free = (runs.data?.backtests ?? []).filter(({ index_id: one }) => one !== id && !others.includes(one));
-  const set = (ids: readonly string[]) => setParameters({ with: ids.length === 0 ? NO_OTHERS : ids.join(',') });
+  if (free.length === 0 || others.length >= OTHERS_MAX) return null;
   return (
-    <>
-      {others.map((one) => (
-        <Button key={one} onClick={() => set(others.filter((other) => other !== one))} title={`Remove ${one}`}>
-          {one} <Icon name="close" />
-        </Button>
-      ))}
-      {free.length > 0 && others.length < OTHERS_MAX && (
-        <AddSelect
-          label="Add an index"
-          prompt="+ Index"
-          options={free.map(({ index_id: one }) => ({ value: one, text: one }))}
-          onAdd={(one) => setParameters({ with: [...others, one].join(','), unit: null })}
-        />
-      )}
-    </>
+    <AddSelect
+      label="Add an index"
+      prompt="+ Index"
+      options={free.map(({ index_id: one }) => ({ value: one, text: one }))}
+      onAdd={(one) => setParameters({ with: [...others, one].join(','), unit: null })}
+    />
   );
 }

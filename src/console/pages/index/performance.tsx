@@ -1,4 +1,4 @@
-import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import type { IndexDocument, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { useRef } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT_UNIT } from '../../components/chart/series.js';
@@ -16,10 +16,11 @@ import { useResource } from '../../state/resource.js';
 import { service, createTrouble } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/shown-run.js';
 import { returnText } from '../../words/returns.js';
-import { createFigures, formatSubject } from './figures.js';
 import { DivisorChart } from './divisor-chart.js';
+import { createFigures, formatSubject } from './figures.js';
 import type { MoreProps } from './more-figures.js';
 import { getChosenVariant, LevelChart, type Variant } from './level-chart.js';
+import { useRiskControl } from './risk-control.js';
 
 const More = createLazyComponent<MoreProps>(
   'more figures',
@@ -33,6 +34,7 @@ interface PerformanceProps {
   readonly tracked: string;
   /** Index below an overlay; null without an overlay. */
   readonly underlying: string | null;
+  readonly overlay?: IndexDocument['overlay'];
 }
 
 const MEASURED_OPTIONS = [
@@ -45,7 +47,7 @@ type MeasuredSide = PerformanceView['of'];
  * Renders the levels, the figures of a date range, and the returns by month and year. They are those of the index or of
  * the portfolio.
  */
-export function Performance({ id, run, tracked, underlying }: PerformanceProps) {
+export function Performance({ id, run, tracked, underlying, overlay }: PerformanceProps) {
   const range = findChosenRange();
   const usual = tracked === id ? 'index' : 'portfolio';
   const measuredVariant = MEASURED_OPTIONS.find(({ value }) => value === getParameter('of'))?.value ?? usual;
@@ -56,6 +58,7 @@ export function Performance({ id, run, tracked, underlying }: PerformanceProps) 
     (signal) => measure({ id, of: measuredVariant, variant, query, signal }),
     { keeps: true, isLater: true },
   );
+  const control = useRiskControl({ id, stale: run.stale, overlay, date: measured.data?.end ?? null });
   const whole = useRef<HTMLDivElement>(null);
   // In a narrow window the chart comes before the figures. Its line is then on the first screen.
   const isNarrow = useWidth(whole) < NARROW;
@@ -77,7 +80,9 @@ export function Performance({ id, run, tracked, underlying }: PerformanceProps) 
   );
   const figures = (
     <Answered key="figures" resource={measured} what="the figures of the range" skeleton={<FiguresSkeleton />}>
-      {(view) => <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={createFigures(view, tracked)} />}
+      {(view) => (
+        <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={createFigures(view, tracked, control)} />
+      )}
     </Answered>
   );
   const chart = measured.trouble === null && (

@@ -2,7 +2,7 @@ import type { OptimisationRunResult } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
-import { formatBindingBounds, formatOtherExcesses, type ExceededLimit } from './bounds.js';
+import { formatBindingBounds, formatOtherExcesses, removeExceeded, type ExceededLimit } from './bounds.js';
 import type { ChangeFormats, Measure } from './measures.js';
 import { formatRow, parseRowLabel } from './row-labels.js';
 
@@ -14,7 +14,7 @@ interface BindingSummaryProps {
 
 /** Renders in words which bounds of the constraints are binding or violated, and which constraint costs most. */
 export function BindingSummary({ labels, exceeded, costliest }: BindingSummaryProps) {
-  const binding = formatBindingBounds(labels);
+  const binding = formatBindingBounds(removeExceeded(labels, exceeded));
   const excesses = formatOtherExcesses(exceeded);
   return (
     <>

@@ -52,6 +52,12 @@ const ADDED_ROW = /^\w+\[(?:default|uncovered)\]/;
 export const countBindingConstraints = (labels: readonly string[]): number =>
   new Set(labels.filter((label) => !ADDED_ROW.test(label)).map((label) => label.split(':')[0])).size;
 
+/** Returns the labels of the bounds that hold a solution back: the binding bounds without the violated soft bounds. */
+export function removeExceeded(labels: readonly string[], exceeded: readonly ExceededLimit[]): readonly string[] {
+  const violated = new Set(exceeded.map(({ label }) => label));
+  return labels.filter((label) => !violated.has(label));
+}
+
 /**
  * Describes the binding bounds of the constraints of a request: `Position bounds (pos): QYLG, XURS at upper, 58 at
  * lower`. If a bound has many members, only their number is given.

@@ -1,4 +1,4 @@
-import type { FrontierPayload } from '#clients/typescript/divisor.js';
+import type { FrontierPayload, WeightRow } from '#clients/typescript/divisor.js';
 import type { JsonObject } from '../../words/paths.js';
 
 export type FrontierPoint = FrontierPayload['points'][number];
@@ -9,15 +9,17 @@ export const TANGENCY_POINT = 'tangency';
 /** Point of the frontier that the address selects: its number from 1, or the tangency portfolio. */
 export interface ChosenPoint {
   readonly label: string;
+  /** Number of the point from 1; null for the tangency portfolio. */
+  readonly number: number | null;
   readonly point: FrontierPoint;
 }
 
 /** Returns the selected point. Default: the first point. */
 export function findChosenPoint({ points, tangency }: FrontierPayload, named: string | null): ChosenPoint | undefined {
-  if (named === TANGENCY_POINT && tangency !== null) return { label: 'Tangency', point: tangency };
+  if (named === TANGENCY_POINT && tangency !== null) return { label: 'Tangency', number: null, point: tangency };
   const position = Math.max(0, Number(named ?? 1) - 1);
   const point = points[position];
-  return point && { label: `Point ${position + 1} of ${points.length}`, point };
+  return point && { label: `Point ${position + 1} of ${points.length}`, number: position + 1, point };
 }
 
 /**
@@ -34,4 +36,14 @@ export function findPointTerms({ risk_aversion: aversion }: FrontierPoint, terms
     // By default, the frontier uses the historical means over the risk window.
     expected_returns: terms['expected_returns'] ?? { type: 'historical' },
   };
+}
+
+/** Returns the one-way turnover from the index to the weights of a point; null if the run did not store weights. */
+export function computePointTurnover(
+  { weights }: FrontierPoint,
+  rows: readonly Pick<WeightRow, 'identifier' | 'index_weight'>[],
+): number | null {
+  if (weights === undefined) return null;
+  const moved = rows.map(({ identifier, index_weight: index }) => Math.abs((weights[identifier] ?? 0) - index));
+  return moved.reduce((sum, change) => sum + change, 0) / 2;
 }

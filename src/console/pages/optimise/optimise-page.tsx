@@ -137,13 +137,18 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
 const NOTHING = ' ';
 
 /**
+<<<<<<< HEAD
  * Problem that is shown if the address contains none. Without constraints, the solution would be the index itself. The
  * limit is soft: securities without a risk estimate are excluded, and this may already exceed the limit.
+=======
+ * Initial problem if the address contains none. Without constraints, the solution would be the index itself. The bound is
+ * soft, because an index of few securities cannot satisfy it.
+>>>>>>> k1
  */
 const EXAMPLE: { readonly text: string; readonly rows: readonly JsonObject[]; readonly terms: Terms } = {
-  text: 'low volatility near the index',
-  rows: [{ id: 'near', type: 'TrackingError', params: { limit: 0.02, soft: 1 } }],
-  terms: { objective: { type: 'min_variance' } },
+  text: 'near the index, at most 5% per security',
+  rows: [{ id: 'position-bounds', type: 'PositionBounds', params: { upper: 0.05, soft: 1 } }],
+  terms: { objective: { type: 'min_tracking_error' } },
 };
 
 /** Returns true if the address contains no problem. The page then shows the example. */

@@ -1,20 +1,30 @@
-import type { FrontierPayload } from '#clients/typescript/divisor.js';
+import type { OptimisationRunResult } from '#clients/typescript/divisor.js';
+import { LinkButton } from '../../components/button.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { addQuery } from '../../state/location.js';
+import { may } from '../../state/principal.js';
 import { formatCount, formatPercent } from '../../words/numbers.js';
-import type { ChosenPoint } from './frontier-point.js';
+import { computePointTurnover, type ChosenPoint } from './frontier-point.js';
 
 interface PointSummaryProps {
   readonly chosen: ChosenPoint;
-  readonly frontier: FrontierPayload | null;
+  readonly run: OptimisationRunResult;
+  /** Address of the form that saves the point as an index; null if the run did not store risk aversions. */
+  readonly saveAddress: string | null;
 }
 
+<<<<<<< HEAD
 /**
  * Renders the figures of the selected point of the frontier. Each has the figure of the solution next to it. A link
  * leads back to the solution.
  */
 export function PointSummary({ chosen: { label, point }, frontier }: PointSummaryProps) {
+=======
+/** Renders the figures of the selected frontier point, each with the figure of the solution, and links to its neighbours. */
+export function PointSummary({ chosen: { label, number, point }, run, saveAddress }: PointSummaryProps) {
+  const { frontier } = run;
+>>>>>>> k1
   const createFigure = (term: string, member: 'expected_return' | 'volatility' | 'tracking_error') => {
     const solution = frontier?.portfolio?.[member];
     return {
@@ -24,15 +34,50 @@ export function PointSummary({ chosen: { label, point }, frontier }: PointSummar
     };
   };
   const { weights } = point;
+  const turnover = computePointTurnover(point, run.weights);
   return (
-    <Section title={`${label} of the frontier`} aside={<a href={addQuery({ point: null })}>Back to the solution</a>}>
+    <Section
+      title={`${label} of the frontier`}
+      aside={
+        <>
+          {number !== null && number > 1 && <a href={addQuery({ point: String(number - 1) })}>← Point {number - 1}</a>}
+          {number !== null && number < (frontier?.points.length ?? 0) && (
+            <a href={addQuery({ point: String(number + 1) })}>Point {number + 1} →</a>
+          )}
+          <a href={addQuery({ point: null })}>Back to the solution</a>
+          {saveAddress !== null && may('write') && (
+            <LinkButton href={saveAddress}>
+              Save {number === null ? 'the tangency portfolio' : `point ${number}`} as an index
+            </LinkButton>
+          )}
+        </>
+      }
+    >
       <Metrics
         label={`${label} of the frontier`}
         metrics={[
           createFigure('Expected return', 'expected_return'),
           createFigure('Volatility', 'volatility'),
           createFigure('Forecast tracking error', 'tracking_error'),
-          ...(weights === undefined ? [] : [{ term: 'Holdings', value: formatCount(Object.keys(weights).length) }]),
+          ...(turnover === null
+            ? []
+            : [
+                {
+                  term: 'Turnover',
+                  value: formatPercent(turnover),
+                  note: `solution ${formatPercent(run.turnover)}`,
+                  help: 'One-way, against the index weights',
+                },
+              ]),
+          ...(weights === undefined
+            ? []
+            : [
+                {
+                  term: 'Holdings',
+                  value: formatCount(Object.keys(weights).length),
+                  note: `solution ${formatCount(run.holdings)}`,
+                },
+              ]),
         ]}
       />
     </Section>

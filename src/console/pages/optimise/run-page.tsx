@@ -52,8 +52,8 @@ export function RunPage({ params }: PageProps) {
         <>
           <LinkButton href={back}>Change the constraints</LinkButton>
           {requestedTerms.index !== null && may('write') && (
-            <LinkButton kind="main" href={`${back}${back.includes('?') ? '&' : '?'}derive=1`}>
-              Save as an index
+            <LinkButton kind="main" href={addDerive(back)}>
+              {getParameter('point') === null ? 'Save as an index' : 'Save the solution as an index'}
             </LinkButton>
           )}
         </>
@@ -169,6 +169,15 @@ function findPointAddress(point: FrontierPoint, { index, set, terms }: Requested
   return pointTerms && formatAddress('/console/optimise', { index, set, terms: JSON.stringify(pointTerms) });
 }
 
+/** Returns the address of the form that saves a point of the frontier as an index. */
+function findSaveAddress(point: FrontierPoint, asked: RequestedTerms): string | null {
+  const address = asked.index === null ? null : findPointAddress(point, asked);
+  return address && addDerive(address);
+}
+
+/** Adds the request to open the form that derives an index. */
+const addDerive = (address: string): string => `${address}${address.includes('?') ? '&' : '?'}derive=1`;
+
 interface ResultOfProps {
   readonly run: OptimisationRunResult;
   readonly measure: Measure;
@@ -193,7 +202,9 @@ function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: Re
   const findings = run.findings.filter((finding) => !frontierFindings.includes(finding));
   return (
     <>
-      {point !== undefined && <PointSummary chosen={point} frontier={run.frontier} />}
+      {point !== undefined && (
+        <PointSummary chosen={point} run={run} saveAddress={findSaveAddress(point.point, asked)} />
+      )}
       {point !== undefined && <h2>Solution of the run</h2>}
       <RunFigures run={run} measure={measure} terms={parseTerms(asked.terms)} />
       {findings.length > 0 && <Findings findings={findings} />}

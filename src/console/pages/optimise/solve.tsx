@@ -15,7 +15,7 @@ import { useNames, type NameFacts } from '../../state/names.js';
 import { setParameters } from '../../state/location.js';
 import type { Trouble } from '../../state/service.js';
 import { addPoints } from '../../components/signed.js';
-import { formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
+import { countValues, formatCount, formatFigure, formatPercent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Fold } from '../designer/fold.js';
 import {
@@ -24,6 +24,7 @@ import {
   formatFirstExcess,
   formatOtherExcesses,
   listUncoveredSecurities,
+  removeExceeded,
 } from './bounds.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
@@ -140,9 +141,12 @@ function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioPro
     moves.map(({ identifier }) => identifier),
     solve?.rebalance_date,
   );
-  const columns = useMemo(() => moveColumns(facts, listUncoveredSecurities(solve?.binding ?? [])), [facts, solve]);
+  const uncovered = useMemo(() => listUncoveredSecurities(solve?.binding ?? []), [solve]);
+  const columns = useMemo(() => moveColumns(facts, uncovered), [facts, uncovered]);
   if (solve === null) return null;
   const excesses = formatOtherExcesses(solve.exceeded);
+  const binding = removeExceeded(solve.binding, solve.exceeded);
+  const exceededCount = countBindingConstraints(solve.exceeded.map(({ label }) => label));
   const holdingCount = assets.filter(({ weight }) => weight !== null && weight !== 0).length;
   return (
     <>
@@ -152,18 +156,18 @@ function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioPro
           ...(measure === undefined ? [] : createComparedTiles(solve, measure)),
           { term: 'Constituents', value: formatCount(holdingCount), note: `rebalance of ${solve.rebalance_date}` },
           ...(Math.abs((total ?? 1) - 1) < SHOWN_MIN ? [] : [{ term: 'Sum of weights', value: formatPercent(total) }]),
+          ...createExcludedTile(assets, uncovered),
           {
             term: 'Binding constraints',
-            value: `${formatCount(countBindingConstraints(solve.binding))} of ${formatCount(constraintCount)}`,
+            value: `${formatCount(countBindingConstraints(binding))} of ${formatCount(constraintCount)}`,
             help: 'Constraints that hold the solution back',
+            ...(exceededCount > 0 && { note: `${formatCount(exceededCount)} exceeded` }),
           },
         ]}
       />
       {excesses !== null && <p class="excess">Soft limits exceeded: {excesses}.</p>}
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
-      {countBindingConstraints(solve.binding) > 0 && (
-        <p class="quiet">Binding: {formatBindingBounds(solve.binding)}.</p>
-      )}
+      {countBindingConstraints(binding) > 0 && <p class="quiet">Binding: {formatBindingBounds(binding)}.</p>}
       <h3>Largest changes of weight</h3>
       <Table
         label="difference to the index weights"
@@ -188,7 +192,22 @@ function SolvedPortfolio({ preview, model, constraintCount }: SolvedPortfolioPro
   );
 }
 
+<<<<<<< HEAD
 /** Maximum difference between the sum of weights and a full investment at which the sum is not shown. */
+=======
+/** Returns the share of the index that is excluded for lack of a risk estimate; nothing if no security is excluded. */
+function createExcludedTile(assets: PreviewResponse['assets'], uncovered: ReadonlySet<string>) {
+  if (uncovered.size === 0) return [];
+  const share = assets.reduce(
+    (sum, { identifier, source_weight: weight }) => sum + (uncovered.has(identifier) ? (weight ?? 0) : 0),
+    0,
+  );
+  const note = `${countValues(uncovered.size, 'security', 'securities')} without a risk estimate`;
+  return [{ term: 'Excluded share of the index', value: formatPercent(share), note, kind: 'warning' }];
+}
+
+/** Difference from a full investment below which the sum of weights is not shown. */
+>>>>>>> k1
 const SHOWN_MIN = 5e-5;
 
 /** Formats a slack in its unit. */

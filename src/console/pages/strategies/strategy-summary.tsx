@@ -106,7 +106,8 @@ function Origin({ run, idle }: OriginProps) {
   return (
     <p class="quiet">
       {idle !== null && `${idle} has not been run. `}
-      Figures and chart of {run.index_id} are from its newest run, {run.start} to {run.end}
+      Figures and chart of {run.index_id} are from its newest run, <span class="whole-date">{run.start}</span> to{' '}
+      <span class="whole-date">{run.end}</span>
       {dataEnd !== null && dataEnd !== run.end ? `; the served data ends on ${dataEnd}.` : '.'}
     </p>
   );

@@ -1,0 +1,34 @@
+import { Popover } from '../../components/popover.js';
+import { Toggles } from '../../components/toggles.js';
+import { setPins, type Pin } from '../../state/dashboard.js';
+import { findComparedRuns, replaceComparedRuns } from './compared-runs.js';
+
+/** Numbers of compared runs. The tables of returns of at most five runs fit into half of the width. */
+const RUNS_MIN = 2;
+const RUNS_MAX = 5;
+
+interface RunChoiceProps {
+  /** All parts that are shown. */
+  readonly all: readonly Pin[];
+  /** Ids of the indices and strategies with a run. */
+  readonly ids: readonly string[];
+}
+
+/** Renders the number of compared runs as a button that opens a choice of the runs. */
+export function RunChoice({ all, ids }: RunChoiceProps) {
+  const chosen = findComparedRuns(all)?.filter((id) => ids.includes(id)) ?? [];
+  if (chosen.length === 0 || ids.length <= RUNS_MIN) return null;
+  return (
+    <Popover label="Runs compared" title={`${chosen.length} of ${ids.length} runs`}>
+      {() => (
+        <Toggles
+          label="Runs compared"
+          values={ids}
+          chosen={chosen}
+          most={RUNS_MAX}
+          onChoose={(next) => next.length >= RUNS_MIN && setPins(replaceComparedRuns(all, next))}
+        />
+      )}
+    </Popover>
+  );
+}

@@ -6,11 +6,13 @@ import './side-panel.css';
 interface SidePanelProps {
   readonly title: string;
   readonly onClose: () => void;
+  /** Content that stays visible below the scrolling content, such as the buttons of a decision. */
+  readonly footer?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
 /** Renders a panel with details of one item, next to the page. Escape closes the panel and restores the focus. */
-export function SidePanel({ title, onClose, children }: SidePanelProps) {
+export function SidePanel({ title, onClose, footer, children }: SidePanelProps) {
   const panel = useRef<HTMLElement>(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -36,6 +38,7 @@ export function SidePanel({ title, onClose, children }: SidePanelProps) {
         </button>
       </header>
       <div class="panel-body">{children}</div>
+      {footer !== undefined && <div class="panel-footer">{footer}</div>}
     </aside>
   );
 }

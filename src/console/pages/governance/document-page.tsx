@@ -133,7 +133,11 @@ function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
   const choice = ids.length > 0 && ids.length <= CHOICES_MAX ? { kind: 'choices' as const, choices: ids } : {};
   return (
     <>
-      {hasListsFirst && <Lists edited={edited} family={family} />}
+      {hasListsFirst && (
+        <div class="first-lists">
+          <Lists edited={edited} family={family} />
+        </div>
+      )}
       <div class="form-card">
         <div class="field-grid is-joined">
           <Field
